@@ -1,0 +1,84 @@
+"""Unveil: what can be recovered of private data from its InstaHide encodings?
+
+Names load when first used, so that `import unveil` stays light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from unveil._version import __version__
+
+if TYPE_CHECKING:
+    from unveil.attacks import learn_private_image, recover
+    from unveil.encode import simulate
+    from unveil.factor import find_all_florals, find_floral_submatrix, is_floral
+    from unveil.gram import gram_extract
+    from unveil.records import (
+        Encodings,
+        Floral,
+        InputError,
+        Overlaps,
+        Recovery,
+        Scheme,
+        Scores,
+        Simulation,
+        Supports,
+    )
+    from unveil.scoring import score
+    from unveil.supports import learn_public
+
+_HOME = {
+    "Encodings": "records",
+    "Floral": "records",
+    "InputError": "records",
+    "Overlaps": "records",
+    "Recovery": "records",
+    "Scheme": "records",
+    "Scores": "records",
+    "Simulation": "records",
+    "Supports": "records",
+    "find_all_florals": "factor",
+    "find_floral_submatrix": "factor",
+    "gram_extract": "gram",
+    "is_floral": "factor",
+    "learn_private_image": "attacks",
+    "learn_public": "supports",
+    "recover": "attacks",
+    "score": "scoring",
+    "simulate": "encode",
+}
+
+__all__ = [
+    "Encodings",
+    "Floral",
+    "InputError",
+    "Overlaps",
+    "Recovery",
+    "Scheme",
+    "Scores",
+    "Simulation",
+    "Supports",
+    "__version__",
+    "find_all_florals",
+    "find_floral_submatrix",
+    "gram_extract",
+    "is_floral",
+    "learn_private_image",
+    "learn_public",
+    "recover",
+    "score",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'unveil' has no attribute {name!r}")
+    return getattr(import_module(f"unveil.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

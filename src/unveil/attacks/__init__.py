@@ -1,0 +1,29 @@
+"""One file per published attack, all with one signature: attack(encodings, public, rng=…) → Recovery."""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from unveil.attacks.learn_private_image import learn_private_image
+from unveil.records import Encodings, InputError, Progress, Recovery
+from unveil.seeds import Rng
+
+__all__ = ["ATTACKS", "learn_private_image", "recover"]
+
+ATTACKS = {"paper": learn_private_image}
+STRONGEST = "paper"
+
+
+def recover(
+    encodings: Encodings,
+    public: ArrayLike | None = None,
+    *,
+    attack: str = STRONGEST,
+    rng: Rng = None,
+    memory_limit: int | None = None,
+    progress: Progress | None = None,
+) -> Recovery:
+    """Run an attack by name."""
+    if attack not in ATTACKS:
+        raise InputError(f"attack={attack!r}: choose one of {', '.join(ATTACKS)}")
+    return ATTACKS[attack](encodings, public, rng=rng, memory_limit=memory_limit, progress=progress)

@@ -1,0 +1,123 @@
+"""LearnPrivateImage (`alg:private_attack2`, `thm:main`): k+2 private vectors from encodings, as in the paper.
+
+Also solves multi-task phase retrieval with missing data (`defn:multitask`): the rows of `encodings.values` are the tasks,
+its columns the samples, `public` the observed coordinates.
+
+    1  S_i ← LearnPublic                        the public vectors of every encoding
+    2  M ← GramExtract, public part subtracted  overlaps of private subsets
+    3  𝓘, F ← FindFloralSubmatrix(M)            encodings that are all k-subsets of k+2 vectors, and their names
+    4  solve |a·Σ_{i∈F(j)} x_i + c_j| = y_j     at every pixel
+    5  return x_1, …, x_{k+2}
+
+Where we depart from the print: weights and the public part enter step 4; florals that stand for another family of sets are
+passed over (`factor.reading`); and nothing is returned as verified that other encodings do not confirm
+(`solve.solve_floral`). When a floral fails, the next one is tried.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from unveil.factor import encodings_needed, estimate_n_private, expected_florals, iter_florals, read_floral, swap_reading
+from unveil.gram import gram_extract
+from unveil.parallel import Stopwatch
+from unveil.records import VERIFIED, Encodings, InputError, Overlaps, Progress, Recovery, as_public
+from unveil.seeds import Rng
+from unveil.solve import FloralSolution, solve_floral
+from unveil.supports import learn_public
+
+NAME = "paper"
+MAX_READ, MAX_SOLVED = 20_000, 16
+
+
+def learn_private_image(
+    encodings: Encodings,
+    public: ArrayLike | None = None,
+    *,
+    rng: Rng = None,
+    memory_limit: int | None = None,
+    progress: Progress | None = None,
+) -> Recovery:
+    """k_private+2 private vectors with the evidence for them. Deterministic: `rng` is there for the common signature."""
+    k = encodings.scheme.k_private
+    if k < 2:
+        raise InputError(f"k_private={k}: the floral attack needs k_private of 2 or more")
+    P = as_public(public, encodings)
+    clock = Stopwatch()
+    with clock("learn public"):
+        S = learn_public(encodings, P, memory_limit=memory_limit, progress=progress)
+    with clock("overlaps"):
+        M = gram_extract(encodings, P, supports=S, memory_limit=memory_limit, progress=progress)
+    best: FloralSolution | None = None
+    read = solved = 0
+    florals = iter_florals(M, progress=progress)
+    while read < MAX_READ and solved < MAX_SOLVED and (best is None or best.status != VERIFIED):
+        with clock("floral search"):
+            floral = next(florals, None)
+            if floral is None:
+                break
+            reading = read_floral(M, floral)
+            if k == 2 and reading.sunflower > reading.subsets:
+                floral = swap_reading(floral)
+                reading = read_floral(M, floral)
+        read += 1
+        if reading.sunflower > reading.subsets:
+            continue
+        with clock("solve"):
+            solution = solve_floral(encodings, P, S, M, floral, reading)
+        solved += 1
+        if best is None or solution.rank > best.rank:
+            best = solution
+    if best is None:
+        return Recovery.empty(encodings, NAME, _why_nothing(M, read), clock.seconds)
+    return _recovery(encodings, M, best, clock, {"florals_read": read, "florals_solved": solved})
+
+
+def _recovery(
+    encodings: Encodings, M: Overlaps, solution: FloralSolution, clock: Stopwatch, counts: dict[str, int]
+) -> Recovery:
+    t, r = solution.floral.incidence.shape
+    d = encodings.d
+    misfit = np.sqrt(np.mean(solution.signs.misfit**2)) / encodings.scheme.private_weight
+    evidence = {
+        "rows": solution.floral.rows.tolist(),
+        "labels": solution.floral.labels.tolist(),
+        "equations": t * d,
+        "unknowns": r * d,
+        "settled_pixels": int(solution.signs.settled.sum()),
+        "relative_noise": solution.signs.noise,
+        "votes": {"for": solution.votes[0], "against": solution.votes[1]},
+        "nats_from_other_encodings": solution.nats,
+        "encodings_reproduced": solution.reproduced,
+        "expected_wrong_overlaps": M.expected_errors,
+        "estimated_n_private": estimate_n_private(M),
+        **counts,
+    }
+    return Recovery(
+        vectors=solution.signs.values.astype(np.float32),
+        status=np.full(r, solution.status, dtype="<U10"),
+        signed=solution.signed,
+        members=sparse.csr_array(solution.members),
+        residual=np.full(r, misfit),
+        reasons=(solution.reason,) * r,
+        attack=NAME,
+        explanation=f"{r} private vectors {solution.status}: {solution.reason}",
+        seconds=clock.seconds,
+        evidence=evidence,
+    )
+
+
+def _why_nothing(M: Overlaps, read: int) -> str:
+    """In words: why there was nothing to solve."""
+    k, n = M.k_private, estimate_n_private(M)
+    if read:
+        return f"{read} floral submatrices, all of them {k - 2} common vectors and pairs of others: these cannot be solved"
+    if not k + 2 <= n < 1e6:
+        return f"no floral submatrix: the overlaps of {M.m} encodings do not look like k_private={k} (check k_private and d)"
+    n = round(n)
+    return (
+        f"no floral submatrix among {M.m} encodings of about {n} private vectors: {expected_florals(n, k, M.m):.2g} were to "
+        f"be expected, one is from about {encodings_needed(n, k):,} encodings on"
+    )

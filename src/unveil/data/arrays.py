@@ -1,0 +1,23 @@
+"""The user's own vectors from a file: .npy, .npz, or a folder of images, told apart by what is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.data.images import load_image_folder
+from unveil.records import InputError, as_vectors
+from unveil.store import read_array
+
+
+def load_vectors(path: str | Path, name: str = "vectors") -> NDArray[np.float32]:
+    """(items, pixels) from `path`; arrays of images (n, h, w) or (n, h, w, c) are flattened, integers stay as they are."""
+    path = Path(path)
+    if path.is_dir():
+        return load_image_folder(path)
+    array = read_array(path)
+    if array.ndim < 2:
+        raise InputError(f"{path.name} holds an array of shape {array.shape}: {name} need (items, pixels)")
+    return as_vectors(array.reshape(len(array), -1), name)

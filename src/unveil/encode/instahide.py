@@ -1,0 +1,54 @@
+"""Synthetic images (`eq:instahide_def`): y = |Xw|, or Xw with random signs, or, for MixUp, Xw as it is."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.records import InputError, Scheme, Selection, row_blocks
+
+
+def mix(vectors: NDArray[np.float32], chosen: NDArray[np.int64], weight: float) -> NDArray[np.float32]:
+    """weight·Σ of the chosen vectors, one row per row of `chosen` (rows, k), k ≥ 1."""
+    out = vectors[chosen[:, 0]]
+    for column in range(1, chosen.shape[1]):
+        out += vectors[chosen[:, column]]
+    out *= np.float32(weight)
+    return out
+
+
+def encode(
+    private: NDArray[np.float32],
+    public: NDArray[np.float32] | None,
+    selection: Selection,
+    scheme: Scheme,
+    *,
+    noise: float = 0.0,
+    rng: np.random.Generator | None = None,
+) -> NDArray[np.float32]:
+    """The (m, d) encodings of the selected vectors; `noise` is the standard deviation added before signs are hidden."""
+    if not noise >= 0:
+        raise InputError(f"noise={noise!r}: give a standard deviation, 0 or more")
+    if rng is None and (noise or scheme.signs == "random"):
+        raise InputError("random signs and noise need rng=")
+    m = len(selection.private) if scheme.k_private else len(selection.public)
+    d = private.shape[1] if scheme.k_private or public is None else public.shape[1]
+    out = np.empty((m, d), dtype=np.float32)
+    for start, block in row_blocks(out):
+        rows = slice(start, start + len(block))
+        block[:] = 0
+        for vectors, chosen, weight in (
+            (private, selection.private, scheme.private_weight),
+            (public, selection.public, scheme.public_weight),
+        ):
+            if vectors is not None and chosen.shape[1]:
+                block += mix(vectors, chosen[rows], weight)
+        if noise:
+            assert rng is not None
+            block += np.float32(noise) * rng.standard_normal(block.shape, dtype=np.float32)
+        if scheme.signs == "absolute":
+            np.abs(block, out=block)
+        elif scheme.signs == "random":
+            assert rng is not None
+            block *= 1 - 2 * rng.integers(0, 2, size=block.shape, dtype=np.int8)
+    return out

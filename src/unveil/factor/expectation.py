@@ -1,0 +1,44 @@
+"""How many florals to expect (`lem:setsystemexist`): the paper's first moment, without its asymptotics.
+
+Of n private vectors any k+2 give a floral when all t = (k+2)(k+1)/2 of their k-subsets were drawn, each present with
+probability 1 − (1 − 1/C(n,k))^m. Only the "subsets"
+reading counts here (`factor.reading`): the other one cannot be solved for k ≥ 3.
+"""
+
+from __future__ import annotations
+
+from math import comb, expm1, log1p
+
+import numpy as np
+
+from unveil.records import Overlaps
+
+
+def expected_florals(n_private: int, k_private: int, m: int) -> float:
+    """Expected number of (k+2)-sets of private vectors all of whose k-subsets are among m random encodings."""
+    n, k = n_private, k_private
+    subsets = comb(n, k)
+    if n < k + 2:
+        return 0.0
+    present = 1.0 if subsets == 1 else -expm1(m * log1p(-1 / subsets))
+    return float(comb(n, k + 2)) * present ** comb(k + 2, 2)
+
+
+def encodings_needed(n_private: int, k_private: int) -> int:
+    """The smallest m at which one floral is expected, about n^(k − 2/(k+1)) in the paper's asymptotics."""
+    if n_private < k_private + 2:
+        raise ValueError("a floral needs at least k_private + 2 private vectors")
+    low, high = 1, 2
+    while expected_florals(n_private, k_private, high) < 1:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if expected_florals(n_private, k_private, middle) >= 1 else (middle, high)
+    return high
+
+
+def estimate_n_private(overlaps: Overlaps) -> float:
+    """n from the mean overlap of two different encodings, k²/n; infinite when nothing overlaps."""
+    m, k = overlaps.m, overlaps.k_private
+    mean = (float(overlaps.matrix.sum(dtype=np.int64)) - m * k) / max(1, m * (m - 1))
+    return k * k / mean if mean > 0 else float("inf")

@@ -1,0 +1,56 @@
+"""Which recovered vectors equal which private ones?
+
+Exact means: status "verified", and every pixel within `tolerance` of one private vector. When the recovery is not signed,
+one sign per pixel, the same for all vectors, is free: relative signs count. So vectors are first matched by magnitudes, then
+one sign per pixel is chosen for all matched vectors together (the one with the smaller total error), then errors are taken
+with signs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unveil.records import InputError, Recovery, Scores, as_vectors, row_blocks
+
+
+def score(recovery: Recovery, private: ArrayLike, *, tolerance: float = 1e-2) -> Scores:
+    """Count exact, wrong and missing vectors."""
+    truth = as_vectors(private, "private")
+    if truth.shape[1] != recovery.vectors.shape[1]:
+        raise InputError(
+            f"private vectors have {truth.shape[1]} pixels, recovered ones {recovery.vectors.shape[1]}: "
+            "score against the data that was encoded"
+        )
+    if not tolerance > 0:
+        raise InputError(f"tolerance={tolerance!r}: give a positive number")
+    X = recovery.vectors
+    nearest = _nearest(X if recovery.signed else np.abs(X), truth, recovery.signed)
+    signs = np.ones(X.shape[1], dtype=np.float32)
+    if not recovery.signed and len(X):
+        # Unverified vectors may be anything: they must not choose the sign when verified ones can.
+        voters = recovery.verified if recovery.verified.any() else np.ones(len(X), dtype=bool)
+        A, B = X[voters], truth[nearest[voters]]
+        cap = np.float32(10 * tolerance)
+        keep, flip = np.minimum(np.abs(A - B), cap).sum(axis=0), np.minimum(np.abs(A + B), cap).sum(axis=0)
+        signs = np.where(flip < keep, np.float32(-1), np.float32(1))
+    error = np.array([np.abs(signs * x - truth[j]).max() for x, j in zip(X, nearest, strict=True)], dtype=np.float64)
+    equal = error <= tolerance
+    matches = np.where(equal, nearest, -1)
+    exact = len(set(matches[equal & recovery.verified].tolist()))
+    wrong = int((recovery.verified & ~equal).sum())
+    return Scores(exact, wrong, len(truth) - exact, matches, nearest, error, tolerance)
+
+
+def _nearest(X: NDArray[np.float32], truth: NDArray[np.float32], signed: bool) -> NDArray[np.int64]:
+    """Index of the true vector nearest to each row of X in the Euclidean sense (of magnitudes when not signed)."""
+    best = np.full(len(X), np.inf)
+    index = np.zeros(len(X), dtype=np.int64)
+    for start, block in row_blocks(truth):
+        T = block if signed else np.abs(block)
+        distance = np.einsum("ij,ij->i", T, T)[None, :] - 2 * (X @ T.T)
+        j = distance.argmin(axis=1) if len(X) else np.empty(0, dtype=np.int64)
+        value = distance[np.arange(len(X)), j]
+        better = value < best
+        best[better], index[better] = value[better], j[better] + start
+    return index

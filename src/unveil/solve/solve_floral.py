@@ -1,0 +1,141 @@
+"""One floral, solved and judged: the sign system at every pixel, then every reason to doubt its solution.
+
+"verified" is said only if all of these hold; the first one that fails decides what is said instead:
+  1  re-encoding reproduces the t encodings of the floral at every pixel, from t equations for k+2 unknowns    (else unresolved)
+  2  it reproduces the further encodings that mix these vectors only                                           (else unresolved)
+  3  no other values fit at any pixel                                                                          (else ambiguous)
+  4  other encodings rule out the second family of sets behind a floral (`factor.reading`)                     (else ambiguous)
+  5  the scale of the encodings is what weights and pixels say, where nothing else ties it down                (else ambiguous)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.encode import mix
+from unveil.factor import Reading, estimate_n_private
+from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, Floral, Overlaps, Supports
+from unveil.solve.evidence import reading_evidence
+from unveil.solve.sign_system import SignSolution, solve_sign_system
+
+NATS = 10.0
+"""Log-likelihood by which other encodings must favour the reading: odds of e¹⁰ = 22,000 to 1."""
+WITNESSES = 64
+"""How many further encodings are asked; each has tens of nats to give."""
+
+
+@dataclass(frozen=True, eq=False)
+class FloralSolution:
+    """k+2 vectors with their status and the sentence that explains it; `members` (m, k+2) says which encodings use them."""
+
+    floral: Floral
+    signs: SignSolution
+    signed: bool
+    status: str
+    reason: str
+    votes: tuple[int, int]
+    nats: float
+    reproduced: int
+    members: NDArray[np.bool_]
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Larger is better: first the status, then the number of settled pixels."""
+        return [UNRESOLVED, AMBIGUOUS, VERIFIED].index(self.status), int(self.signs.settled.sum())
+
+
+def solve_floral(
+    encodings: Encodings,
+    public: NDArray[np.float32] | None,
+    supports: Supports,
+    overlaps: Overlaps,
+    floral: Floral,
+    reading: Reading,
+) -> FloralSolution:
+    """Solve the floral's sign system and judge the solution by all encodings."""
+    scheme = encodings.scheme
+
+    def public_part(rows: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        if public is None or not scheme.k_public:
+            return None
+        return mix(public, supports.indices[rows], scheme.public_weight).astype(np.float64)
+
+    c = public_part(floral.rows)
+    signs = solve_sign_system(encodings.magnitudes(floral.rows), floral.incidence, scheme.private_weight, c)
+
+    members = reading.members.copy()
+    inside = np.setdiff1d(np.flatnonzero(members.sum(axis=1) == scheme.k_private), floral.rows)
+    reproduced = _reproduces(encodings, inside, members, signs, public_part(inside))
+    members[inside[~reproduced]] = False
+
+    witnesses = np.setdiff1d(reading.witnesses, floral.rows)[:WITNESSES]
+    nats = reading_evidence(
+        encodings.magnitudes(witnesses), reading.tau[witnesses], signs.values, scheme.private_weight, public_part(witnesses)
+    ).sum()
+    votes = (reading.subsets, reading.sunflower)
+    status, reason = _judge(encodings, signs, votes, float(nats), reproduced, estimate_n_private(overlaps))
+    count = len(floral.rows) + int(reproduced.sum())
+    return FloralSolution(floral, signs, c is not None, status, reason, votes, float(nats), count, members)
+
+
+def _judge(
+    encodings: Encodings,
+    signs: SignSolution,
+    votes: tuple[int, int],
+    nats: float,
+    reproduced: NDArray[np.bool_],
+    n_private: float,
+) -> tuple[str, str]:
+    d, k = encodings.d, encodings.scheme.k_private
+    if not signs.fits.all():
+        return UNRESOLVED, f"re-encoding misses the encodings at {int((~signs.fits).sum())} of {d} pixels"
+    if reproduced.size and reproduced.mean() < 0.5:
+        return UNRESOLVED, f"re-encoding misses {int((~reproduced).sum())} further encodings of the same vectors"
+    if not signs.settled.all():
+        return AMBIGUOUS, f"other values fit as well at {int((~signs.settled).sum())} of {d} pixels"
+    if votes[0] <= votes[1] or nats < NATS:
+        if abs(n_private - 2 * k) < 0.1:
+            return AMBIGUOUS, (
+                "there seem to be n_private = 2·k_private vectors: then x and Σx/k − x, with all subsets replaced by their "
+                "complements, give the same encodings, and nothing can tell them apart"
+            )
+        return AMBIGUOUS, (
+            "two families of subsets fit, and other encodings do not settle which "
+            f"({votes[0]} votes for, {votes[1]} against; {nats:.0f} nats, {NATS:.0f} needed)"
+        )
+    factor = _scale_mismatch(encodings)
+    if factor is not None:
+        return AMBIGUOUS, (
+            f"known up to a common factor only: encodings are {factor:.2f} times what the weighting gives for standard "
+            "pixels (check weighting, or set pixel_rms)"
+        )
+    return VERIFIED, f"all {d} pixels reproduced by one solution only; {votes[0]} other encodings agree"
+
+
+def _scale_mismatch(encodings: Encodings) -> float | None:
+    """rms(y) over what scheme and pixel_rms say, if it is off by more than 2^¼ and nothing else ties the scale down."""
+    scheme = encodings.scheme
+    if scheme.k_public or encodings.pixel_rms is None:
+        return None
+    some = encodings.magnitudes(slice(0, 2048)).astype(np.float64)
+    factor = float(np.sqrt(np.mean(some**2) / scheme.private_variance)) / encodings.pixel_rms
+    return None if 2**-0.25 < factor < 2**0.25 else factor
+
+
+def _reproduces(
+    encodings: Encodings,
+    rows: NDArray[np.int64],
+    members: NDArray[np.bool_],
+    signs: SignSolution,
+    c: NDArray[np.float64] | None,
+) -> NDArray[np.bool_]:
+    """Which of `rows`, said to mix recovered vectors only, re-encoding reproduces at every pixel."""
+    if not rows.size:
+        return np.empty(0, dtype=bool)
+    y = encodings.magnitudes(rows).astype(np.float64)
+    mixed = encodings.scheme.private_weight * members[rows].astype(np.float64) @ signs.values
+    bound = max(100 * signs.noise, 1e-5) * np.sqrt(np.mean(y * y))
+    return np.asarray((np.abs(np.abs(mixed + (0 if c is None else c)) - y) <= bound).all(axis=1))

@@ -1,0 +1,217 @@
+"""Files: arrays without pickles, written whole or not at all.
+
+A run directory holds encodings.npy, public.npy, scheme.json, truth.npz, recovery.npz, scores.json, manifest.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from unveil._version import __version__
+from unveil.records import Encodings, InputError, Recovery, Scheme, Simulation
+
+_MAP_FROM = 64 << 20
+
+
+def read_array(path: Path, key: str | None = None) -> NDArray[Any]:
+    """One array from .npy (memory-mapped when large) or .npz; never a pickle."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"no file {path}: check the path")
+    try:
+        if path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as archive:
+                names = archive.files
+                if key is None and len(names) != 1:
+                    raise InputError(
+                        f"{path.name} holds {len(names)} arrays ({', '.join(names[:6])}): save the one meant as .npy"
+                    )
+                if key is not None and key not in names:
+                    raise InputError(f"{path.name} holds no array '{key}': is it the right file?")
+                return np.asarray(archive[key or names[0]])
+        large = path.stat().st_size >= _MAP_FROM
+        array = np.load(path, mmap_mode="r" if large else None, allow_pickle=False)
+    except InputError:
+        raise
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError, SyntaxError) as error:
+        if "allow_pickle" in str(error) or "Object arrays" in str(error):
+            raise InputError(
+                f"{path.name} is a pickle, which may run code when opened: save it again as a plain .npy array"
+            ) from None
+        raise InputError(
+            f"{path.name} is not a readable .npy or .npz array (truncated or of another format): write it again with numpy.save"
+        ) from None
+    if not isinstance(array, np.ndarray):
+        array.close()
+        raise InputError(f"{path.name} is an archive of arrays: give it the suffix .npz")
+    return array
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise InputError(f"no file {path}: check the path")
+    try:
+        content = json.loads(path.read_text())
+    except (ValueError, UnicodeDecodeError):
+        raise InputError(f"{path.name} is not valid JSON: write it again") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path.name} must hold one JSON object")
+    return content
+
+
+def write_array(path: Path, array: NDArray[Any]) -> None:
+    with _whole(path) as file:
+        np.save(file, array, allow_pickle=False)
+
+
+def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    with _whole(path) as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    with _whole(path) as file:
+        file.write((json.dumps(content, indent=2, sort_keys=True) + "\n").encode())
+
+
+def write_simulation(folder: Path, simulation: Simulation, manifest: Mapping[str, Any]) -> None:
+    """A run directory, complete or absent: it is filled under another name and renamed."""
+    folder = Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} exists and is not an empty folder: choose another name or empty it")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        os.chmod(part, 0o755)
+        write_array(part / "encodings.npy", simulation.encodings.values)
+        if simulation.public is not None:
+            write_array(part / "public.npy", simulation.public)
+        write_scheme(part / "scheme.json", simulation.encodings)
+        truth: dict[str, NDArray[Any]] = {
+            "private": simulation.private,
+            "selection_private": simulation.selection.private,
+            "selection_public": simulation.selection.public,
+        }
+        write_arrays(part / "truth.npz", truth)
+        write_json(part / "manifest.json", manifest)
+        if folder.exists():
+            folder.rmdir()
+        part.rename(folder)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+
+
+def write_scheme(path: Path, encodings: Encodings) -> None:
+    write_json(path, {**asdict(encodings.scheme), "pixel_rms": encodings.pixel_rms})
+
+
+def read_scheme(path: Path) -> tuple[Scheme, float | None]:
+    content = read_json(path)
+    pixel_rms = content.pop("pixel_rms", 1.0)
+    known = Scheme.__dataclass_fields__.keys()
+    unknown = sorted(set(content) - set(known))
+    if unknown:
+        raise InputError(f"{path.name} holds unknown keys {', '.join(unknown)}: the scheme has {', '.join(known)}")
+    return Scheme(**content), pixel_rms
+
+
+def write_recovery(path: Path, recovery: Recovery) -> None:
+    members = recovery.members.tocsr()
+    about = {
+        "signed": recovery.signed,
+        "reasons": list(recovery.reasons),
+        "attack": recovery.attack,
+        "explanation": recovery.explanation,
+        "seconds": dict(recovery.seconds),
+        "evidence": dict(recovery.evidence),
+    }
+    arrays = {
+        "vectors": recovery.vectors,
+        "status": recovery.status.astype("<U10"),
+        "residual": recovery.residual,
+        "members_indptr": members.indptr,
+        "members_indices": members.indices,
+        "members_shape": np.array(members.shape),
+        "about": np.array(json.dumps(about)),
+    }
+    write_arrays(path, arrays)
+
+
+def read_recovery(path: Path) -> Recovery:
+    path = Path(path)
+    fields = {
+        key: read_array(path, key)
+        for key in (
+            "vectors",
+            "status",
+            "residual",
+            "members_indptr",
+            "members_indices",
+            "members_shape",
+            "about",
+        )
+    }
+    indices = fields["members_indices"]
+    members = sparse.csr_array(
+        (np.ones(len(indices), dtype=bool), indices, fields["members_indptr"]),
+        shape=tuple(fields["members_shape"]),
+    )
+    about = json.loads(str(fields["about"]))
+    return Recovery(
+        vectors=fields["vectors"], status=fields["status"], members=members, residual=fields["residual"],
+        **{**about, "reasons": tuple(about["reasons"])},
+    )  # fmt: skip
+
+
+def manifest(command: str, **facts: Any) -> dict[str, Any]:
+    """What a run needs to be repeated and compared: versions, hardware, peak memory, and the facts given."""
+    import numba
+    import scipy
+
+    return {
+        "command": command,
+        "unveil": __version__,
+        "python": sys.version.split()[0],
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "numba": numba.__version__,
+        "hardware": {"machine": platform.machine(), "system": platform.system(), "cores": os.cpu_count()},
+        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        **facts,
+    }
+
+
+class _whole:
+    """Write to a temporary neighbour, rename over the target when all went well, leave nothing otherwise."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+
+    def __enter__(self) -> Any:
+        handle, name = tempfile.mkstemp(prefix=f".{self.path.name}-", dir=self.path.parent)
+        self.part, self.file = Path(name), os.fdopen(handle, "wb")
+        return self.file
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self.file.close()
+        if kind is None:
+            os.chmod(self.part, 0o644)
+            self.part.replace(self.path)
+        else:
+            self.part.unlink(missing_ok=True)
