@@ -1,13 +1,13 @@
 """How many florals to expect (`lem:setsystemexist`): the paper's first moment, without its asymptotics.
 
-Of n private vectors any k+2 give a floral when all t = (k+2)(k+1)/2 of their k-subsets were drawn, each present with
-probability 1 − (1 − 1/C(n,k))^m. Only the "subsets"
-reading counts here (`factor.reading`): the other one cannot be solved for k ≥ 3.
+Of n private vectors any k+2 give a floral when all t = (k+2)(k+1)/2 of their k-subsets were drawn among C(n,k). How many of
+the t are there after each draw is a Markov chain with t+1 states; its m-th power is exact and free of cancellation. Only the
+"subsets" reading counts here (`factor.reading`): the other one cannot be solved for k ≥ 3.
 """
 
 from __future__ import annotations
 
-from math import comb, expm1, log1p
+from math import comb
 
 import numpy as np
 
@@ -20,8 +20,10 @@ def expected_florals(n_private: int, k_private: int, m: int) -> float:
     subsets = comb(n, k)
     if n < k + 2:
         return 0.0
-    present = 1.0 if subsets == 1 else -expm1(m * log1p(-1 / subsets))
-    return float(comb(n, k + 2)) * present ** comb(k + 2, 2)
+    t = comb(k + 2, 2)
+    new = (t - np.arange(t + 1)) / subsets
+    chain = np.diag(1 - new) + np.diag(new[:-1], 1)
+    return float(comb(n, k + 2)) * float(np.linalg.matrix_power(chain, m)[0, t])
 
 
 def encodings_needed(n_private: int, k_private: int) -> int:

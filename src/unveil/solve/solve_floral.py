@@ -5,7 +5,7 @@
   2  it reproduces the further encodings that mix these vectors only                                           (else unresolved)
   3  no other values fit at any pixel                                                                          (else ambiguous)
   4  other encodings rule out the second family of sets behind a floral (`factor.reading`)                     (else ambiguous)
-  5  the scale of the encodings is what weights and pixels say, where nothing else ties it down                (else ambiguous)
+  5  the recovered pixels have the size they are expected to have                                              (else ambiguous)
 """
 
 from __future__ import annotations
@@ -106,23 +106,26 @@ def _judge(
             "two families of subsets fit, and other encodings do not settle which "
             f"({votes[0]} votes for, {votes[1]} against; {nats:.0f} nats, {NATS:.0f} needed)"
         )
-    factor = _scale_mismatch(encodings)
+    factor = _scale_mismatch(encodings, signs.values)
     if factor is not None:
         return AMBIGUOUS, (
-            f"known up to a common factor only: encodings are {factor:.2f} times what the weighting gives for standard "
-            "pixels (check weighting, or set pixel_rms)"
+            f"the scale is in doubt: recovered pixels have rms {factor * (encodings.pixel_rms or 1):.2f}, expected "
+            f"{encodings.pixel_rms} (check weighting and k_private, or set pixel_rms; None if unknown)"
         )
     return VERIFIED, f"all {d} pixels reproduced by one solution only; {votes[0]} other encodings agree"
 
 
-def _scale_mismatch(encodings: Encodings) -> float | None:
-    """rms(y) over what scheme and pixel_rms say, if it is off by more than 2^¼ and nothing else ties the scale down."""
-    scheme = encodings.scheme
-    if scheme.k_public or encodings.pixel_rms is None:
+def _scale_mismatch(encodings: Encodings, values: NDArray[np.float64]) -> float | None:
+    """rms of the recovered vectors over pixel_rms, if further from 1 than chance (five standard errors) explains.
+
+    A wrong weighting shows in nothing else when there is no public part. Nor does a wrong k_private at n = k+2: encodings of 3 of
+    5 vectors are encodings of 2 of 5 others, and only their scale differs.
+    """
+    if encodings.pixel_rms is None:
         return None
-    some = encodings.magnitudes(slice(0, 2048)).astype(np.float64)
-    factor = float(np.sqrt(np.mean(some**2) / scheme.private_variance)) / encodings.pixel_rms
-    return None if 2**-0.25 < factor < 2**0.25 else factor
+    factor = float(np.sqrt(np.mean(values**2))) / encodings.pixel_rms
+    tolerance = min(max(0.1, 5 / np.sqrt(2 * values.size)), 0.2)
+    return factor if abs(factor - 1) > tolerance else None
 
 
 def _reproduces(

@@ -1,0 +1,29 @@
+"""`make bench`: every table, each compared with a peer in the same run. Name some to run only those."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+TABLES = {
+    "floral_search": "Finding florals",
+    "paper_attack": "The paper's attack, end to end (fresh seeds 10000, 10001, …)",
+}
+
+
+def main(names: list[str]) -> int:
+    from benchmarks.table import show
+
+    unknown = set(names) - set(TABLES)
+    if unknown:
+        sys.exit(f"no benchmark called {', '.join(sorted(unknown))}: choose from {', '.join(TABLES)}")
+    failed = 0
+    for name in names or TABLES:
+        rows = importlib.import_module(f"benchmarks.{name}").rows()
+        show(TABLES[name], rows)
+        failed += sum(row[3] is False for row in rows)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,115 @@
+"""simulate(): the same seed gives the same bytes, stages do not disturb each other, the user's arrays are taken as they are."""
+
+import numpy as np
+import pytest
+
+from unveil import Scheme, simulate
+from unveil.records import WEIGHTINGS, InputError
+
+SMALL = {"n_public": 6, "m": 12, "d": 40}
+
+
+def everything(sim):
+    return [sim.encodings.values, sim.private, sim.public, sim.selection.private, sim.selection.public]
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_ones():
+    scheme = Scheme(2, 2, signs="random")
+    first, again, other = (simulate(scheme, 10, noise=0.1, rng=seed, **SMALL) for seed in (3, 3, 4))
+    for a, b, c in zip(everything(first), everything(again), everything(other), strict=True):
+        assert a.tobytes() == b.tobytes()
+        assert a.tobytes() != c.tobytes()
+
+
+def test_a_generator_is_a_seed_too_and_moves_on():
+    def seeded():
+        return np.random.default_rng(7)
+
+    rng = seeded()
+    first, second = simulate(Scheme(2, 2), 10, rng=rng, **SMALL), simulate(Scheme(2, 2), 10, rng=rng, **SMALL)
+    np.testing.assert_array_equal(first.private, simulate(Scheme(2, 2), 10, rng=seeded(), **SMALL).private)
+    assert not np.array_equal(first.private, second.private)
+
+
+def test_the_global_generator_is_neither_used_nor_moved():
+    state = np.random.get_state()  # noqa: NPY002
+    simulate(Scheme(2, 2, signs="random"), 10, noise=0.1, **SMALL)
+    assert str(state) == str(np.random.get_state())  # noqa: NPY002
+
+
+def test_without_a_seed_every_call_is_new():
+    assert not np.array_equal(simulate(Scheme(), 5, m=3, d=8).private, simulate(Scheme(), 5, m=3, d=8).private)
+
+
+def test_each_stage_draws_from_its_own_seed():
+    alone = simulate(Scheme(2, 0), 10, m=12, d=40, rng=5)
+    together = simulate(Scheme(2, 2, signs="random"), 10, noise=0.2, rng=5, **SMALL)
+    np.testing.assert_array_equal(alone.private, together.private)
+    np.testing.assert_array_equal(alone.selection.private, together.selection.private)
+    assert not np.array_equal(together.private[:6], together.public)
+    assert alone.public is None
+
+
+def test_random_signs_have_the_same_magnitudes_as_absolute_values():
+    absolute = simulate(Scheme(2, 2), 10, rng=5, **SMALL).encodings
+    random = simulate(Scheme(2, 2, signs="random"), 10, rng=5, **SMALL).encodings
+    np.testing.assert_array_equal(random.magnitudes(), absolute.values)
+    assert (random.values < 0).any()
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_encodings_are_the_absolute_mixture_of_the_selected_vectors(weighting):
+    sim = simulate(Scheme(3, 2, weighting), 10, rng=1, **SMALL)
+    scheme = sim.encodings.scheme
+    for i in range(12):
+        mixed = scheme.private_weight * sim.private[sim.selection.private[i]].sum(axis=0)
+        mixed += scheme.public_weight * sim.public[sim.selection.public[i]].sum(axis=0)
+        np.testing.assert_allclose(sim.encodings.values[i], np.abs(mixed), atol=1e-6)
+    assert sim.encodings.pixel_rms == 1.0
+
+
+def test_gaussian_vectors_are_standard():
+    sim = simulate(Scheme(), 50, m=1, d=2000, rng=0)
+    values = sim.private.astype(np.float64)
+    # 100,000 draws, six standard errors each: 4e-9.
+    assert abs(values.mean()) < 6 / np.sqrt(1e5)
+    assert abs((values**2).mean() - 1) < 6 * np.sqrt(2 / 1e5)
+
+
+def test_the_users_own_vectors_are_encoded_as_they_are():
+    rng = np.random.default_rng(0)
+    private, public = rng.uniform(0, 255, (8, 20)), rng.uniform(0, 255, (5, 20))
+    sim = simulate(Scheme(2, 1), m=9, private=private, public=public, rng=0)
+    np.testing.assert_array_equal(sim.private, private.astype(np.float32))
+    np.testing.assert_array_equal(sim.public, public.astype(np.float32))
+    assert sim.encodings.values.shape == (9, 20)
+    assert sim.encodings.pixel_rms is None
+    assert sim.selection.private.max() < 8
+
+
+def test_only_one_part_need_be_given():
+    sim = simulate(Scheme(2, 1), 7, m=9, public=np.ones((5, 20)), rng=0)
+    assert (sim.private.shape, sim.encodings.pixel_rms) == ((7, 20), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"private": np.ones((5, 9)), "d": 8}, "d: 8 and 9 contradict each other"),
+        ({"private": np.ones((5, 9)), "public": np.ones((5, 8))}, "d: 8 and 9 contradict"),
+        ({"private": np.ones((5, 9)), "n_private": 6}, "n_private: 5 and 6 contradict"),
+        ({"public": np.ones((5, 9)), "n_public": 4}, "n_public: 4 and 5 contradict"),
+        ({"m": 0}, "m=0: ask for at least one encoding"),
+        ({"d": 0}, "d=0: give a positive number"),
+        ({"n_private": -1}, "n_private=-1"),
+        ({"n_private": 1}, "k_private=2 of only 1"),
+        ({"private": np.full((5, 9), np.nan)}, "private: the value at row 0, pixel 0"),
+        ({"rng": -1}, "rng=-1"),
+        ({"rng": "seed"}, "rng='seed'"),
+        ({"rng": True}, "rng=True"),
+    ],
+)
+def test_contradictions_and_nonsense_are_refused_in_one_sentence(arguments, complaint):
+    with pytest.raises(InputError, match=complaint) as caught:
+        simulate(Scheme(), **arguments)
+    assert "\n" not in str(caught.value)

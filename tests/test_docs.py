@@ -1,0 +1,41 @@
+"""What the documents name is there, and what the paper names is in the map."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAPER_TESTS = sorted((ROOT / "tests" / "paper").glob("test_*.py"))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
+def test_every_file_a_document_names_exists(document):
+    named = re.findall(r"`((?:src|tests|docs|benchmarks|examples)/[\w./-]+)`", document.read_text())
+    links = re.findall(r"\]\(((?!http|#)[^)\s]+)\)", document.read_text())
+    missing = [name for name in named if not (ROOT / name).exists()]
+    missing += [link for link in links if not (document.parent / link.split("#")[0]).exists()]
+    assert not missing
+
+
+def test_every_paper_test_is_in_the_map():
+    text = (ROOT / "docs" / "paper_map.md").read_text()
+    assert [p.name for p in PAPER_TESTS if f"tests/paper/{p.name}" not in text] == []
+
+
+def test_every_algorithm_and_lemma_of_the_paper_is_in_the_map():
+    text = (ROOT / "docs" / "paper_map.md").read_text()
+    labels = {
+        "alg": ["public_attack", "private_attack", "findsetsystem", "private_attack2"],
+        "cor": ["kr17"],
+        "defn": ["folded", "gaussian_images", "select_distribution", "multitask", "floral"],
+        "example": ["floral"],
+        "lem": ["population", "public", "kr17", "gramextract", "lip", "generic", "construct", "setsystemexist"]
+        + ["fewneighbors", "house", "findsetsystem"],
+        "problem": ["main"],
+        "remark": ["ambiguity"],
+        "thm": ["main"],
+    }
+    missing = [f"{kind}:{name}" for kind, names in labels.items() for name in names if f"`{kind}:{name}`" not in text]
+    assert missing == []
