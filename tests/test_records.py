@@ -217,9 +217,7 @@ def test_floral_incidence_has_a_one_where_the_label_holds_the_name():
 
 def test_supports_incidence_has_a_one_where_the_encoding_uses_the_vector():
     supports = Supports(np.array([[0, 3], [1, 4], [0, 1]]), np.ones(3), "diagonal")
-    np.testing.assert_array_equal(
-        supports.incidence(6).toarray(), [[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0], [1, 1, 0, 0, 0, 0]]
-    )
+    np.testing.assert_array_equal(supports.incidence(6).toarray(), [[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0], [1, 1, 0, 0, 0, 0]])
 
 
 @pytest.mark.xfail(raises=ZeroDivisionError, strict=True, reason="Supports.incidence divides by k_public = 0")

@@ -6,17 +6,13 @@ NumPy and all that stands on it load inside the commands, so that `unveil --help
 
 from __future__ import annotations
 
+import io
 import json
-import math
 import os
-import re
 import secrets
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from functools import partial
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -34,13 +30,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from unveil.records import Encodings, Progress, Recovery, Scheme, Scores
+    from unveil.records import Encodings, Progress, Scheme
 
 PATIENCE = 2.0
 """Seconds before a progress bar appears."""
 ROWS = 20
 """Vectors listed on the terminal; --json and the manifest have them all."""
-_NEED = re.compile(r"([\w.-]+?)(?:\[.*\])?>=([\d.]+)(?:;.*?[\"'](\w+)[\"'])?")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -80,11 +75,15 @@ def main(ctx: click.Context) -> None:
 
     Exit code 0: done; 2: bad input; 3: it ran, but could not recover.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks × or Σ shows ?, not a traceback
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
 
 PATH = click.Path(path_type=Path)
+COUNT = click.IntRange(0, 10**9)
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else.")
 out_option = click.option("--out", type=PATH, help="Folder to write the results to; it must be new or empty.")
 
@@ -94,8 +93,8 @@ def scheme_options(command: F) -> F:
     for option in (
         click.option("--signs", help="absolute, random or kept.  [default: absolute]"),
         click.option("--weighting", help="equal, paper or convex.  [default: equal]"),
-        click.option("--k-public", type=int, help="Public vectors per encoding.  [default: 0]"),
-        click.option("--k-private", type=int, help="Private vectors per encoding.  [default: 2]"),
+        click.option("--k-public", type=COUNT, help="Public vectors per encoding.  [default: 0]"),
+        click.option("--k-private", type=COUNT, help="Private vectors per encoding.  [default: 2]"),
     ):
         command = option(command)
     return command
@@ -104,10 +103,10 @@ def scheme_options(command: F) -> F:
 @main.command()
 @click.argument("out", type=PATH)
 @scheme_options
-@click.option("--n-private", type=int, help="Private vectors.  [default: 100]")
-@click.option("--n-public", type=int, help="Public vectors.  [default: 0]")
-@click.option("--m", type=int, default=800, show_default=True, help="Encodings.")
-@click.option("--d", type=int, help="Pixels.  [default: 3072]")
+@click.option("--n-private", type=COUNT, help="Private vectors.  [default: 100]")
+@click.option("--n-public", type=COUNT, help="Public vectors.  [default: 0]")
+@click.option("--m", type=COUNT, default=800, show_default=True, help="Encodings.")
+@click.option("--d", type=COUNT, help="Pixels.  [default: 3072]")
 @click.option("--private", type=PATH, help="Your private vectors: .npy, .npz or a folder of images.")
 @click.option("--public", type=PATH, help="Your public vectors: .npy, .npz or a folder of images.")
 @click.option("--noise", type=float, default=0.0, show_default=True, help="Standard deviation added to every pixel.")
@@ -121,7 +120,7 @@ def simulate(out: Path, private: Path | None, public: Path | None, as_json: bool
     from unveil import encode, store
     from unveil.data import load_vectors
 
-    _must_be_new(out)
+    store.must_be_new(out)
     scheme = _scheme(options)
     seed = options.pop("seed")
     seed = secrets.randbits(32) if seed is None else seed
@@ -159,6 +158,7 @@ def attack(source: Path, name: str | None, seed: int, out: Path | None, as_json:
     from unveil import store
     from unveil.attacks import STRONGEST, recover
     from unveil.records import InputError
+    from unveil.verdict import plain, recovery_facts
 
     if source.is_dir():
         given = [f"--{key.replace('_', '-')}" for key, value in about.items() if value is not None]
@@ -174,18 +174,18 @@ def attack(source: Path, name: str | None, seed: int, out: Path | None, as_json:
         if not os.access(source, os.W_OK):
             raise InputError(f"{source} is not writable: add --out with the name of a new folder")
     else:
-        _must_be_new(out)
+        store.must_be_new(out)
         past = {}
     with _progress_bar("attack", not as_json) as progress:
         recovery = recover(encodings, public, attack=name or STRONGEST, rng=seed, progress=progress)
-    facts = _recovery_facts(recovery)
-    entry = _plain(store.manifest("attack", seed=seed, encodings=str(source), **facts))
+    facts = recovery_facts(recovery)
+    entry = plain(store.manifest("attack", seed=seed, encodings=str(source), **facts))
     if out is None:
         store.write_recovery(source / "recovery.npz", recovery)
         (source / "scores.json").unlink(missing_ok=True)  # they belong to the recovery that was just replaced
         store.write_json(source / "manifest.json", {**past, "attack": entry})
     else:
-        with _whole_folder(out) as part:
+        with store.whole_folder(out) as part:
             store.write_scheme(part / "scheme.json", encodings)
             store.write_recovery(part / "recovery.npz", recovery)
             store.write_json(part / "manifest.json", {"attack": entry})
@@ -212,6 +212,7 @@ def score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> i
     from unveil import scoring, store
     from unveil.data import load_vectors
     from unveil.records import InputError
+    from unveil.verdict import plain, score_facts
 
     if not (run / "recovery.npz").is_file():
         raise InputError(f"no recovery.npz in {run}: run `unveil attack` on it first")
@@ -220,8 +221,8 @@ def score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> i
     truth = store.read_array(run / "truth.npz", "private") if private is None else load_vectors(private, "private")
     recovery = store.read_recovery(run / "recovery.npz")
     scores = scoring.score(recovery, truth, tolerance=tolerance)
-    facts = _score_facts(recovery, scores)
-    store.write_json(run / "scores.json", _plain(facts))
+    facts = score_facts(recovery, scores)
+    store.write_json(run / "scores.json", plain(facts))
     if as_json:
         _echo_json({"run": str(run), **facts})
     else:
@@ -231,10 +232,10 @@ def score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> i
 
 
 @main.command()
-@click.option("--k-private", type=int, default=2, show_default=True, help="Private vectors per encoding.")
-@click.option("--n-private", type=int, default=100, show_default=True, help="Private vectors.")
-@click.option("--m", type=int, default=800, show_default=True, help="Encodings released.")
-@click.option("--d", type=int, default=3072, show_default=True, help="Pixels.")
+@click.option("--k-private", type=COUNT, default=2, show_default=True, help="Private vectors per encoding.")
+@click.option("--n-private", type=COUNT, default=100, show_default=True, help="Private vectors.")
+@click.option("--m", type=COUNT, default=800, show_default=True, help="Encodings released.")
+@click.option("--d", type=COUNT, default=3072, show_default=True, help="Pixels.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @out_option
 @as_json
@@ -246,21 +247,22 @@ def audit(k_private: int, n_private: int, m: int, d: int, seed: int, out: Path |
     from unveil import encode, scoring, store
     from unveil.attacks import recover
     from unveil.records import Scheme
+    from unveil.verdict import audit_verdict, plain, recovery_facts, score_facts
 
     if out is not None:
-        _must_be_new(out)
+        store.must_be_new(out)
     with _progress_bar("audit", not as_json) as progress:
         simulation = encode.simulate(Scheme(k_private), n_private, m=m, d=d, rng=seed)
         recovery = recover(simulation.encodings, simulation.public, rng=seed, progress=progress)
         scores = scoring.score(recovery, simulation.private)
-    facts = {**_recovery_facts(recovery), **_score_facts(recovery, scores)}
+    facts = {**recovery_facts(recovery), **score_facts(recovery, scores)}
     facts |= {"k_private": k_private, "n_private": n_private, "m": m, "d": d, "seed": seed}
-    facts["verdict"], colour = _audit_verdict(recovery, scores)
+    facts["verdict"], colour = audit_verdict(recovery, scores)
     if out is not None:
-        with _whole_folder(out) as part:
+        with store.whole_folder(out) as part:
             store.write_simulation(part, simulation, store.manifest("audit", seed=seed, seconds=facts["seconds"]))
             store.write_recovery(part / "recovery.npz", recovery)
-            store.write_json(part / "scores.json", _plain(facts))
+            store.write_json(part / "scores.json", plain(facts))
     if as_json:
         return _echo_json(facts)
     console = _console()
@@ -279,7 +281,9 @@ def doctor(as_json: bool) -> int:
 
     Versions, BLAS, memory, and a tiny attack that must succeed; every line that fails names its cure.
     """
-    findings = list(_examine())
+    from unveil.doctor import examine
+
+    findings = list(examine())
     healthy = all(finding["ok"] for finding in findings)
     if as_json:
         _echo_json({"healthy": healthy, "checks": findings})
@@ -293,87 +297,6 @@ def doctor(as_json: bool) -> int:
             table.add_row(mark, escape(finding["check"]), escape(finding["found"] + cure))
         console.print(table)
     return 0 if healthy else 3
-
-
-def _examine() -> Iterator[dict[str, Any]]:
-    """One finding per check; a missing extra is worth a line but no illness."""
-    from importlib.metadata import requires
-
-    yield _finding("python", "install Python 3.11 or newer", lambda: _at_least(sys.version.split()[0], "3.11"))
-    for need in requires("unveil") or ():
-        name, least, extra = _NEED.fullmatch(need).groups()  # type: ignore[union-attr]
-        if extra in (None, "images", "sdp", "dask"):
-            label, target = (f"{name} (extra {extra})", f"unveil[{extra}]") if extra else (name, f"{name}>={least}")
-            look = partial(_package, name, least)
-            yield _finding(label, f"pip install '{target}'", look, optional=extra is not None)
-    yield _finding("BLAS", "pip install --force-reinstall numpy scipy threadpoolctl", _blas)
-    yield _finding("free memory", "close other programs: attacks want 1 GiB or more", _memory)
-    yield _finding("numba cache", "set NUMBA_CACHE_DIR to a folder you may write to", _numba_cache)
-    yield _finding("self-test", "pip install --force-reinstall unveil, and report it if that does not help", _self_test)
-
-
-def _finding(name: str, cure: str, look: Callable[[], str], *, optional: bool = False) -> dict[str, Any]:
-    try:
-        return {"check": name, "ok": True, "found": look(), "cure": None}
-    except Exception as error:  # whatever is broken here is what the user came to hear
-        return {"check": name, "ok": optional, "found": str(error) or type(error).__name__, "cure": cure}
-
-
-def _at_least(found: str, least: str) -> str:
-    have, want = ([int(part) for part in re.findall(r"\d+", text)] for text in (found, least))
-    if have < want:
-        raise RuntimeError(f"{found} is older than {least}")
-    return found
-
-
-def _package(name: str, least: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return _at_least(version(name), least)
-    except PackageNotFoundError:
-        raise RuntimeError("not installed") from None
-
-
-def _blas() -> str:
-    import scipy.linalg  # noqa: F401  (threadpoolctl sees only what is loaded)
-    from threadpoolctl import threadpool_info
-
-    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    names = sorted({f"{pool['internal_api']} {pool['version']}, {pool['num_threads']} threads" for pool in pools})
-    return "; ".join(names) or "one that threadpoolctl does not know"
-
-
-def _memory() -> str:
-    from unveil.parallel import free_memory
-
-    gib = free_memory() / 2**30
-    if gib < 1:
-        raise RuntimeError(f"{gib:.1f} GiB")
-    return f"{gib:.1f} GiB"
-
-
-def _numba_cache() -> str:
-    from numba.core import config
-    from numba.misc.appdirs import AppDirs
-
-    asked = getattr(config, "CACHE_DIR", "")
-    places = [asked] if asked else [Path(__file__).parent, AppDirs("numba", False).user_cache_dir]  # type: ignore[no-untyped-call]
-    for folder in map(Path, places):
-        with suppress(OSError), tempfile.TemporaryFile(dir=folder):
-            return str(folder)
-    raise RuntimeError(f"{places[0]} is not writable, so every start compiles anew")
-
-
-def _self_test() -> str:
-    import unveil
-
-    start = time.perf_counter()
-    simulation = unveil.simulate(unveil.Scheme(k_private=2), 20, m=120, d=1024, rng=0)
-    scores = unveil.score(unveil.recover(simulation.encodings, rng=0), simulation.private)
-    if scores.exact != 4 or scores.wrong:
-        raise RuntimeError(f"{scores.exact} vectors exact instead of 4, {scores.wrong} wrong")
-    return f"4 of 20 vectors recovered exactly in {time.perf_counter() - start:.1f} s"
 
 
 def _scheme(options: dict[str, Any]) -> Scheme:
@@ -408,25 +331,6 @@ def _read_file(
     return encodings, records.as_public(vectors, encodings)
 
 
-def _must_be_new(folder: Path) -> None:
-    """Asked before the work, so that hours of it are not lost to a name that is taken."""
-    from unveil.records import InputError
-
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} exists and is not an empty folder: choose another name or empty it")
-
-
-@contextmanager
-def _whole_folder(folder: Path) -> Iterator[Path]:
-    """A folder to fill, which takes its name only when all went well."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as shelter:
-        part = Path(shelter) / folder.name
-        part.mkdir()
-        yield part
-        part.rename(folder)
-
-
 @contextmanager
 def _progress_bar(title: str, wanted: bool) -> Iterator[Progress | None]:
     """A bar on stderr that appears when the work outlasts a user's patience."""
@@ -448,62 +352,6 @@ def _progress_bar(title: str, wanted: bool) -> Iterator[Progress | None]:
         bar.stop()
 
 
-def _recovery_facts(recovery: Recovery) -> dict[str, Any]:
-    import numpy as np
-
-    count = int(recovery.verified.sum())
-    return {
-        "verdict": f"{_vectors(count)} recovered and verified, {_signs(recovery)}."
-        if count
-        else f"No private vector verified: {recovery.explanation}.",
-        "attack": recovery.attack,
-        "verified": count,
-        "signed": recovery.signed,
-        "explanation": recovery.explanation,
-        "status": recovery.status.tolist(),
-        "reasons": list(recovery.reasons),
-        "encodings_used": np.diff(recovery.members.tocsc().indptr).tolist(),
-        "residual": recovery.residual.tolist(),
-        "seconds": dict(recovery.seconds),
-        "evidence": dict(recovery.evidence),
-    }
-
-
-def _score_facts(recovery: Recovery, scores: Scores) -> dict[str, Any]:
-    total = scores.exact + scores.missing
-    if scores.wrong:
-        verdict = (
-            f"WRONG: {scores.wrong} of {_vectors(int(recovery.verified.sum()))} verified equal none in the truth; if this "
-        )
-        verdict += "truth is what was encoded, trust nothing here and report a bug."
-    elif scores.exact:
-        verdict = f"{scores.exact} of {_vectors(total)} recovered exactly, {_signs(recovery)}; none wrong."
-    else:
-        verdict = f"0 of {_vectors(total)} recovered exactly; none wrong."
-    arrays = {name: getattr(scores, name).tolist() for name in ("matches", "nearest", "error")}
-    counts = {name: getattr(scores, name) for name in ("exact", "wrong", "missing", "tolerance")}
-    return {"verdict": verdict, **counts, **arrays}
-
-
-def _audit_verdict(recovery: Recovery, scores: Scores) -> tuple[str, str]:
-    attack = "the paper's attack" if recovery.attack == "paper" else f"the attack '{recovery.attack}'"
-    if scores.wrong:
-        return str(_score_facts(recovery, scores)["verdict"]), "red"
-    if scores.exact:
-        total = _vectors(scores.exact + scores.missing)
-        found = f"{scores.exact} of {total} recovered exactly by {attack} in {sum(recovery.seconds.values()):.1f} s"
-        return f"NOT SAFE TO RELEASE: {found}, {_signs(recovery)}.", "red"
-    return f"NOTHING RECOVERED by {attack}, which is no proof of safety: {recovery.explanation}.", "yellow"
-
-
-def _vectors(count: int) -> str:
-    return f"{count} private vector{'' if count == 1 else 's'}"
-
-
-def _signs(recovery: Recovery) -> str:
-    return "with their signs" if recovery.signed else "up to one sign per pixel that all of them share"
-
-
 def _print_evidence(console: Console, facts: Mapping[str, Any]) -> None:
     if facts["status"]:
         table = Table("vector", "status", "encodings", "reason", box=box.SIMPLE)
@@ -523,14 +371,7 @@ def _console() -> Console:
 
 
 def _echo_json(facts: Mapping[str, Any]) -> int:
-    click.echo(json.dumps(_plain(facts), allow_nan=False))
+    from unveil.verdict import plain
+
+    click.echo(json.dumps(plain(facts), allow_nan=False))
     return 0
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no NaN and no infinity: what is not a number is null."""
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

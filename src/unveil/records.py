@@ -102,7 +102,8 @@ class Encodings:
         object.__setattr__(self, "values", as_vectors(self.values, "encodings"))
         if not isinstance(self.scheme, Scheme):
             raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
-        if self.pixel_rms is not None and not self.pixel_rms > 0:
+        rms = self.pixel_rms
+        if rms is not None and (isinstance(rms, (bool, str)) or not 0 < rms < float("inf")):
             raise InputError(f"pixel_rms={self.pixel_rms!r}: give a positive number, or None when unknown")
 
     @property

@@ -9,11 +9,11 @@ import json
 import os
 import platform
 import resource
-import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil._version import __version__
-from unveil.records import Encodings, InputError, Recovery, Scheme, Simulation
+from unveil.records import Encodings, InputError, Recovery, Scheme, Simulation, as_vectors
 
 _MAP_FROM = 64 << 20
 
@@ -46,7 +46,7 @@ def read_array(path: Path, key: str | None = None) -> NDArray[Any]:
                 return np.asarray(archive[key or names[0]])
         large = path.stat().st_size >= _MAP_FROM
         array = np.load(path, mmap_mode="r" if large else None, allow_pickle=False)
-    except InputError:
+    except (InputError, PermissionError):
         raise
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError, SyntaxError) as error:
         if "allow_pickle" in str(error) or "Object arrays" in str(error):
@@ -89,15 +89,28 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
         file.write((json.dumps(content, indent=2, sort_keys=True) + "\n").encode())
 
 
-def write_simulation(folder: Path, simulation: Simulation, manifest: Mapping[str, Any]) -> None:
-    """A run directory, complete or absent: it is filled under another name and renamed."""
-    folder = Path(folder)
+def must_be_new(folder: Path) -> None:
+    """Asked before the work, so that hours of it are not lost to a name that is taken."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} exists and is not an empty folder: choose another name or empty it")
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """A folder to fill, which takes its name only when all went well."""
+    folder = Path(folder)
+    must_be_new(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        os.chmod(part, 0o755)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as shelter:
+        part = Path(shelter) / folder.name
+        part.mkdir()
+        yield part
+        part.rename(folder)
+
+
+def write_simulation(folder: Path, simulation: Simulation, manifest: Mapping[str, Any]) -> None:
+    """A run directory, complete or absent."""
+    with whole_folder(folder) as part:
         write_array(part / "encodings.npy", simulation.encodings.values)
         if simulation.public is not None:
             write_array(part / "public.npy", simulation.public)
@@ -109,12 +122,6 @@ def write_simulation(folder: Path, simulation: Simulation, manifest: Mapping[str
         }
         write_arrays(part / "truth.npz", truth)
         write_json(part / "manifest.json", manifest)
-        if folder.exists():
-            folder.rmdir()
-        part.rename(folder)
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
 
 
 def write_scheme(path: Path, encodings: Encodings) -> None:
@@ -167,16 +174,20 @@ def read_recovery(path: Path) -> Recovery:
             "about",
         )
     }
-    indices = fields["members_indices"]
-    members = sparse.csr_array(
-        (np.ones(len(indices), dtype=bool), indices, fields["members_indptr"]),
-        shape=tuple(fields["members_shape"]),
-    )
-    about = json.loads(str(fields["about"]))
-    return Recovery(
-        vectors=fields["vectors"], status=fields["status"], members=members, residual=fields["residual"],
-        **{**about, "reasons": tuple(about["reasons"])},
-    )  # fmt: skip
+    try:
+        indices = fields["members_indices"]
+        rows, columns = (int(size) for size in fields["members_shape"])
+        ones = np.ones(len(indices), dtype=bool)
+        about = json.loads(str(fields["about"]))
+        return Recovery(
+            vectors=as_vectors(fields["vectors"], "vectors") if fields["vectors"].size else fields["vectors"],
+            status=fields["status"],
+            members=sparse.csr_array((ones, indices, fields["members_indptr"]), shape=(rows, columns)),
+            residual=fields["residual"],
+            **{**about, "reasons": tuple(about["reasons"])},
+        )
+    except (ValueError, TypeError, KeyError):
+        raise InputError(f"{path.name} is damaged: run `unveil attack` again") from None
 
 
 def manifest(command: str, **facts: Any) -> dict[str, Any]:

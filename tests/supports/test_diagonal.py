@@ -24,7 +24,9 @@ def plain(y, public, k):
 
 
 # At 150 pixels many answers are wrong: the twin must be wrong in the same way.
-@pytest.mark.parametrize(("n_public", "k_public", "d"), [(60, 2, 150), (60, 3, 2000), (200, 4, 800), (26, 1, 150), (40, 30, 200)])
+@pytest.mark.parametrize(
+    ("n_public", "k_public", "d"), [(60, 2, 150), (60, 3, 2000), (200, 4, 800), (26, 1, 150), (40, 30, 200)]
+)
 def test_the_whole_method_equals_the_plain_twin(n_public, k_public, d):
     sim = simulate(Scheme(2, k_public), 10, n_public=n_public, m=15, d=d, rng=n_public)
     indices, margin = diagonal_supports(sim.encodings.values, sim.public, k_public, limit=PLENTY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -20,4 +21,6 @@ def load_vectors(path: str | Path, name: str = "vectors") -> NDArray[np.float32]
     array = read_array(path)
     if array.ndim < 2:
         raise InputError(f"{path.name} holds an array of shape {array.shape}: {name} need (items, pixels)")
-    return as_vectors(array.reshape(len(array), -1), name)
+    if array.ndim > 2:
+        array = array.reshape(len(array), math.prod(array.shape[1:]))
+    return as_vectors(array, name)

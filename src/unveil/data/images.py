@@ -28,8 +28,12 @@ def load_image_folder(folder: str | Path) -> NDArray[np.float32]:
     for file in files:
         try:
             with Image.open(file) as image:
-                grey = image.mode in ("1", "L", "LA", "I", "I;16", "F")
+                if image.mode.startswith(("I", "F")):
+                    raise InputError(f"{file.name} has more than 8 bits per pixel: convert it to 8 bits, or pass an array")
+                grey = image.mode in ("1", "L", "LA")
                 pixels = np.asarray(image.convert("L" if grey else "RGB"), dtype=np.float32)
+        except InputError:
+            raise
         except (UnidentifiedImageError, OSError, SyntaxError, ValueError):
             raise InputError(f"{file.name} is not a readable image: repair or remove it") from None
         if shape and pixels.shape != shape:

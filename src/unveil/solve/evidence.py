@@ -1,22 +1,69 @@
-"""What further encodings say about the two readings of a floral (`factor.reading`), pixel by pixel.
+"""What the other encodings say about the solution of a floral, pixel by pixel.
 
-Let x be the solution under the reading "subsets". If the truth is a sunflower, x_i = (Σ core + Σ petals)/k − petal_i. In
-either case x spans what is known, and an encoding is folded normal around its part in that span,
+If x are private vectors, an encoding that uses those in b ∈ {0,1}^{k+2} is folded normal around its known part,
 
-    y = |a·⟨b, x⟩ + c + g|,     g ~ N(0, a²·(k − ‖b‖²)·v),
+    y = |a·⟨b, x⟩ + c + g|,     g ~ N(0, a²·(k − ‖b‖²)·v).                                                      (*)
 
-with b ∈ {0,1}^{k+2}, |b| ≤ k, if the sets are subsets, and b = g/k − σ (g shared vectors, petals σ), or b = 1 − σ with
-2 ≤ |b| ≤ k, if they are a sunflower. The best log-likelihood under one less the best under the other, summed over encodings,
-is the evidence, in nats.
+Two questions are put to them, both answered in nats of log-likelihood.
+
+`reading`: is it the other family of sets (`factor.reading`)? For a sunflower x_i = (Σ core + Σ petals)/k − petal_i;
+these are orthogonal again, so (*) holds with b = g/k − σ (g shared vectors, petals σ), or with b = 1 − σ, 2 ≤ |b| ≤ k.
+
+`excess`: is it any of the two? With a wrong k other sets can satisfy the equations of a floral: encodings c + x_a + x_b with
+a fixed c look like pairs of x + c/2, sums of two vectors like single ones. Then other encodings ask for fractions in b. What
+a free b and variance gain over the best whole b must stay within chance.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 PIXELS = 4096
 """Enough for tens of nats per encoding; more pixels only cost time."""
+SMALLEST = 1e-3
+"""Smallest share of the variance the unknown part is given: encodings of known vectors only have none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Per encoding: nats for "subsets" against "sunflower"; what free coefficients gain over whole ones."""
+
+    reading: NDArray[np.float64]
+    excess: NDArray[np.float64]
+
+    def contradicts(self, k: int) -> bool:
+        """Whether free coefficients gain more than chance allows. Each encoding frees k+3 numbers, which gain ½χ² with as
+        many degrees of freedom; the bound is six standard deviations up, with a fifth of the mean for finite pixels."""
+        mean = len(self.excess) * (k + 3) / 2
+        return bool(self.excess.sum() > 1.2 * mean + 6 * np.sqrt(mean) + 10)
+
+
+def gather_evidence(
+    magnitudes: NDArray[np.float32],
+    tau: NDArray[np.float64],
+    vectors: NDArray[np.float64],
+    weight: float,
+    offsets: NDArray[np.float64] | None = None,
+) -> Evidence:
+    """Ask the encodings `magnitudes` (rows, d), whose overlaps suggest fractions `tau` (rows, k+2) of `vectors` (k+2, d)."""
+    X = vectors[:, :PIXELS]
+    k = len(X) - 2
+    v = float(np.mean(X**2))
+    Y = magnitudes[:, :PIXELS].astype(np.float64)
+    C = np.zeros_like(Y) if offsets is None else offsets[:, :PIXELS]
+    free, variance = _fit_freely(Y, C, X, weight, tau, SMALLEST * k * weight**2 * v)
+    reading, excess = np.empty(len(Y)), np.empty(len(Y))
+    for row, (y, c) in enumerate(zip(Y, C, strict=True)):
+        B, whole, shared = _candidates(tau[row], free[row], k)
+        spread = np.maximum(k - (B**2).sum(axis=1), SMALLEST * k)[:, None] * weight**2 * v
+        fit = folded_log_likelihood(y, weight * B @ X + c, spread).sum(axis=1)
+        best = folded_log_likelihood(y, weight * free[row] @ X + c, variance[row]).sum()
+        reading[row] = fit[whole].max() - fit[shared].max()
+        excess[row] = best - fit[whole].max()
+    return Evidence(reading, excess)
 
 
 def folded_log_likelihood(
@@ -32,39 +79,40 @@ def folded_log_likelihood(
     )
 
 
-def reading_evidence(
-    magnitudes: NDArray[np.float32],
-    tau: NDArray[np.float64],
-    vectors: NDArray[np.float64],
+def _fit_freely(
+    Y: NDArray[np.float64],
+    C: NDArray[np.float64],
+    X: NDArray[np.float64],
     weight: float,
-    offsets: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
-    """Nats in favour of "subsets", one number per encoding (row of `magnitudes`).
-
-    tau (rows, k+2): the names each encoding uses as its overlaps suggest, in fractions; `vectors` (k+2, d).
-    """
-    names = len(vectors)
-    k = names - 2
-    X = vectors[:, :PIXELS]
-    v = float(np.mean(X**2))
-    out = np.empty(len(magnitudes))
-    for row, (y, near) in enumerate(zip(magnitudes[:, :PIXELS].astype(np.float64), tau, strict=True)):
-        c = np.zeros_like(y) if offsets is None else offsets[row, :PIXELS]
-        B, whole, shared = _candidates(near, k)
-        spread = np.maximum(k - (B**2).sum(axis=1), 1e-3)[:, None] * weight**2 * v
-        fit = folded_log_likelihood(y, weight * B @ X + c, spread).sum(axis=1)
-        out[row] = fit[whole].max() - fit[shared].max()
-    return out
+    start: NDArray[np.float64],
+    smallest: float,
+    steps: int = 30,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Maximum likelihood of (b, variance) in (*) by EM, all encodings at once; the hidden variable is the sign of y."""
+    solve = np.linalg.pinv(weight * X)
+    b = start + 0.05
+    power = (Y**2).mean(axis=1)
+    variance = np.maximum(power / 2, smallest)
+    for _ in range(steps):
+        mean = weight * b @ X + C
+        signed = Y * np.tanh(Y * mean / variance[:, None])
+        b = (signed - C) @ solve
+        mean = weight * b @ X + C
+        variance = np.maximum(power - 2 * (signed * mean).mean(axis=1) + (mean**2).mean(axis=1), smallest)
+    return b, variance
 
 
-def _candidates(tau: NDArray[np.float64], k: int) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Coefficients b worth trying, and which of them each reading allows: the ones near tau, and the simplest ones."""
+def _candidates(
+    tau: NDArray[np.float64], free: NDArray[np.float64], k: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Coefficients b worth trying, and which of them each reading allows: near tau, near the free fit, and the simplest."""
     names = k + 2
     one = np.eye(names)
-    subsets = np.vstack([np.zeros(names), one, np.clip(np.rint(tau), 0, 1)])
+    near = [sign * b for b in (tau, free) for sign in (1, -1)]
+    subsets = np.vstack([np.zeros(names), one, *(np.clip(np.rint(b), 0, 1) for b in near)])
     fractions = []
     for g in range(1, k):
-        for petals in (np.zeros(names), *one, np.clip(np.rint(g / k - tau), 0, 1)):
+        for petals in (np.zeros(names), *one, *(np.clip(np.rint(g / k - b), 0, 1) for b in near)):
             if 0 <= g - petals.sum() <= k - 2:
                 fractions.append(g / k - petals)
     size = subsets.sum(axis=1)

@@ -5,7 +5,8 @@
   2  it reproduces the further encodings that mix these vectors only                                           (else unresolved)
   3  no other values fit at any pixel                                                                          (else ambiguous)
   4  other encodings rule out the second family of sets behind a floral (`factor.reading`)                     (else ambiguous)
-  5  the recovered pixels have the size they are expected to have                                              (else ambiguous)
+  5  other encodings look like sums with these vectors: no wrong k_private                                     (else ambiguous)
+  6  the recovered pixels have the size they are expected to have                                              (else ambiguous)
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from unveil.encode import mix
 from unveil.factor import Reading, estimate_n_private
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, Floral, Overlaps, Supports
-from unveil.solve.evidence import reading_evidence
+from unveil.solve.evidence import Evidence, gather_evidence
 from unveil.solve.sign_system import SignSolution, solve_sign_system
 
 NATS = 10.0
@@ -71,25 +72,32 @@ def solve_floral(
     reproduced = _reproduces(encodings, inside, members, signs, public_part(inside))
     members[inside[~reproduced]] = False
 
-    witnesses = np.setdiff1d(reading.witnesses, floral.rows)[:WITNESSES]
-    nats = reading_evidence(
+    witnesses = _witnesses(reading, floral.rows, scheme.k_private)
+    evidence = gather_evidence(
         encodings.magnitudes(witnesses), reading.tau[witnesses], signs.values, scheme.private_weight, public_part(witnesses)
-    ).sum()
+    )
     votes = (reading.subsets, reading.sunflower)
-    status, reason = _judge(encodings, signs, votes, float(nats), reproduced, estimate_n_private(overlaps))
+    status, reason = _judge(encodings, signs, votes, evidence, reproduced, estimate_n_private(overlaps))
     count = len(floral.rows) + int(reproduced.sum())
-    return FloralSolution(floral, signs, c is not None, status, reason, votes, float(nats), count, members)
+    return FloralSolution(floral, signs, c is not None, status, reason, votes, float(evidence.reading.sum()), count, members)
+
+
+def _witnesses(reading: Reading, rows: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """Encodings to ask: those that can tell the readings apart, and as many taken evenly from all that are not inside."""
+    telling = np.setdiff1d(reading.witnesses, rows)[:WITNESSES]
+    others = np.setdiff1d(np.flatnonzero(reading.members.sum(axis=1) < k), rows)
+    return np.union1d(telling, others[:: max(1, len(others) // WITNESSES)])
 
 
 def _judge(
     encodings: Encodings,
     signs: SignSolution,
     votes: tuple[int, int],
-    nats: float,
+    evidence: Evidence,
     reproduced: NDArray[np.bool_],
     n_private: float,
 ) -> tuple[str, str]:
-    d, k = encodings.d, encodings.scheme.k_private
+    d, k, nats = encodings.d, encodings.scheme.k_private, float(evidence.reading.sum())
     if not signs.fits.all():
         return UNRESOLVED, f"re-encoding misses the encodings at {int((~signs.fits).sum())} of {d} pixels"
     if reproduced.size and reproduced.mean() < 0.5:
@@ -106,6 +114,11 @@ def _judge(
             "two families of subsets fit, and other encodings do not settle which "
             f"({votes[0]} votes for, {votes[1]} against; {nats:.0f} nats, {NATS:.0f} needed)"
         )
+    if evidence.contradicts(k):
+        return AMBIGUOUS, (
+            "other encodings do not look like sums with these vectors "
+            f"(free coefficients gain {evidence.excess.mean():.0f} nats each): is k_private right?"
+        )
     factor = _scale_mismatch(encodings, signs.values)
     if factor is not None:
         return AMBIGUOUS, (
@@ -118,13 +131,12 @@ def _judge(
 def _scale_mismatch(encodings: Encodings, values: NDArray[np.float64]) -> float | None:
     """rms of the recovered vectors over pixel_rms, if further from 1 than chance (five standard errors) explains.
 
-    A wrong weighting shows in nothing else when there is no public part. Nor does a wrong k_private at n = k+2: encodings of 3 of
-    5 vectors are encodings of 2 of 5 others, and only their scale differs.
+    A wrong weighting shows in nothing else when there is no public part.
     """
     if encodings.pixel_rms is None:
         return None
     factor = float(np.sqrt(np.mean(values**2))) / encodings.pixel_rms
-    tolerance = min(max(0.1, 5 / np.sqrt(2 * values.size)), 0.2)
+    tolerance = min(max(0.02, 5 / np.sqrt(2 * values.size)), 0.2)
     return factor if abs(factor - 1) > tolerance else None
 
 

@@ -1,0 +1,58 @@
+# Everything from a bare machine: Python 3.11 or newer, and make. `make` alone lists what there is.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# Two test workers with one BLAS thread each; more threads than cores only wait for each other.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1 NUMBA_NUM_THREADS=1
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help install audit test lint bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(VENV)/.core ## make .venv and install unveil into it
+	@echo "Installed: $(BIN)/unveil --help"
+
+audit: $(VENV)/.core ## may encodings be released? simulate, attack, score, verdict
+	@$(BIN)/unveil audit
+
+test: $(VENV)/.dev ## run the tests
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.dev ## ruff, mypy and the one-way flow of rooms
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.bench ## compare with peers, all in one run
+	$(BIN)/python -m benchmarks.run
+
+clean: ## remove .venv and every cache
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache src/*.egg-info
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp per set of extras, so that a second call is instant and a changed pyproject.toml installs again.
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "unveil needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+		{ echo "could not make $(VENV): install the venv module (Debian: apt install python3-venv)" >&2; exit 1; }
+	@touch $@
+
+$(VENV)/.core: pyproject.toml | $(VENV)/.made
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/.made
+	$(PIP) --editable '.[images,sdp,dev]'
+	@touch $@
+
+$(VENV)/.bench: pyproject.toml | $(VENV)/.made
+	$(PIP) --editable '.[sdp,bench]'
+	@touch $@

@@ -1,0 +1,74 @@
+"""A recovery and its scores in words and in plain facts, as terminal and JSON show them: verdict first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from unveil.records import Recovery, Scores
+
+
+def recovery_facts(recovery: Recovery) -> dict[str, Any]:
+    count = int(recovery.verified.sum())
+    return {
+        "verdict": f"{_vectors(count)} recovered and verified, {_signs(recovery)}."
+        if count
+        else f"No private vector verified: {recovery.explanation}.",
+        "attack": recovery.attack,
+        "verified": count,
+        "signed": recovery.signed,
+        "explanation": recovery.explanation,
+        "status": recovery.status.tolist(),
+        "reasons": list(recovery.reasons),
+        "encodings_used": np.diff(recovery.members.tocsc().indptr).tolist(),
+        "residual": recovery.residual.tolist(),
+        "seconds": dict(recovery.seconds),
+        "evidence": dict(recovery.evidence),
+    }
+
+
+def score_facts(recovery: Recovery, scores: Scores) -> dict[str, Any]:
+    total = scores.exact + scores.missing
+    if scores.wrong:
+        verdict = (
+            f"WRONG: {scores.wrong} of {_vectors(int(recovery.verified.sum()))} verified equal none in the truth; if this "
+        )
+        verdict += "truth is what was encoded, trust nothing here and report a bug."
+    elif scores.exact:
+        verdict = f"{scores.exact} of {_vectors(total)} recovered exactly, {_signs(recovery)}; none wrong."
+    else:
+        verdict = f"0 of {_vectors(total)} recovered exactly; none wrong."
+    arrays = {name: getattr(scores, name).tolist() for name in ("matches", "nearest", "error")}
+    counts = {name: getattr(scores, name) for name in ("exact", "wrong", "missing", "tolerance")}
+    return {"verdict": verdict, **counts, **arrays}
+
+
+def audit_verdict(recovery: Recovery, scores: Scores) -> tuple[str, str]:
+    attack = "the paper's attack" if recovery.attack == "paper" else f"the attack '{recovery.attack}'"
+    if scores.wrong:
+        return str(score_facts(recovery, scores)["verdict"]), "red"
+    if scores.exact:
+        total = _vectors(scores.exact + scores.missing)
+        found = f"{scores.exact} of {total} recovered exactly by {attack} in {sum(recovery.seconds.values()):.1f} s"
+        return f"NOT SAFE TO RELEASE: {found}, {_signs(recovery)}.", "red"
+    return f"NOTHING RECOVERED by {attack}, which is no proof of safety: {recovery.explanation}.", "yellow"
+
+
+def _vectors(count: int) -> str:
+    return f"{count} private vector{'' if count == 1 else 's'}"
+
+
+def _signs(recovery: Recovery) -> str:
+    return "with their signs" if recovery.signed else "up to one sign per pixel that all of them share"
+
+
+def plain(value: Any) -> Any:
+    """JSON has no NaN and no infinity: what is not a number is null."""
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
