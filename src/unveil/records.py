@@ -139,17 +139,30 @@ class Simulation:
 
 @dataclass(frozen=True, eq=False)
 class Supports:
-    """The output of LearnPublic: `indices` (m, k_public), sorted in each row; `confidence` (m,) in [0, 1]."""
+    """The output of LearnPublic.
+
+    indices (m, k): which public vectors each encoding uses, sorted in each row, −1 at the end where there are fewer
+    confidence (m,) in [0, 1]: "folded-em": the probability that the support is right; other methods: a relative margin
+    certain (m,): the supports to rely on (`supports.confidence` has the rule); None: the method does not say
+    weights (m, k): the weight of each, 0 where there is none; None when the scheme's were used
+    interchangeable: groups of equal public vectors; the first of a group stands for all of it in `indices`
+    warning: in words, when encodings and scheme contradict each other
+    """
 
     indices: NDArray[np.int64]
     confidence: NDArray[np.float64]
     method: str
+    certain: NDArray[np.bool_] | None = None
+    weights: NDArray[np.float64] | None = None
+    interchangeable: tuple[tuple[int, ...], ...] = ()
+    warning: str = ""
 
     def incidence(self, n_public: int) -> sparse.csr_array:
         """The m×n_public matrix of zeros and ones."""
-        m, k = self.indices.shape
-        ones = np.ones(m * k, dtype=np.int32)
-        return sparse.csr_array((ones, self.indices.ravel(), np.arange(0, m * k + 1, k)), shape=(m, n_public))
+        rows, columns = np.nonzero(self.indices >= 0)
+        ones = np.ones(len(rows), dtype=np.int32)
+        shape = (len(self.indices), n_public)
+        return sparse.csr_array((ones, (rows, self.indices[rows, columns])), shape=shape)
 
 
 @dataclass(frozen=True, eq=False)

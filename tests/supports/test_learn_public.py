@@ -60,12 +60,12 @@ def test_the_sdp_reports_every_encoding_as_progress():
 @pytest.mark.parametrize(
     ("public", "method", "complaint"),
     [
-        (np.ones((5, 6)), "guess", "method='guess': choose one of diagonal, sdp"),
+        (np.ones((5, 6)), "guess", "method=.guess.: choose one of folded-em, diagonal, sdp"),
         (None, "diagonal", "no public vectors"),
         (np.ones((5, 7)), "diagonal", "7 pixels, encodings 6"),
         (np.ones((1, 6)), "sdp", "k_public=2 of only 1"),
         (np.full((5, 6), np.nan), "diagonal", "public: the value at row 0"),
-        (np.ones((1001, 6)), "sdp", "n_public=1001.*use method='diagonal'"),
+        (np.ones((1001, 6)), "sdp", "n_public=1001.*use method=.folded-em."),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(public, method, complaint):
