@@ -55,17 +55,18 @@ def test_supports_are_exact_where_the_information_is_there(k, d, weighting):
 
 
 def test_of_many_hard_encodings_none_is_certain_and_wrong():
-    # At margin 10 a wrong support has odds of 5e-5: 240 encodings hide at most 0.012 of them.
+    # At margin 10 a wrong support has odds of 5e-5: about 100 certain ones hide 0.005 wrong ones. The cells are such that
+    # there are many of both, certain supports and wrong ones.
     wrong = certain = right = 0
-    for k, d in ((2, 150), (3, 200)):
+    for k, d in ((2, 150), (2, 250), (3, 300)):
         encodings, public, model, truth = instance(k, 1000, d, 120, "paper", seed=d)
         found = search(encodings, public, model)
         ok = (found.indices == truth).all(axis=1)
         sure = is_certain(found.margin, found.fit)
         wrong, certain, right = wrong + (sure & ~ok).sum(), certain + sure.sum(), right + ok.sum()
     assert wrong == 0
-    assert right < 228
-    assert certain > 10
+    assert right < 340
+    assert certain > 50
 
 
 def test_near_twins_are_never_certain_and_wrong():
