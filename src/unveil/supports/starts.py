@@ -6,8 +6,7 @@ centred squares of the encoding, its matrix is
     M = G·diag(z)·Gᵀ          (the moment matrix M̃ of the paper restricted to the pool),
 
 so Σ_{a,b∈S} M_ab ranks supports S. Growing from every one of the K vectors costs K²k and replaces the top eigenvector of
-the paper's experiments, which mixes true vectors with whatever else correlates. At (k, d) = (6, 1500) the true vectors
-of the pool are all found by one of the few best in about 95% of encodings.
+the paper's experiments, which mixes true vectors with whatever else correlates.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ that do not pay are dropped and the search goes on. With k given there is no pri
 Where weights are equal but k is unknown, a sample solved like this tells k, weight and variance of all (`estimate_scheme`),
 and the stronger search of `supports.folded_em` does the rest.
 
-Cost: about (2k + 4) products for each of four starts, three to ten times `folded_em`.
+Cost: about k products for each of four starts and as many again for every repair, ten times `folded_em` and more.
 """
 
 from __future__ import annotations
