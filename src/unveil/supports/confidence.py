@@ -10,8 +10,9 @@ Evidence margin: all supports that share exactly A ⊂ S with S, C(n−k, k−|A
 since a vector nobody knows is Gaussian noise. L(S) must stand above that for A of sizes 0, 1 and k−1.
 
 Fit: under the true support the law of L is known. Most of its fluctuation is explained by the pixel means of y, y², |μ| and
-μ² (control variates, fitted under the model): what is left has standard deviation 0.39 per pixel instead of 0.68 (at equal variances), so a
-wrong support stands out almost twice as far. z is L standardised so; about standard normal under the truth.
+μ² (control variates, fitted under the model). What is left has standard deviation 0.39 per pixel instead of 0.68 when public
+and private part are equally strong, so that a wrong support stands out almost twice as far. z is L standardised so; about
+standard normal under the truth.
 
 Certain means: both margins are at least 10 nats (odds of e⁻¹⁰ = 5e-5 against) and z > −4.
 """
