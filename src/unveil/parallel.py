@@ -1,15 +1,24 @@
-"""How much of the machine a computation may use, and how long it took. Threads are BLAS's own."""
+"""How much of the machine a computation may use, and how long it took.
+
+Threads are BLAS's own, or one per block with BLAS held at one thread each (`run_blocks`).
+"""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
+
+from threadpoolctl import threadpool_limits
 
 from unveil.records import InputError
 
 _FALLBACK = 2 << 30
+Block = TypeVar("Block")
 
 
 def free_memory() -> int:
@@ -35,6 +44,42 @@ def memory_limit(limit: int | None) -> int:
 def rows_per_block(bytes_per_row: int, limit: int, *, most: int) -> int:
     """How many rows of `bytes_per_row` fit the limit, between 1 and `most`."""
     return int(max(1, min(most, limit // max(1, bytes_per_row))))
+
+
+def worker_count(workers: int | None) -> int:
+    """How many threads: what was asked for, or one per core this process may use."""
+    if workers is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if isinstance(workers, bool) or workers < 1:
+        raise InputError(f"workers={workers!r}: give a whole number of 1 or more, or None for one per core")
+    return int(workers)
+
+
+def run_blocks(
+    task: Callable[[Block], None], blocks: Sequence[Block], workers: int, done: Callable[[Block], None] | None = None
+) -> None:
+    """task(block) for every block, `workers` at a time; done(block) in the calling thread as each one ends.
+
+    BLAS has one thread meanwhile, for one worker too: small products do not wait for each other, and what a block
+    computes does not depend on how many others run.
+    """
+    with threadpool_limits(1, user_api="blas"):
+        if workers == 1 or len(blocks) == 1:
+            for block in blocks:
+                task(block)
+                if done:
+                    done(block)
+            return
+        with ThreadPoolExecutor(min(workers, len(blocks))) as pool:
+            running = {pool.submit(task, block): block for block in blocks}
+            try:
+                for future in as_completed(running):
+                    future.result()
+                    if done:
+                        done(running[future])
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
 
 
 class Stopwatch:
