@@ -1,10 +1,17 @@
-"""How much of the machine a computation may use, and how long it took. Threads are BLAS's own."""
+"""How much of the machine a computation may use, and how long it took. Threads and clusters are decided here.
+
+`with using(workers=…, scheduler=…, checkpoint=…)` sets for everything inside where block tasks run and where they leave what they
+have finished, so that attacks need not hand it through.
+"""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 
 from unveil.records import InputError
@@ -35,6 +42,50 @@ def memory_limit(limit: int | None) -> int:
 def rows_per_block(bytes_per_row: int, limit: int, *, most: int) -> int:
     """How many rows of `bytes_per_row` fit the limit, between 1 and `most`."""
     return int(max(1, min(most, limit // max(1, bytes_per_row))))
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where block tasks run and what they leave behind: the defaults for calls that are not told."""
+
+    workers: int | None = None
+    scheduler: str | None = None
+    checkpoint: Path | None = None
+
+
+_where: ContextVar[Where] = ContextVar("where", default=Where())  # noqa: B039  frozen
+
+
+def where() -> Where:
+    return _where.get()
+
+
+@contextmanager
+def using(workers: int | None = None, scheduler: str | None = None, checkpoint: Path | None = None) -> Iterator[None]:
+    """Defaults for every call inside the block."""
+    token = _where.set(Where(workers, scheduler, checkpoint))
+    try:
+        yield
+    finally:
+        _where.reset(token)
+
+
+def worker_count(workers: int | None) -> int:
+    """What was asked for, or one per core this process may use."""
+    if workers is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if isinstance(workers, bool) or workers < 1:
+        raise InputError(f"workers={workers!r}: give a whole number, 1 or more, or None for one per core")
+    return workers
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Parallel over tasks, not inside them: no more threads than workers, and sums in the same order for any number of them."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"):
+        yield
 
 
 class Stopwatch:
