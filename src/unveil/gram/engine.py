@@ -140,7 +140,7 @@ class OverlapEngine:
         if not len(pick):
             return
         low = low[pick]
-        line, _, _ = ratio_thresholds(self.scheme)
+        line = ratio_thresholds(self.scheme)
         p = shared[pick]
         ratio = log_ratios(A, B, offset_a, offset_b, r[pick], c[pick], z[p, low], z[p, low + 1])
         higher = ratio >= line[p, low] * self.plan.d

@@ -2,8 +2,8 @@
 
 The correlation of two encodings is z(p, q) = (p·a_pub² + q·a_priv²) / (k_pub·a_pub² + k_priv·a_priv²), `lattice`. A statistic is an
 average over d pixels, so its mean and noise at every lattice point decide everything: thresholds, error rates, how many
-pixels a screen needs. They are integrals over two normal variables, taken in polar coordinates (one kink per angle, no
-tails lost).
+pixels a screen needs. They are integrals over two normal variables, taken in polar coordinates (kinks lie on angles, no tail
+is lost).
 
 Two corrections that the printed analysis leaves out, both seen in the error counts:
   * rows are divided by their own root mean square, which takes noise away (at z = 1/2 folded: 0.409 instead of 0.444);
@@ -24,7 +24,7 @@ from scipy.stats import norm
 from unveil.records import Scheme
 
 Array = NDArray[np.float64]
-PairFunction = Callable[[Array, Array], Array]
+OfMeans = Callable[[Array], float]
 FOLDED_MEAN = float(np.sqrt(2 / np.pi))
 
 
@@ -32,18 +32,20 @@ FOLDED_MEAN = float(np.sqrt(2 / np.pi))
 class Levels:
     """Mean, standard deviation and skewness of one pixel's statistic at each lattice point, each (k_public+1, k_private+1).
 
-    raw: the standard deviation when rows are not divided by their own root mean square.
+    raw_sd, raw_skew: the same when rows are not divided by their own root mean square.
     """
 
     mean: Array
     sd: Array
     skew: Array
-    raw: Array
+    raw_sd: Array
+    raw_skew: Array
 
     def of_part(self, fraction: float) -> Levels:
         """For a sum over this fraction of the pixels, where rows were normalised over all of them: so much less noise is taken away."""
-        sd = np.sqrt(self.raw**2 + fraction * (self.sd**2 - self.raw**2))
-        return Levels(self.mean, sd, self.skew, self.raw)
+        sd = np.sqrt(self.raw_sd**2 + fraction * (self.sd**2 - self.raw_sd**2))
+        skew = self.raw_skew + fraction * (self.skew - self.raw_skew)
+        return Levels(self.mean, sd, skew, self.raw_sd, self.raw_skew)
 
     def balanced(self) -> Array:
         """(k_public+1, k_private): where mistaking q for q+1 is as many standard deviations away as the reverse."""
@@ -76,24 +78,16 @@ def lattice(scheme: Scheme) -> Array:
     return np.minimum((p + q) / (scheme.public_variance + scheme.private_variance), 1.0)
 
 
-def folded(a: Array, b: Array) -> Array:
-    return (np.abs(a) - FOLDED_MEAN) * (np.abs(b) - FOLDED_MEAN)
-
-
-def squares(a: Array, b: Array) -> Array:
-    return (a * a - 1) * (b * b - 1)
-
-
 @lru_cache(maxsize=64)
 def folded_levels(scheme: Scheme) -> Levels:
     """(|a| − E|a|)(|b| − E|b|): mean Ψ(z), the paper's statistic (`lem:kr17`)."""
-    return _over_lattice(folded, lattice(scheme))
+    return _over_lattice(_folded, lattice(scheme))
 
 
 @lru_cache(maxsize=64)
 def squares_levels(scheme: Scheme) -> Levels:
     """(a² − 1)(b² − 1): mean 2z². Locally optimal at z = 0, but with heavy tails and far noisier from z = 1/2 on."""
-    return _over_lattice(squares, lattice(scheme))
+    return _over_lattice(_squares, lattice(scheme))
 
 
 @lru_cache(maxsize=64)
@@ -119,35 +113,54 @@ def assisted_levels(k_private: int, k_public: int, ratio: float) -> Levels:
     first, second, third = (public @ ((H @ r**power @ H.T) ** 2).T @ private.T for power in (1, 2, 3))
     variance = np.maximum(second - first**2, 1e-12)
     sd = np.sqrt(variance)
-    return Levels(first, sd, (third - 3 * first * second + 2 * first**3) / variance**1.5, sd)
+    skew = (third - 3 * first * second + 2 * first**3) / variance**1.5
+    return Levels(first, sd, skew, sd, skew)
 
 
-def pair_moments(f: PairFunction, z: float) -> tuple[float, float, float, float]:
-    """Mean, standard deviation, skewness of f(a, b) over one pixel, a and b divided by the root mean square of their rows; and
-    the standard deviation without that division.
+def _folded(a: Array, b: Array) -> tuple[Array, OfMeans]:
+    a, b = np.abs(a), np.abs(b)
+    return np.stack([a * b, a, b, a * a, b * b]), lambda t: (t[0] - t[1] * t[2]) / np.sqrt(t[3] * t[4])
 
-    Dividing a row by its own root mean square adds −κ·(a² − 1)/2 per pixel to first order, κ the derivative of E f(s·a, b) in s.
+
+def _squares(a: Array, b: Array) -> tuple[Array, OfMeans]:
+    return np.stack([a * a * b * b, a * a, b * b]), lambda t: t[0] / (t[1] * t[2]) - 1
+
+
+def _over_lattice(statistic: Callable[[Array, Array], tuple[Array, OfMeans]], z: Array) -> Levels:
+    return Levels(*np.array([_moments(statistic, value) for value in z.ravel()]).T.reshape(5, *z.shape))
+
+
+def _moments(statistic: Callable[[Array, Array], tuple[Array, OfMeans]], z: float) -> list[float]:
+    """Mean, standard deviation, skewness for one pixel, and the last two without normalisation, of a function h of pixel means t.
+
+    The delta method: to first order h moves by u = ∇h·t; Edgeworth's skewness is E[u³] + 3·∇hᵀΣHΣ∇h, H the second derivatives: what
+    normalising bends must be in it. Without normalisation h is the first mean, centred at the true means of the others.
     """
-    a, b, w = _polar(min(z, 1.0))
-    value = f(a, b)
-    mean = float((w * value).sum())
+    a, b, w = polar_nodes(z)
+    terms, h = statistic(a, b)
+    T = terms.reshape(len(terms), -1)
+    weights = w.ravel()
+    centre = T @ weights
+    T = T - centre[:, None]
+    covariance = (T * weights) @ T.T
     step = 1e-4
-    slope = [
-        float((w * (f(a * (1 + x), b * (1 + y)) - f(a * (1 - x), b * (1 - y)))).sum()) / (2 * step)
-        for x, y in ((step, 0.0), (0.0, step))
-    ]
-    u = value - mean - slope[0] * (a * a - 1) / 2 - slope[1] * (b * b - 1) / 2
-    sd = max(float(np.sqrt((w * u * u).sum())), 1e-6)
-    raw = max(float(np.sqrt((w * (value - mean) ** 2).sum())), 1e-6)
-    return mean, sd, float((w * u**3).sum()) / sd**3, raw
+    at = np.eye(len(centre)) * step
+    gradient = np.array([h(centre + e) - h(centre - e) for e in at]) / (2 * step)
+    second = np.array(
+        [[h(centre + e + f) - h(centre + e - f) - h(centre - e + f) + h(centre - e - f) for f in at] for e in at]
+    ) / (4 * step * step)
+    u = gradient @ T
+    sd = max(float(np.sqrt(u * u @ weights)), 1e-6)
+    skew = (float(u**3 @ weights) + 3 * float(gradient @ covariance @ second @ covariance @ gradient)) / sd**3
+    # The same function with the last two means, the rows' mean squares, held fixed.
+    v = gradient[:-2] @ T[:-2]
+    if len(centre) == 3:  # squares: (a² − 1)(b² − 1), so the rows' mean squares stay in to first order
+        v = T[0] - T[1] - T[2]
+    raw = max(float(np.sqrt(v * v @ weights)), 1e-6)
+    return [float(h(centre)), sd, float(np.clip(skew, -30, 30)), raw, float(np.clip(v**3 @ weights / raw**3, -30, 30))]
 
 
-def _over_lattice(f: PairFunction, z: Array) -> Levels:
-    mean, sd, skew, raw = np.array([pair_moments(f, value) for value in z.ravel()]).T.reshape(4, *z.shape)
-    return Levels(mean, sd, np.clip(skew, -30, 30), raw)
-
-
-def _polar(z: float, angles: int = 1024, radii: int = 64) -> tuple[Array, Array, Array]:
+def polar_nodes(z: float, angles: int = 1024, radii: int = 64) -> tuple[Array, Array, Array]:
     """Nodes and weights for two standard normal variables with correlation z; f(−a, −b) = f(a, b) halves the circle."""
     x, w = np.polynomial.legendre.leggauss(radii)
     r = 5 * (x + 1)

@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unveil.gram.levels import Array, Levels, lattice, pair_moments
+from unveil.gram.levels import Array, lattice, polar_nodes
 from unveil.records import Scheme
 
 LARGEST = 0.999
@@ -28,22 +28,34 @@ Floats = NDArray[np.float32]
 
 
 @lru_cache(maxsize=64)
-def ratio_thresholds(scheme: Scheme) -> tuple[Array, Levels, Levels]:
-    """For every p and neighbours q, q+1: the balanced threshold of the log-likelihood ratio of one pixel, NaN where it has no
-    density; and its moments below (under q) and above (under q+1)."""
+def ratio_thresholds(scheme: Scheme) -> Array:
+    """(k_public+1, k_private): the balanced threshold of the log-likelihood ratio of q+1 against q, for one pixel; NaN where there
+    is no density."""
     z = lattice(scheme)
-    shape = (z.shape[0], z.shape[1] - 1)
-    moments = np.full((2, 4, *shape), np.nan)
-    for p, q in np.ndindex(*shape):
-        if z[p, q + 1] < LARGEST:
+    out = np.full((z.shape[0], z.shape[1] - 1), np.nan)
+    for p, q in np.ndindex(*out.shape):
+        low, high = z[p, q], z[p, q + 1]
+        if high < LARGEST:
+            (m0, s0), (m1, s1) = (_ratio_moments(low, high, truth) for truth in (low, high))
+            out[p, q] = (m0 * s1 + m1 * s0) / (s0 + s1)
+    return out
 
-            def ratio(a: Array, b: Array, low: float = z[p, q], high: float = z[p, q + 1]) -> Array:
-                return log_density(a, b, high) - log_density(a, b, low)
 
-            moments[0, :, p, q] = pair_moments(ratio, z[p, q])
-            moments[1, :, p, q] = pair_moments(ratio, z[p, q + 1])
-    low, high = Levels(*moments[0]), Levels(*moments[1])
-    return (low.mean * high.sd + high.mean * low.sd) / (low.sd + high.sd), low, high
+def _ratio_moments(low: float, high: float, truth: float) -> tuple[float, float]:
+    """Mean and standard deviation of the ratio over one pixel, a and b divided by the root mean square of their rows.
+
+    That division adds −κ·(a² − 1)/2 to first order, κ the derivative of the mean when a is stretched.
+    """
+
+    def ratio(a: Array, b: Array) -> Array:
+        return log_density(a, b, high) - log_density(a, b, low)
+
+    a, b, w = polar_nodes(truth)
+    value, step = ratio(a, b), 1e-4
+    mean = float((w * value).sum())
+    stretch = float((w * (ratio(a * (1 + step), b) - ratio(a * (1 - step), b))).sum()) / (2 * step)
+    u = value - mean - stretch * (a * a + b * b - 2) / 2
+    return mean, float(np.sqrt((w * u * u).sum()))
 
 
 def log_density(a: Array, b: Array, z: float) -> Array:
