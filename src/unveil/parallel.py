@@ -1,7 +1,7 @@
 """How much of the machine a computation may use, and how long it took. Threads and clusters are decided here.
 
-`with using(workers=…, scheduler=…, checkpoint=…)` sets for everything inside where block tasks run and where they leave what they
-have finished, so that attacks need not hand it through.
+`with using(workers=…, scheduler=…, checkpoint=…)` sets for everything inside where block tasks run and where they leave what
+they have finished, so that attacks need not hand it through.
 """
 
 from __future__ import annotations

@@ -34,7 +34,8 @@ BIN, LOWEST, BINS = 0.25, -30.0, 320
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """The entries of one block above its diagonal: overlap, its rival (one more or one less), and the log-likelihood ratio between them.
+    """The entries of one block above its diagonal: overlap, its rival (one more or one less), and the log-likelihood ratio
+    between them.
 
     table (k+1, 2, BINS): pairs by overlap, rival (0: one less, 1: one more) and margin; overlap 0 only as far as in doubt.
     """
@@ -175,7 +176,8 @@ def _count(q: NDArray[np.int8], rival: NDArray[np.int8], margin: NDArray[np.floa
 def _survivors(C, A, B, edges, cuts, upper):  # type: ignore[no-untyped-def]
     """Pairs whose running score stays at or above every cut, with the score on all pixels.
 
-    C holds the scores on the first edges[0] pixels. The list of a row is compacted without branches: write, then move on if kept.
+    C holds the scores on the first edges[0] pixels. The list of a row is compacted without branches: write, then move on if
+    kept.
     """
     rows, columns = C.shape
     line = np.empty(columns, np.int32)

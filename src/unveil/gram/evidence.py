@@ -1,7 +1,7 @@
 """How far to trust each overlap, and how many are wrong: posterior probabilities from the evidence the blocks brought home.
 
-For an entry rounded to q with rival r the engine knows the log-likelihood ratio between them. With π, the fraction of pairs at each
-overlap,
+For an entry rounded to q with rival r the engine knows the log-likelihood ratio between them. With π, the fraction of pairs
+at each overlap,
 
     P(wrong) = 1 / (1 + (π_q/π_r)·e^margin).
 
@@ -73,11 +73,13 @@ def weigh_evidence(table: NDArray[np.int64], plan: OverlapPlan, levels: Levels) 
     return Evidence(pi, float(moved[1:].sum()), wrong_zero + float(pairs * (pi[1:] * lost[1:]).sum()))
 
 
-def assemble(blocks: Sequence[Block], m: int, k: int, fractions: NDArray[np.float64]) -> tuple[sparse.csr_array, NDArray[np.float32]]:
+def assemble(
+    blocks: Sequence[Block], m: int, k: int, fractions: NDArray[np.float64]
+) -> tuple[sparse.csr_array, NDArray[np.float32]]:
     """The symmetric matrix with k on its diagonal, and the confidence of each entry in the order of its data.
 
-    `blocks` come in the order of (i, j). Writing the lower half first, block by block, then the diagonal, then the upper half leaves
-    every row sorted: no sort, and no copy beyond the result.
+    `blocks` come in the order of (i, j). Writing the lower half first, block by block, then the diagonal, then the upper half
+    leaves every row sorted: no sort, and no copy beyond the result.
     """
     degree = np.ones(m, np.int64)
     for block in blocks:
@@ -107,7 +109,8 @@ def _confidence(block: Block, fractions: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def _lost(plan: OverlapPlan, levels: Levels) -> NDArray[np.float64]:
-    """P(dropped unseen) at each overlap: below the last cut or, at overlap 1, in a screen. Averaged over shared public vectors."""
+    """P(dropped unseen) at each overlap: below the last cut or, at overlap 1, in a screen. Averaged over shared public
+    vectors."""
     out = np.zeros(levels.mean.shape[1])
     for p, share in enumerate(plan.shared):
         for q in range(1, len(out)):

@@ -1,10 +1,10 @@
 """Where block tasks run: threads of this process, or the worker processes of a Dask cluster, local or joined.
 
-A task is `engine.block(i, j)`, the same everywhere and with one BLAS thread, so results do not depend on where or how many. On a cluster
-the engine with its encodings is sent to every worker once; encodings in a memory-mapped file that the workers can see are opened
-there instead. A worker that dies takes unfinished tasks with it: Dask runs them again elsewhere, and where the last
-copy of the data died too, it is sent again. Threads suffice on one machine (products and kernels release Python's lock); processes are
-for more machines than one.
+A task is `engine.block(i, j)`, the same everywhere and with one BLAS thread, so results do not depend on where or how many.
+On a cluster the engine with its encodings is sent to every worker once; encodings in a memory-mapped file that the workers
+can see are opened there instead. A worker that dies takes unfinished tasks with it: Dask runs them again elsewhere, and where
+the last copy of the data died too, it is sent again. Threads suffice on one machine (products and kernels release Python's
+lock); processes are for more machines than one.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ from unveil.records import InputError
 
 Task = tuple[int, int]
 PROCESSES = "processes"
-PATIENCE = "20s"
-"""How long to wait for a scheduler to answer."""
+PATIENCE = 20
+"""Seconds to wait for a scheduler to answer."""
 ATTEMPTS = 4
 """How often data lost with its last worker is sent again."""
 _log = logging.getLogger(__name__)
@@ -67,19 +68,14 @@ def _on_threads(engine: OverlapEngine, tasks: Sequence[Task], workers: int) -> I
             pool.shutdown(cancel_futures=True)
 
 
-def _on_dask(
-    engine: OverlapEngine, tasks: Sequence[Task], workers: int | None, scheduler: str
-) -> Iterator[tuple[Task, Block]]:
-    try:
-        import distributed
-    except ImportError:
-        raise InputError(f"scheduler={scheduler!r} needs Dask: pip install 'unveil[dask]'") from None
+def _on_dask(engine: OverlapEngine, tasks: Sequence[Task], workers: int | None, scheduler: str) -> Iterator[tuple[Task, Block]]:
+    distributed = _distributed()
     left = list(tasks)
     with _client(scheduler, workers) as client:
         for attempt in range(ATTEMPTS):
             sent = client.scatter(_Shipment.of(engine, client), broadcast=True, hash=False)
             futures = {client.submit(_run, sent, *task, pure=False, retries=2): task for task in left}
-            for future in distributed.as_completed(futures):
+            for future in distributed.as_completed(list(futures), loop=client.loop):
                 if future.status == "cancelled" or (future.status == "error" and _was_lost(future)):
                     continue
                 task = futures[future]
@@ -90,13 +86,22 @@ def _on_dask(
                 return
             _log.info("%d blocks were lost with their workers; sent again (attempt %d)", len(left), attempt + 2)
             client.wait_for_workers(1, timeout=PATIENCE)
-    raise InputError(f"{len(left)} blocks were lost {ATTEMPTS} times: the workers of {scheduler} keep dying; give them more memory")
+    raise InputError(
+        f"{len(left)} blocks were lost {ATTEMPTS} times: the workers of {scheduler} keep dying; give them more memory"
+    )
+
+
+def _distributed() -> Any:
+    """Imported only when asked for: it is an extra, and slow to load."""
+    try:
+        return import_module("distributed")
+    except ImportError:
+        raise InputError("scheduler= needs Dask: pip install 'unveil[dask]'") from None
 
 
 @contextmanager
 def _client(scheduler: str, workers: int | None) -> Iterator[Any]:
-    import distributed
-
+    distributed = _distributed()
     if scheduler == PROCESSES:
         options = {"n_workers": worker_count(workers), "threads_per_worker": 1, "processes": True, "memory_limit": 0}
         with (
@@ -110,7 +115,8 @@ def _client(scheduler: str, workers: int | None) -> Iterator[Any]:
         client.wait_for_workers(1, timeout=PATIENCE)
     except (OSError, TimeoutError, ValueError) as error:
         raise InputError(
-            f"scheduler={scheduler!r} does not answer or has no workers ({type(error).__name__}): start dask scheduler and dask worker, or use 'processes'"
+            f"scheduler={scheduler!r} does not answer or has no workers ({type(error).__name__}): start `dask scheduler` and "
+            "`dask worker`, or use scheduler='processes'"
         ) from None
     with client:
         yield client
@@ -118,8 +124,7 @@ def _client(scheduler: str, workers: int | None) -> Iterator[Any]:
 
 def _was_lost(future: Any) -> bool:
     """Whether a task failed because of its worker or data, not of itself."""
-    import distributed
-
+    distributed = _distributed()
     lost = [distributed.KilledWorker]
     lost += [kind for name in ("FutureCancelledError", "CancelledError") if (kind := getattr(distributed, name, None))]
     return isinstance(future.exception(), tuple(lost))

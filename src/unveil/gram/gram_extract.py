@@ -1,8 +1,8 @@
 """GramExtract (`alg:private_attack`, `lem:gramextract`): from encodings to the overlaps of their private subsets.
 
-The covariance of |y_i| and |y_j| over the pixels is Ψ of the correlation z(p, q) of two encodings that share p public and q private
-vectors: a lattice in q once p is known from the supports. The paper inverts Ψ entry by entry, rounds to multiples of 1/k and
-subtracts the public part afterwards, which is right only for k_pub = k_priv; we round to the lattice that belongs to p.
+The covariance of |y_i| and |y_j| over the pixels is Ψ of the correlation z(p, q) of two encodings that share p public and q
+private vectors: a lattice in q once p is known from the supports. The paper inverts Ψ entry by entry, rounds to multiples of
+1/k and subtracts the public part afterwards, which is right only for k_pub = k_priv; we round to the lattice that belongs to p.
 Since Ψ increases, rounding z is comparing the covariance with fixed thresholds: no entry is ever inverted.
 
 Two places for the thresholds between neighbouring q:
@@ -10,9 +10,9 @@ Two places for the thresholds between neighbouring q:
   "balanced"  where both errors are equally likely. At overlap 0 Ψ is flat, and the paper's midpoint lies far too close to it:
               balanced needs about a third of the pixels.
 
-Where we go beyond the print (`gram/plan.py`, `gram/engine.py`): pairs are screened on part of the pixels, pairs in doubt are decided by
-their likelihood, and with a known public part a statistic that is linear in the overlap replaces the folded one. Every entry has a
-confidence, and the number of wrong pairs to expect is part of the result (`gram/evidence.py`).
+Where we go beyond the print (`gram/plan.py`, `gram/engine.py`): pairs are screened on part of the pixels, pairs in doubt are
+decided by their likelihood, and with a known public part a statistic that is linear in the overlap replaces the folded one.
+Every entry has a confidence, and the number of wrong pairs to expect is part of the result (`gram/evidence.py`).
 
 Cost m²/2 products of the screening pixels; memory: blocks under the limit, and the sparse result.
 """
@@ -24,18 +24,18 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from unveil.gram.checkpoint import Checkpoint
 from unveil.gram.engine import Block, OverlapEngine, score_rows
 from unveil.gram.evidence import assemble, weigh_evidence
 from unveil.gram.executors import Task, run_blocks
-from unveil.gram.levels import Levels, lattice
-from unveil.gram.plan import ROUNDINGS, Doubt, OverlapPlan, Rounding, make_plan, overlap_thresholds
+from unveil.gram.levels import Levels, folded_levels, lattice
+from unveil.gram.plan import ROUNDINGS, Doubt, OverlapPlan, Rounding, level_thresholds, make_plan
 from unveil.gram.statistics import STATISTICS, PublicPart, Statistic, public_part, statistic_levels
 from unveil.parallel import memory_limit as settle_limit
 from unveil.parallel import where, worker_count
-from unveil.records import Encodings, InputError, Overlaps, Progress, Supports, as_public
+from unveil.records import Encodings, InputError, Overlaps, Progress, Scheme, Supports, as_public
 from unveil.supports import learn_public
 
 Choice = Literal["auto"] | Statistic
@@ -93,6 +93,11 @@ def gram_extract(
     return Overlaps(matrix, k, evidence.expected_errors, confidence)
 
 
+def overlap_thresholds(scheme: Scheme, d: int, rounding: Rounding) -> NDArray[np.float64]:
+    """(k_public+1, k_private): the folded covariance from which on, given p, the private overlap is at least q = 1, 2, …"""
+    return level_thresholds(folded_levels(scheme), rounding, lattice(scheme))
+
+
 def overlap_engine(
     encodings: Encodings,
     public: ArrayLike | None = None,
@@ -125,7 +130,9 @@ def overlap_engine(
         )
     vectors = as_public(public, encodings) if public is not None else None
     if supports is not None and vectors is not None and supports.indices.max(initial=-1) >= len(vectors):
-        raise InputError(f"supports name vector {supports.indices.max()} of {len(vectors)} public ones: learn them from these vectors")
+        raise InputError(
+            f"supports name vector {supports.indices.max()} of {len(vectors)} public ones: learn them from these vectors"
+        )
     part = public_part(encodings, supports.indices, vectors) if supports is not None and scheme.k_public else None
     chosen, doubt = _choose(statistic, rounding, part)
     levels = statistic_levels(chosen, scheme, part)
@@ -160,7 +167,7 @@ def _plan(
     C, shared = score_rows(encodings.values, rows, statistic, part)
     above = np.triu_indices(len(rows), 1)
     p = shared[above]
-    found = C[above] >= overlap_thresholds(levels, rounding, z)[p, 0]
+    found = C[above] >= level_thresholds(levels, rounding, z)[p, 0]
     counts = np.bincount(p, minlength=encodings.scheme.k_public + 1)
     return make_plan(
         levels,

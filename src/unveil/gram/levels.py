@@ -1,7 +1,8 @@
-"""What a pair statistic is worth at each overlap: mean, noise and skewness of one pixel, for p shared public and q shared private vectors.
+"""What a pair statistic is worth at each overlap: mean, noise and skewness of one pixel, for p shared public and q shared
+private vectors.
 
-The correlation of two encodings is z(p, q) = (p·a_pub² + q·a_priv²) / (k_pub·a_pub² + k_priv·a_priv²), `lattice`. A statistic is an
-average over d pixels, so its mean and noise at every lattice point decide everything: thresholds, error rates, how many
+The correlation of two encodings is z(p, q) = (p·a_pub² + q·a_priv²) / (k_pub·a_pub² + k_priv·a_priv²), `lattice`. A statistic
+is an average over d pixels, so its mean and noise at every lattice point decide everything: thresholds, error rates, how many
 pixels a screen needs. They are integrals over two normal variables, taken in polar coordinates (kinks lie on angles, no tail
 is lost).
 
@@ -42,7 +43,8 @@ class Levels:
     raw_skew: Array
 
     def of_part(self, fraction: float) -> Levels:
-        """For a sum over this fraction of the pixels, where rows were normalised over all of them: so much less noise is taken away."""
+        """For a sum over this fraction of the pixels, where rows were normalised over all of them: so much less noise is
+        taken away."""
         sd = np.sqrt(self.raw_sd**2 + fraction * (self.sd**2 - self.raw_sd**2))
         skew = self.raw_skew + fraction * (self.skew - self.raw_skew)
         return Levels(self.mean, sd, skew, self.raw_sd, self.raw_skew)
@@ -95,8 +97,8 @@ def assisted_levels(k_private: int, k_public: int, ratio: float) -> Levels:
     """r_i·r_j of r = y·tanh(yμ/σ²) − μ, in units of σ², where ratio = E[μ²]/σ².
 
     r, its square and its cube are functions of (g, μ), private part and public part. With their Hermite coefficients
-    c_{nl}, Mehler's formula gives E[f_i·f_j] = Σ c_{nl}²·(q/k_private)^n·(p/k_public)^l. For r only odd n + l occur, E[r | μ] = 0
-    kills n = 0, and what is left is nearly linear in q: no flat spot at overlap 0.
+    c_{nl}, Mehler's formula gives E[f_i·f_j] = Σ c_{nl}²·(q/k_private)^n·(p/k_public)^l. For r only odd n + l occur, E[r | μ]
+    = 0 kills n = 0, and what is left is nearly linear in q: no flat spot at overlap 0.
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(96)
     weights = weights / weights.sum()
@@ -131,10 +133,12 @@ def _over_lattice(statistic: Callable[[Array, Array], tuple[Array, OfMeans]], z:
 
 
 def _moments(statistic: Callable[[Array, Array], tuple[Array, OfMeans]], z: float) -> list[float]:
-    """Mean, standard deviation, skewness for one pixel, and the last two without normalisation, of a function h of pixel means t.
+    """Mean, standard deviation, skewness for one pixel, and the last two without normalisation, of a function h of pixel
+    means t.
 
-    The delta method: to first order h moves by u = ∇h·t; Edgeworth's skewness is E[u³] + 3·∇hᵀΣHΣ∇h, H the second derivatives: what
-    normalising bends must be in it. Without normalisation h is the first mean, centred at the true means of the others.
+    The delta method: to first order h moves by u = ∇h·t; Edgeworth's skewness is E[u³] + 3·∇hᵀΣHΣ∇h, H the second
+    derivatives: what normalising bends must be in it. Without normalisation h is the first mean, centred at the true means of
+    the others.
     """
     a, b, w = polar_nodes(z)
     terms, h = statistic(a, b)

@@ -4,9 +4,9 @@
 
     −½·log(1 − z²) − (a² + b²)·z²/(2(1 − z²)) + log cosh(z·a·b/(1 − z²)).
 
-Its difference between neighbouring lattice points is the most powerful statistic there is for that question (Neyman and Pearson).
-It needs 10 to 40% fewer pixels than the folded covariance, but is no matrix product: it is worth its price only for pairs
-that a product left in doubt. Cost: two exponentials per pixel and pair; logarithms are saved by multiplying first.
+Its difference between neighbouring lattice points is the most powerful statistic there is for that question (Neyman and
+Pearson). It needs 10 to 40% fewer pixels than the folded covariance, but is no matrix product: it is worth its price only for
+pairs that a product left in doubt. Cost: two exponentials per pixel and pair; logarithms are saved by multiplying first.
 
 Pairs at the top of the lattice (z = 1) have no density; their question is left to the product, which answers it easily.
 """
@@ -29,12 +29,13 @@ Floats = NDArray[np.float32]
 
 @lru_cache(maxsize=64)
 def ratio_thresholds(scheme: Scheme) -> Array:
-    """(k_public+1, k_private): the balanced threshold of the log-likelihood ratio of q+1 against q, for one pixel; NaN where there
+    """(k_public+1, k_private): the balanced threshold of the log-likelihood ratio of q+1 against q, for one pixel; NaN where
+    there
     is no density."""
     z = lattice(scheme)
     out = np.full((z.shape[0], z.shape[1] - 1), np.nan)
     for p, q in np.ndindex(*out.shape):
-        low, high = z[p, q], z[p, q + 1]
+        low, high = float(z[p, q]), float(z[p, q + 1])
         if high < LARGEST:
             (m0, s0), (m1, s1) = (_ratio_moments(low, high, truth) for truth in (low, high))
             out[p, q] = (m0 * s1 + m1 * s0) / (s0 + s1)
@@ -69,8 +70,8 @@ def log_density(a: Array, b: Array, z: float) -> Array:
 def log_ratios(A, B, offset_a, offset_b, rows, columns, low, high):  # type: ignore[no-untyped-def]
     """Log-likelihood ratio, z = high against z = low, of the pairs (rows, columns) of folded features A and B.
 
-    Features are (|a| − mean)/(rms·√d); `offset` = mean/rms gives |a|/rms back. log Π(1 + e^{−2x}) is taken once per 256 pixels: each
-    factor is at most 2, so the product stays far below the largest double.
+    Features are (|a| − mean)/(rms·√d); `offset` = mean/rms gives |a|/rms back. log Π(1 + e^{−2x}) is taken once per 256
+    pixels: each factor is at most 2, so the product stays far below the largest double.
     """
     d = A.shape[1]
     root = np.sqrt(d)

@@ -1,12 +1,12 @@
 """Before any work: how many pixels to screen on, where to cut, what it will cost and how many entries will be wrong.
 
-A pair is screened on a few pixels by a matrix product. Survivors are scored on further pixels, stage by stage, and dropped as soon
-as they fall below the line that a pair with overlap 1 crosses with probability `loss` (nine tenths of it at the screen). What
-reaches the end is rounded; pairs left in doubt are decided by their likelihood, as far as the budget allows.
+A pair is screened on a few pixels by a matrix product. Survivors are scored on further pixels, stage by stage, and dropped as
+soon as they fall below the line that a pair with overlap 1 crosses with probability `loss` (nine tenths of it at the screen).
+What reaches the end is rounded; pairs left in doubt are decided by their likelihood, as far as the budget allows.
 
 The cost of a plan is a number of multiply-adds of a matrix product (`_UNIT`: other operations in the same coin, measured by
-`benchmarks/overlaps.py`). The cheapest plan wins; where screening does not pay (high k, few pixels, dense overlaps, few encodings)
-that is one pass over all pixels, which loses nothing.
+`benchmarks/overlaps.py`). The cheapest plan wins; where screening does not pay (high k, few pixels, dense overlaps, few
+encodings) that is one pass over all pixels, which loses nothing.
 """
 
 from __future__ import annotations
@@ -116,10 +116,11 @@ def make_plan(
     loss: float = LOSS,
     screen: int | None = None,
 ) -> OverlapPlan:
-    """The cheapest plan for m encodings of d pixels. `screen` fixes the number of screening pixels; `z` is for rounding="paper"."""
+    """The cheapest plan for m encodings of d pixels. `screen` fixes the number of screening pixels; `z` is for
+    rounding="paper"."""
     if not 0 < loss < 0.5:
         raise InputError(f"loss={loss!r}: give the fraction of overlapping pairs that may be lost, between 0 and 0.5")
-    thresholds = overlap_thresholds(levels, rounding, z)
+    thresholds = level_thresholds(levels, rounding, z)
     pairs = max(m * (m - 1) / 2, 1.0)
     candidates = [d]
     if screen is not None:
@@ -160,7 +161,7 @@ def make_plan(
     )
 
 
-def overlap_thresholds(levels: Levels, rounding: Rounding, z: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+def level_thresholds(levels: Levels, rounding: Rounding, z: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """(k_public+1, k_private): the score from which on, given p, the private overlap is at least q = 1, 2, …
 
     "balanced": both errors equally many standard deviations away; "paper": Ψ half-way between neighbouring correlations `z`.
@@ -227,7 +228,9 @@ def _doubt_line(levels: Levels, thresholds: NDArray[np.float64], p: int, band: f
 
 def _band(levels: Levels, thresholds: NDArray[np.float64], d: int, occupancy: float, budget: float) -> float:
     """The widest doubt for which at most the fraction `budget` of the pairs is decided by likelihood."""
-    scores = np.linspace(levels.mean[0, 0] - levels.sd[0, 0] / np.sqrt(d), levels.mean[0, 1] + 6 * levels.sd[0, 1] / np.sqrt(d), 2000)
+    scores = np.linspace(
+        levels.mean[0, 0] - levels.sd[0, 0] / np.sqrt(d), levels.mean[0, 1] + 6 * levels.sd[0, 1] / np.sqrt(d), 2000
+    )
     odds = np.abs(log_odds(levels, scores, 0, 0, d))
     mass = (1 - occupancy) * np.diff(levels.below(scores, 0, 0, d)) + occupancy * np.diff(levels.below(scores, 0, 1, d))
     order = np.argsort(odds[:-1])
@@ -251,7 +254,8 @@ def _task_bytes(block: int, d: int) -> int:
 
 
 def _block(d: int, limit: int) -> int:
-    """The largest power of two whose task fits a quarter of the limit. It does not depend on the number of workers: neither do results."""
+    """The largest power of two whose task fits a quarter of the limit. It does not depend on the number of workers: neither
+    do results."""
     block = LARGEST_BLOCK
     while block > 1 and _task_bytes(block, d) > limit // 4:
         block //= 2
