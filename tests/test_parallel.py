@@ -37,7 +37,7 @@ def test_limit_must_be_positive(limit: int) -> None:
         memory_limit(limit)
 
 
-@given(st.integers(0, 2**40), st.integers(1, 2**40), st.integers(1, 10_000))
+@given(st.integers(1, 2**40), st.integers(1, 2**40), st.integers(1, 10_000))
 def test_blocks_fit_the_limit(row: int, limit: int, most: int) -> None:
     rows = rows_per_block(row, limit, most=most)
     assert 1 <= rows <= most

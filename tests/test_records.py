@@ -220,7 +220,6 @@ def test_supports_incidence_has_a_one_where_the_encoding_uses_the_vector():
     np.testing.assert_array_equal(supports.incidence(6).toarray(), [[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0], [1, 1, 0, 0, 0, 0]])
 
 
-@pytest.mark.xfail(raises=ZeroDivisionError, strict=True, reason="Supports.incidence divides by k_public = 0")
 def test_supports_without_public_vectors_have_an_empty_incidence():
     supports = Supports(np.empty((4, 0), np.int64), np.ones(4), "diagonal")
     assert supports.incidence(3).toarray().tolist() == [[0, 0, 0]] * 4

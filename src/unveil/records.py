@@ -148,8 +148,12 @@ class Supports:
     def incidence(self, n_public: int) -> sparse.csr_array:
         """The m×n_public matrix of zeros and ones."""
         m, k = self.indices.shape
+        if k and (self.indices.min() < 0 or self.indices.max() >= n_public):
+            raise InputError(f"supports name public vectors beyond the {n_public} there are: learn them from these vectors")
+        if (np.diff(np.sort(self.indices, axis=1), axis=1) == 0).any():
+            raise InputError("supports name a public vector twice in one encoding: give k_public different ones")
         ones = np.ones(m * k, dtype=np.int32)
-        return sparse.csr_array((ones, self.indices.ravel(), np.arange(0, m * k + 1, k)), shape=(m, n_public))
+        return sparse.csr_array((ones, self.indices.ravel(), np.arange(m + 1) * k), shape=(m, n_public))
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,9 +173,9 @@ class Overlaps:
     @classmethod
     def from_array(cls, matrix: ArrayLike | sparse.sparray, k_private: int) -> Overlaps:
         """Overlaps from a symmetric integer matrix, dense or sparse."""
-        if k_private < 1:
-            raise InputError(f"k_private={k_private}: give a whole number, 1 or more")
-        dense = matrix if sparse.issparse(matrix) else np.asarray(matrix)
+        if isinstance(k_private, bool) or not isinstance(k_private, (int, np.integer)) or k_private < 1:
+            raise InputError(f"k_private={k_private!r}: give a whole number, 1 or more")
+        dense = sparse.csr_array(matrix) if sparse.issparse(matrix) else _as_array(matrix, "overlaps")
         if len(dense.shape) != 2 or dense.shape[0] != dense.shape[1] or dense.shape[0] == 0:
             raise InputError(f"overlaps of shape {dense.shape}: give a square matrix, one row per encoding")
         if not (np.issubdtype(dense.dtype, np.integer) or _is_whole(dense)):
@@ -276,7 +280,7 @@ class Scores:
 
 def as_vectors(values: ArrayLike, name: str) -> NDArray[np.float32]:
     """(items, pixels) as float32 in C order, every number finite; memory-mapped float32 stays on disk."""
-    array = np.asanyarray(values)
+    array = _as_array(values, name)
     if array.dtype == object or array.dtype.kind not in "fiub":
         raise InputError(f"{name} of dtype {array.dtype}: give real numbers (float32 is best)")
     if array.ndim != 2:
@@ -320,6 +324,14 @@ def row_blocks(array: NDArray[Any], numbers: int = 1 << 24) -> Iterator[tuple[in
         yield start, array[start : start + step]
 
 
+def _as_array(values: Any, name: str) -> NDArray[Any]:
+    try:
+        array = np.asanyarray(values)
+    except ValueError:
+        raise InputError(f"{name}: rows of different lengths; give a rectangular array") from None
+    return array.filled(np.nan) if isinstance(array, np.ma.MaskedArray) and array.dtype.kind == "f" else array
+
+
 def _is_whole(matrix: Any) -> bool:
-    data: NDArray[Any] = np.asarray(matrix.data if hasattr(matrix, "indptr") else matrix)
-    return bool(np.issubdtype(data.dtype, np.floating) and np.all(np.isfinite(data)) and np.all(data == np.rint(data)))
+    data: NDArray[Any] = np.asarray(getattr(matrix, "data", matrix) if sparse.issparse(matrix) else matrix)
+    return bool(data.dtype.kind == "f" and np.all(np.abs(data) < 2**53) and np.all(data == np.rint(data)))

@@ -1,10 +1,14 @@
 """LearnPrivateImage end to end on small instances: what is verified is true, and nothing is returned in silence."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
-from unveil import Encodings, Scheme, learn_private_image, score, simulate
-from unveil.records import InputError
+from unveil import Encodings, Scheme, find_all_florals, gram_extract, learn_private_image, score, simulate
+from unveil.encode import encode
+from unveil.factor import read_floral
+from unveil.records import InputError, Selection
 
 # Instances small enough for seconds; each was seen to hold a floral that other encodings confirm.
 EASY = [
@@ -35,6 +39,24 @@ def test_small_instances_give_k_plus_two_exact_vectors(scheme, sizes, seed):
     assert set(recovery.seconds) == {"learn public", "overlaps", "floral search", "solve"}
     assert recovery.evidence["equations"] > recovery.evidence["unknowns"]
     assert len(recovery.reasons) == len(recovery)
+
+
+def test_the_only_floral_is_solved_whichever_of_its_two_labellings_comes_first():
+    rng = np.random.default_rng(0)
+    private = rng.standard_normal((12, 3072)).astype(np.float32)
+    # All pairs of 0..3, and two further encodings for each that share it alone: one floral, two labellings.
+    pairs = np.array([*combinations(range(4), 2), *((i, 4 + i) for i in range(4)), *((i, 8 + i) for i in range(4))])
+    swapped = 0
+    for _ in range(6):
+        chosen = pairs[rng.permutation(len(pairs))]
+        selection = Selection(chosen, np.empty((len(chosen), 0), np.int64))
+        encodings = Encodings(encode(private, None, selection, Scheme(2)), Scheme(2))
+        overlaps = gram_extract(encodings)
+        (floral,) = find_all_florals(overlaps)
+        swapped += read_floral(overlaps, floral).subsets == 0
+        scores = score(learn_private_image(encodings), private)
+        assert (scores.exact, scores.wrong) == (4, 0)
+    assert 0 < swapped < 6
 
 
 def test_what_is_verified_is_never_wrong_at_any_number_of_pixels():

@@ -69,6 +69,12 @@ def test_encodings_needed_is_the_first_m_that_expects_one(n, k):
     assert expected_florals(n, k, m) >= 1 > expected_florals(n, k, m - 1)
 
 
+@pytest.mark.parametrize(("n", "k"), [(4, 2), (7, 5), (9, 7)])
+def test_with_k_plus_two_vectors_nine_in_ten_is_asked_for(n, k):
+    m = encodings_needed(n, k)
+    assert expected_florals(n, k, m) >= 0.9 > expected_florals(n, k, m - 1)
+
+
 def test_encodings_needed_follows_the_papers_exponent():
     # m ~ n^(k − 2/(k+1)): 4/3 for k = 2, 5/2 for k = 3, and the constants cancel in a ratio.
     for k, exponent in ((2, 4 / 3), (3, 5 / 2)):

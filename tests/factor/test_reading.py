@@ -106,6 +106,17 @@ def test_one_wrong_overlap_per_encoding_does_not_turn_the_vote(k, family, every)
     assert right > 10 or (k, family, every) == (2, "sunflower", 1)
 
 
+@pytest.mark.parametrize("k", EVERY_K)
+def test_an_encoding_that_would_need_more_core_than_there_is_does_not_vote(k):
+    # Overlap k−1 with every row: k−1 vectors of a core that has k−2. Neither family makes such an encoding.
+    t = len(floral_labels(k))
+    M = k * np.eye(t + 1, dtype=int)
+    M[:t, :t] = gram(floral_labels(k).tolist())
+    M[t, :t] = M[:t, t] = k - 1
+    reading = read_floral(Overlaps.from_array(M, k), Floral(np.arange(t), floral_labels(k)))
+    assert (reading.subsets, reading.sunflower) == (0, 0)
+
+
 def test_swapping_the_labels_for_k_of_two_swaps_the_families():
     sets, floral = system(2, "subsets", 10, 200)
     overlaps = Overlaps.from_array(gram(sets), 2)

@@ -225,3 +225,13 @@ def test_the_truth_is_the_product_of_selection_matrices():
 def test_bad_input_is_refused_in_one_sentence(scheme, arguments, complaint):
     with pytest.raises(InputError, match=complaint):
         gram_extract(Encodings(np.ones((5, 9)), scheme), **arguments)
+
+
+def test_supports_that_do_not_belong_to_the_public_vectors_are_refused():
+    sim = simulate(Scheme(2, 2), 10, n_public=60, m=30, d=200, rng=1)
+    beyond = Supports(sim.selection.public, np.ones(30), "given")
+    with pytest.raises(InputError, match="beyond the 10"):
+        gram_extract(sim.encodings, sim.public[:10], supports=beyond)
+    twice = Supports(np.zeros((30, 2), np.int64), np.ones(30), "given")
+    with pytest.raises(InputError, match="twice"):
+        gram_extract(sim.encodings, sim.public, supports=twice)

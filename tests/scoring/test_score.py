@@ -133,9 +133,6 @@ def test_blocks_of_private_vectors_do_not_matter(monkeypatch):
     assert scores.matches.tolist() == [39, 0, 17]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="matching by magnitudes takes the first of two private vectors that differ in signs only"
-)
 def test_private_vectors_that_differ_in_signs_only_are_told_apart():
     X = private(3)
     X[1] = X[0]

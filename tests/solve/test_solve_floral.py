@@ -157,6 +157,7 @@ def test_overlaps_that_vote_for_the_wrong_family_are_overruled_by_the_pixels():
     solution = solve(encodings, public, selection, doctored, floral)
     assert solution.votes[0] > solution.votes[1]
     assert solution.status == AMBIGUOUS
+    assert "two families of subsets fit" in solution.reason
     assert solution.nats < 0
 
 

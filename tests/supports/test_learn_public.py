@@ -19,10 +19,7 @@ def test_both_methods_find_the_truth_at_generous_d(method, weighting):
     assert ((supports.confidence > 0) & (supports.confidence <= 1)).all()
 
 
-@pytest.mark.parametrize(
-    "method",
-    ["diagonal", pytest.param("sdp", marks=pytest.mark.xfail(strict=True, reason="solve_sdp answers I/n for k_public = 1"))],
-)
+@pytest.mark.parametrize("method", ["diagonal", "sdp"])
 def test_a_single_public_vector_per_encoding_is_found(method):
     sim = simulate(Scheme(2, 1), 10, n_public=10, m=12, d=20_000, rng=1)
     np.testing.assert_array_equal(learn_public(sim.encodings, sim.public, method=method).indices, sim.selection.public)

@@ -125,9 +125,6 @@ def test_with_k_equal_to_n_the_program_is_the_top_eigenvalue(n):
     assert solution.value == pytest.approx(np.linalg.eigvalsh(M)[-1], abs=1e-3)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="_make_feasible answers I/n for k_public = 1: any rounding off the diagonal costs it all"
-)
 def test_with_k_of_one_the_program_is_the_largest_diagonal_entry():
     M = symmetric(8, 0)
     solution = solve_sdp(M, 1)

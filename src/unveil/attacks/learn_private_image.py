@@ -114,9 +114,9 @@ def _why_nothing(M: Overlaps, read: int) -> str:
     k, n = M.k_private, estimate_n_private(M)
     if read:
         return f"{read} floral submatrices, all of them {k - 2} common vectors and pairs of others: these cannot be solved"
-    if not k + 2 <= n < 1e6:
+    if not k + 1.5 <= n < 1e6:
         return f"no floral submatrix: the overlaps of {M.m} encodings do not look like k_private={k} (check k_private and d)"
-    n = round(n)
+    n = max(k + 2, round(n))
     return (
         f"no floral submatrix among {M.m} encodings of about {n} private vectors: {expected_florals(n, k, M.m):.2g} were to "
         f"be expected, one is from about {encodings_needed(n, k):,} encodings on"

@@ -29,15 +29,17 @@ def simulate(
     Defaults: 100 private vectors of 3072 pixels, no public ones, 800 encodings. The user's own vectors are encoded
     as they are; `Encodings.pixel_rms` is then None, since the Gaussian model's unit pixels cannot be assumed.
     """
-    scheme = scheme or Scheme()
+    scheme = Scheme() if scheme is None else scheme
+    if not isinstance(scheme, Scheme):
+        raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
     seed = root(rng)
     given_private = None if private is None else as_vectors(private, "private")
     given_public = None if public is None else as_vectors(public, "public")
     d = _settle("d", d, [v.shape[1] for v in (given_private, given_public) if v is not None], 3072)
     n_private = _settle("n_private", n_private, [] if given_private is None else [len(given_private)], 100)
     n_public = _settle("n_public", n_public, [] if given_public is None else [len(given_public)], 0)
-    if m < 1:
-        raise InputError(f"m={m}: ask for at least one encoding")
+    if not isinstance(m, (int, np.integer)) or m < 1:
+        raise InputError(f"m={m!r}: ask for at least one encoding, and a whole number of them")
     selection = draw_selection(
         scheme, n_private, n_public, m, child(seed, "selection-private"), child(seed, "selection-public")
     )
@@ -54,9 +56,9 @@ def _settle(name: str, asked: int | None, found: list[int], default: int) -> int
     values = set(found) | (set() if asked is None else {asked})
     if len(values) > 1:
         raise InputError(
-            f"{name}: {' and '.join(map(str, sorted(values)))} contradict each other; the arrays decide, leave {name} out"
+            f"{name}: {' and '.join(sorted(map(str, values)))} contradict each other; the arrays decide, leave {name} out"
         )
     value = values.pop() if values else default
-    if value < (0 if name != "d" else 1):
-        raise InputError(f"{name}={value}: give a positive number")
+    if not isinstance(value, (int, np.integer)) or value < (0 if name != "d" else 1):
+        raise InputError(f"{name}={value!r}: give a positive number")
     return value

@@ -27,15 +27,19 @@ def expected_florals(n_private: int, k_private: int, m: int) -> float:
 
 
 def encodings_needed(n_private: int, k_private: int) -> int:
-    """The smallest m at which one floral is expected, about n^(k − 2/(k+1)) in the paper's asymptotics."""
+    """The smallest m at which one floral is expected, about n^(k − 2/(k+1)) in the paper's asymptotics.
+
+    With n = k+2 there can be one only; then the m at which it is there nine times in ten.
+    """
     if n_private < k_private + 2:
         raise ValueError("a floral needs at least k_private + 2 private vectors")
+    goal = 1.0 if n_private > k_private + 2 else 0.9
     low, high = 1, 2
-    while expected_florals(n_private, k_private, high) < 1:
+    while expected_florals(n_private, k_private, high) < goal:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if expected_florals(n_private, k_private, middle) >= 1 else (middle, high)
+        low, high = (low, middle) if expected_florals(n_private, k_private, middle) >= goal else (middle, high)
     return high
 
 

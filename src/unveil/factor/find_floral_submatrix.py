@@ -91,11 +91,12 @@ def iter_florals(overlaps: Overlaps, *, progress: Progress | None = None) -> Ite
 
 def is_floral(matrix: ArrayLike) -> bool:
     """Whether a matrix is floral (`defn:floral`): a reordering of |S ∩ S'| over all k-subsets of k+2 names."""
-    H = np.asarray(matrix)
-    if H.ndim != 2 or H.shape[0] != H.shape[1]:
+    try:
+        H = Overlaps.from_array(matrix, 1).toarray()
+    except InputError:
         return False
     k = int((np.sqrt(8 * len(H) + 1) - 3) // 2)
-    if k < 2 or (k + 2) * (k + 1) // 2 != len(H) or not np.array_equal(H, H.T) or not np.array_equal(H, np.rint(H)):
+    if k < 2 or (k + 2) * (k + 1) // 2 != len(H):
         return False
     return find_floral_submatrix(Overlaps.from_array(H, k)) is not None
 

@@ -34,6 +34,8 @@ def score(recovery: Recovery, private: ArrayLike, *, tolerance: float = 1e-2) ->
         cap = np.float32(10 * tolerance)
         keep, flip = np.minimum(np.abs(A - B), cap).sum(axis=0), np.minimum(np.abs(A + B), cap).sum(axis=0)
         signs = np.where(flip < keep, np.float32(-1), np.float32(1))
+        # Private vectors that differ in signs only have the same magnitudes: match again, now with signs.
+        nearest = _nearest(signs * X, truth, True)
     error = np.array([np.abs(signs * x - truth[j]).max() for x, j in zip(X, nearest, strict=True)], dtype=np.float64)
     equal = error <= tolerance
     matches = np.where(equal, nearest, -1)

@@ -2,7 +2,8 @@
 
 "verified" is said only if all of these hold; the first one that fails decides what is said instead:
   1  re-encoding reproduces the t encodings of the floral at every pixel, from t equations for k+2 unknowns    (else unresolved)
-  2  it reproduces the further encodings that mix these vectors only                                           (else unresolved)
+  2  it reproduces most further encodings whose overlaps say that they mix these vectors only; those it does
+     not reproduce have wrong overlaps or supports, and are left out and counted                               (else unresolved)
   3  no other values fit at any pixel                                                                          (else ambiguous)
   4  other encodings rule out the second family of sets behind a floral (`factor.reading`)                     (else ambiguous)
   5  other encodings look like sums with these vectors: no wrong k_private                                     (else ambiguous)
@@ -125,7 +126,9 @@ def _judge(
             f"the scale is in doubt: recovered pixels have rms {factor * (encodings.pixel_rms or 1):.2f}, expected "
             f"{encodings.pixel_rms} (check weighting and k_private, or set pixel_rms; None if unknown)"
         )
-    return VERIFIED, f"all {d} pixels reproduced by one solution only; {votes[0]} other encodings agree"
+    missed = int((~reproduced).sum())
+    but = f"; {missed} encodings that seem to mix these vectors only are not reproduced and were left out" if missed else ""
+    return VERIFIED, f"all {d} pixels reproduced by one solution only; {votes[0]} other encodings agree{but}"
 
 
 def _scale_mismatch(encodings: Encodings, values: NDArray[np.float64]) -> float | None:

@@ -60,7 +60,8 @@ def _screen(magnitudes: NDArray[np.float32], public: NDArray[np.float32], kept: 
     columns = rows_per_block(8 * d + 16 * min(rows, m), limit // 4, most=4096)
     best = np.empty((m, kept), dtype=np.int64)
     for start in range(0, m, rows):
-        square = np.square(magnitudes[start : start + rows])
+        some = magnitudes[start : start + rows].astype(np.float64)
+        square = np.square(some / np.maximum(np.sqrt(np.mean(some**2, axis=1, keepdims=True)), 1e-300)).astype(np.float32)
         value = np.empty((len(square), 0), dtype=np.float32)
         index = np.empty((len(square), 0), dtype=np.int64)
         for first in range(0, n, columns):

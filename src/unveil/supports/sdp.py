@@ -84,10 +84,9 @@ def _onto_l1_ball(A: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
 
 
 def _make_feasible(Z: NDArray[np.float64], k_public: int) -> NDArray[np.float64]:
-    """Z mixed with I/n, whose ℓ1 norm is 1, by just as much as the ℓ1 constraint asks for."""
+    """Z mixed with its own diagonal, whose ℓ1 norm is 1, by just as much as the ℓ1 constraint asks for."""
     size = float(np.abs(Z).sum())
     if size <= k_public:
         return Z
-    n = len(Z)
-    share = min(1.0, (size - k_public) / (size - 1.0))
-    return (1 - share) * Z + share * np.eye(n) / n
+    share = (k_public - 1.0) / (size - 1.0)
+    return share * Z + (1 - share) * np.diag(np.diag(Z))

@@ -1,0 +1,29 @@
+"""A few of the hostile instances of benchmarks/hostile.py: nothing wrong is ever verified, nothing crashes."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import unveil
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+hostile = pytest.importorskip("benchmarks.hostile", reason="benchmarks/ is not part of an installed package")
+
+
+@pytest.mark.parametrize("kind", hostile.KINDS)
+def test_no_wrong_vector_is_verified(kind):
+    for seed in range(6):
+        _, wrong = hostile.spring(hostile.trap(kind, 5000 + seed), "paper")
+        assert wrong == 0
+
+
+def test_wrong_k_with_a_common_vector_is_seen_through():
+    """Encodings of c + x_a + x_b with k_private = 2 claimed satisfy every equation of a floral, for x + c/2."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((10, 3000)).astype(np.float32)
+    for seed in range(3):
+        values = unveil.simulate(unveil.Scheme(3), private=x, m=245, rng=seed).encodings.values
+        recovery = unveil.learn_private_image(unveil.Encodings(values, unveil.Scheme(2)))
+        assert not recovery.verified.any()
