@@ -129,10 +129,8 @@ def overlap_engine(
             "learn them from these encodings"
         )
     vectors = as_public(public, encodings) if public is not None else None
-    if supports is not None and vectors is not None and supports.indices.max(initial=-1) >= len(vectors):
-        raise InputError(
-            f"supports name vector {supports.indices.max()} of {len(vectors)} public ones: learn them from these vectors"
-        )
+    if supports is not None and scheme.k_public:
+        supports.incidence(len(vectors) if vectors is not None else int(supports.indices.max()) + 1)  # complains of what is wrong
     part = public_part(encodings, supports.indices, vectors) if supports is not None and scheme.k_public else None
     chosen, doubt = _choose(statistic, rounding, part)
     levels = statistic_levels(chosen, scheme, part)
