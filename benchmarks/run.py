@@ -8,6 +8,7 @@ import sys
 TABLES = {
     "floral_search": "Finding florals",
     "hostile": "Hostile instances: nothing wrong may be verified (2,000 of them)",
+    "overlaps": "The overlap engine",
     "paper_attack": "The paper's attack, end to end (fresh seeds 10000, 10001, …)",
 }
 

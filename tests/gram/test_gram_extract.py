@@ -168,8 +168,8 @@ CASES = [
 
 @pytest.mark.parametrize(("k_private", "k_public", "weighting", "statistic", "d"), CASES)
 def test_expected_errors_are_the_errors_that_happen(k_private, k_public, weighting, statistic, d):
-    # Dozens of wrong pairs per instance or more, 8 instances. Pairs share encodings, so the standard error comes from the instances.
-    # Beyond five of them (t, 7 degrees of freedom: 0.002) or 15 % of model error, the count lies. The mean confidence likewise.
+    # Dozens of wrong pairs per instance or more, 8 instances. Pairs share encodings, so the standard error comes from the
+    # instances. Beyond five of them (t, 7 degrees of freedom: 0.002) or 15 % of model error, the count lies.
     expected, happened, confidence, right = [], [], [], []
     for seed in range(8):
         sim = simulate(Scheme(k_private, k_public, weighting), 40, n_public=40 if k_public else 0, m=150, d=d, rng=seed)
@@ -209,7 +209,9 @@ def test_likelihood_makes_fewer_errors_than_folded_and_assisted_far_fewer_than_b
     sim = simulate(Scheme(2, 2, "paper"), 40, n_public=40, m=200, d=1200, rng=0)
     truth = true_overlaps(sim.selection.private)
     wrong = {
-        name: np.triu(gram_extract(sim.encodings, sim.public, supports=known_supports(sim), statistic=name).toarray() != truth).sum()
+        name: np.triu(
+            gram_extract(sim.encodings, sim.public, supports=known_supports(sim), statistic=name).toarray() != truth
+        ).sum()
         for name in ("folded", "likelihood", "assisted")
     }
     assert wrong["likelihood"] < wrong["folded"]

@@ -51,7 +51,7 @@ def test_a_looser_screen_costs_less_and_a_tighter_one_more():
 
 @pytest.mark.parametrize("loss", [0, 0.5, -1, 2])
 def test_a_loss_that_is_no_small_fraction_is_refused(loss):
-    with pytest.raises(InputError, match="between 0 and 0.5"):
+    with pytest.raises(InputError, match="fraction of overlapping pairs"):
         plan(loss=loss)
 
 

@@ -130,7 +130,8 @@ def overlap_engine(
         )
     vectors = as_public(public, encodings) if public is not None else None
     if supports is not None and scheme.k_public:
-        supports.incidence(len(vectors) if vectors is not None else int(supports.indices.max()) + 1)  # complains of what is wrong
+        # Complains of supports that do not belong to these vectors.
+        supports.incidence(len(vectors) if vectors is not None else int(supports.indices.max()) + 1)
     part = public_part(encodings, supports.indices, vectors) if supports is not None and scheme.k_public else None
     chosen, doubt = _choose(statistic, rounding, part)
     levels = statistic_levels(chosen, scheme, part)

@@ -32,6 +32,7 @@ LOSS = 1e-6
 DOUBT = 14.0
 """Log-likelihood ratio below which a rounding is in doubt: one error in a million."""
 LARGEST_BLOCK = 2048
+"""Half of it for few encodings, where the idle half of diagonal blocks counts."""
 SMALLEST_SCREENED = 2048
 """Fewer encodings than this are not worth a screen."""
 SHARE = 0.25
@@ -43,7 +44,7 @@ FLOOR = 2.5e9
 class _Unit:
     pick: float = 36.0
     score: float = 10.0
-    likelihood: float = 300.0
+    likelihood: float = 600.0
 
 
 _UNIT = _Unit()
@@ -140,7 +141,7 @@ def make_plan(
         budget = np.inf if doubt == "always" else max(SHARE * work * pairs, FLOOR) / pairs
         band = _band(levels, thresholds, d, occupancy, budget / (_UNIT.likelihood * d))
         cuts = (*cuts[:-1], min(_doubt_line(levels, thresholds, p, band, d) for p in range(len(thresholds))))
-    block = _block(d, limit)
+    block = _block(m, d, limit)
     return OverlapPlan(
         m=m,
         d=d,
@@ -253,10 +254,10 @@ def _task_bytes(block: int, d: int) -> int:
     return 4 * block * block + 12 * block * d
 
 
-def _block(d: int, limit: int) -> int:
-    """The largest power of two whose task fits a quarter of the limit. It does not depend on the number of workers: neither
-    do results."""
-    block = LARGEST_BLOCK
+def _block(m: int, d: int, limit: int) -> int:
+    """The largest power of two whose task fits a quarter of the limit. The number of workers has no say in it: results must not
+    depend on them."""
+    block = LARGEST_BLOCK if m > 16 * LARGEST_BLOCK else LARGEST_BLOCK // 2
     while block > 1 and _task_bytes(block, d) > limit // 4:
         block //= 2
     return block
