@@ -112,8 +112,9 @@ print(seconds, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1
 
 
 def _scaled(m: int, d: int, limit: int = 0) -> tuple[float, float, float]:
-    done = subprocess.run([sys.executable, "-c", SCALING, str(m), str(d), str(limit)], capture_output=True, text=True,
-    check=True) seconds, memory, result = map(float, done.stdout.split())
+    command = [sys.executable, "-c", SCALING, str(m), str(d), str(limit)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    seconds, memory, result = map(float, done.stdout.split())
     return seconds, memory, result
 
 
@@ -299,8 +300,15 @@ def _best(work: object, repeats: int = 4) -> float:
     return min(times)
 
 
-TABLES = {"units": units, "ratio": ratio, "scaling": scaling, "large": large, "assisted": assisted, "cluster": cluster,
-"kills": kills}
+TABLES = {
+    "units": units,
+    "ratio": ratio,
+    "scaling": scaling,
+    "large": large,
+    "assisted": assisted,
+    "cluster": cluster,
+    "kills": kills,
+}
 
 
 def rows(*names: str) -> list[Row]:
