@@ -31,8 +31,8 @@ LOSS = 1e-6
 """Largest fraction of pairs with overlap 1 or more that screening may lose."""
 DOUBT = 14.0
 """Log-likelihood ratio below which a rounding is in doubt: one error in a million."""
-LARGEST_BLOCK = 2048
-"""Half of it for few encodings, where the idle half of diagonal blocks counts."""
+SMALLEST_BLOCK, LARGEST_BLOCK, BLOCKS = 1024, 8192, 64
+"""Rows per block as memory allows, for about BLOCKS blocks: diagonal ones compute a half for nothing, and tasks have a price."""
 SMALLEST_SCREENED = 2048
 """Fewer encodings than this are not worth a screen."""
 SHARE = 0.25
@@ -257,7 +257,9 @@ def _task_bytes(block: int, d: int) -> int:
 def _block(m: int, d: int, limit: int) -> int:
     """The largest power of two whose task fits a quarter of the limit. The number of workers has no say in it: results must not
     depend on them."""
-    block = LARGEST_BLOCK if m > 16 * LARGEST_BLOCK else LARGEST_BLOCK // 2
+    block = SMALLEST_BLOCK
+    while block < LARGEST_BLOCK and block * BLOCKS < m:
+        block *= 2
     while block > 1 and _task_bytes(block, d) > limit // 4:
         block //= 2
     return block
