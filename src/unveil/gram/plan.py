@@ -32,7 +32,7 @@ LOSS = 1e-6
 DOUBT = 14.0
 """Log-likelihood ratio below which a rounding is in doubt: one error in a million."""
 SMALLEST_BLOCK, LARGEST_BLOCK, BLOCKS = 1024, 8192, 64
-"""Rows per block as memory allows, for about BLOCKS blocks: diagonal ones compute a half for nothing, and tasks have a price."""
+"""Rows per block as memory allows, for about BLOCKS blocks: diagonal ones compute a half for nothing, tasks have a price."""
 SMALLEST_SCREENED = 2048
 """Fewer encodings than this are not worth a screen."""
 SHARE = 0.25
