@@ -68,7 +68,8 @@ def forecast() -> list[Row]:
             told = (
                 f"compute {_span(work / workers)}; {len(plan.tasks):,} tasks, {_span(TASK * len(plan.tasks))} of scheduling; "
                 f"read {_size(read)} per worker, {_span(read / BANDWIDTH)}; memory per worker "
-                f"{_size(plan.bytes_per_task)} at least, {_size(plan.bytes_per_task + read)} to read once; result {_size(18 * entries)}, sent as {_size(14 * entries)}"
+                f"{_size(plan.bytes_per_task)} at least, {_size(plan.bytes_per_task + read)} to read once; "
+                f"result {_size(18 * entries)}, sent as {_size(14 * entries)}"
             )
             out.append(
                 (f"m={m:,}, {workers:,} workers", f"about {plan.expected_errors:.2g} wrong of {entries:.2g}", told, None)

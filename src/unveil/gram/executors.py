@@ -70,7 +70,7 @@ def _on_threads(engine: OverlapEngine, tasks: Sequence[Task], workers: int) -> I
 
 def _on_dask(engine: OverlapEngine, tasks: Sequence[Task], workers: int | None, scheduler: str) -> Iterator[tuple[Task, Block]]:
     distributed = _distributed()
-    left = list(tasks)
+    left = dict.fromkeys(tasks)
     with _client(scheduler, workers) as client:
         for attempt in range(ATTEMPTS):
             sent = client.scatter(_Shipment.of(engine, client), broadcast=True, hash=False)
@@ -79,7 +79,7 @@ def _on_dask(engine: OverlapEngine, tasks: Sequence[Task], workers: int | None, 
                 if future.status == "cancelled" or (future.status == "error" and _was_lost(future)):
                     continue
                 task = futures[future]
-                left.remove(task)
+                del left[task]
                 yield task, Block(*future.result())
                 future.release()
             if not left:

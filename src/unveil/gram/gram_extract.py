@@ -196,6 +196,8 @@ def _blocks(
     if checkpoint is not None:
         done = {task: block for task in tasks if (block := checkpoint.read(*task)) is not None}
     left = [task for task in tasks if task not in done]
+    if progress and done:
+        progress("overlaps", len(done), len(tasks))
     if scheduler is None:  # threads share the limit; processes bring their own memory
         workers = max(1, min(worker_count(workers), (limit // 2) // engine.plan.bytes_per_task))
     for task, block in run_blocks(engine, left, workers=workers, scheduler=scheduler) if left else ():

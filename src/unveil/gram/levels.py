@@ -7,7 +7,7 @@ pixels a screen needs. They are integrals over two normal variables, taken in po
 is lost).
 
 Two corrections that the printed analysis leaves out, both seen in the error counts:
-  * rows are divided by their own root mean square, which takes noise away (at z = 1/2 folded: 0.409 instead of 0.444);
+  * rows are divided by their own root mean square, which takes noise away (at z = 1/2 folded: 0.409 instead of 0.443);
   * sums of skew terms have a heavier upper tail than the normal law: x standard deviations count as
     x − skew/√d·(x² − 1)/6 (Cornish and Fisher's first term).
 """
@@ -26,7 +26,6 @@ from unveil.records import Scheme
 
 Array = NDArray[np.float64]
 OfMeans = Callable[[Array], float]
-FOLDED_MEAN = float(np.sqrt(2 / np.pi))
 
 
 @dataclass(frozen=True, eq=False)
