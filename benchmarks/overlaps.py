@@ -290,6 +290,26 @@ def units() -> list[Row]:
     return [("cost of operations, in multiply-adds", "the plan's: pick 36, score 10, likelihood 600", told, None)]
 
 
+def power() -> list[Row]:
+    """Standard deviations between neighbouring overlaps and their balanced threshold, per root of a pixel."""
+    from unveil.gram.levels import Levels, assisted_levels, lattice, squares_levels
+    from unveil.gram.likelihood import _ratio_moments
+
+    def apart(levels: Levels, q: int) -> float:
+        return float((levels.mean[0, q + 1] - levels.mean[0, q]) / (levels.sd[0, q] + levels.sd[0, q + 1]))
+
+    out: list[Row] = []
+    for k, q in ((2, 0), (3, 0), (3, 1), (4, 0), (4, 1), (4, 2)):
+        scheme = unveil.Scheme(k)
+        low, high = lattice(scheme)[0, q : q + 2]
+        (m0, s0), (m1, s1) = (_ratio_moments(low, high, truth) for truth in (low, high))
+        told = f"folded {apart(folded_levels(scheme), q):.3f}, squares {apart(squares_levels(scheme), q):.3f}"
+        out.append((f"k={k}, overlap {q} or {q + 1}", "", f"{told}, likelihood {(m1 - m0) / (s0 + s1):.3f}", None))
+    folded, assisted = apart(folded_levels(unveil.Scheme(2, 2)), 0), apart(assisted_levels(2, 2, 1.0), 0)
+    out.append(("k_private=k_public=2, overlap 0 or 1", "", f"folded {folded:.3f}, assisted {assisted:.3f}", None))
+    return out
+
+
 def _best(work: object, repeats: int = 4) -> float:
     times = []
     for _ in range(repeats):
@@ -300,6 +320,7 @@ def _best(work: object, repeats: int = 4) -> float:
 
 
 TABLES = {
+    "power": power,
     "units": units,
     "ratio": ratio,
     "scaling": scaling,
