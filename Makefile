@@ -50,9 +50,9 @@ $(VENV)/.core: pyproject.toml | $(VENV)/.made
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.made
-	$(PIP) --editable '.[images,sdp,dev]'
+	$(PIP) --editable '.[images,sdp,dask,dev]'
 	@touch $@
 
 $(VENV)/.bench: pyproject.toml | $(VENV)/.made
-	$(PIP) --editable '.[sdp,bench]'
+	$(PIP) --editable '.[sdp,dask,bench]'
 	@touch $@

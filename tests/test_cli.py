@@ -25,6 +25,11 @@ def call(*args: object) -> Result:
     return CliRunner().invoke(cli.main, [str(arg) for arg in args])
 
 
+def call_through(*args: object) -> Result:
+    """Like `call`, but what is no SystemExit comes through."""
+    return CliRunner().invoke(cli.main, [str(arg) for arg in args], catch_exceptions=False)
+
+
 def listing(folder: Path) -> dict[str, bytes | None]:
     return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in sorted(folder.rglob("*"))}
 
@@ -136,6 +141,24 @@ class TestAttack:
         assert facts["verified"] == 4
         assert len(facts["encodings_used"]) == 4
         assert result.stderr == ""
+
+    def test_a_large_run_keeps_its_blocks_until_it_is_done(self, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        expected = call("attack", run, "--json", "--workers", 1).stdout
+        monkeypatch.setattr(cli, "WORTH_RESUMING", 1)
+        monkeypatch.setattr("unveil.store.write_recovery", lambda *_: pytest.fail("stopped"))
+        with pytest.raises(pytest.fail.Exception):
+            call_through("attack", run)
+        assert list((run / "overlaps").rglob("block-*.npz"))
+        monkeypatch.undo()
+        monkeypatch.setattr(cli, "WORTH_RESUMING", 1)
+        again = call("attack", run, "--json", "--workers", 2)
+        assert not (run / "overlaps").exists()
+        assert {**json.loads(again.stdout), "seconds": 0} == {**json.loads(expected), "seconds": 0}
+
+    def test_a_scheduler_that_is_not_there_is_one_sentence(self, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        pytest.importorskip("distributed")
+        monkeypatch.setattr("unveil.gram.executors.PATIENCE", 1)
+        one_sentence(call("attack", run, "--scheduler", "tcp://127.0.0.1:9"), "does not answer")
 
     def test_replaces_scores_of_an_older_recovery(self, done: Path) -> None:
         assert call("score", done).exit_code == 0

@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unveil import parallel
-from unveil.parallel import Stopwatch, free_memory, memory_limit, rows_per_block, run_blocks, worker_count
+from unveil.parallel import (
+    Stopwatch,
+    free_memory,
+    memory_limit,
+    one_blas_thread,
+    rows_per_block,
+    run_blocks,
+    using,
+    where,
+    worker_count,
+)
 from unveil.records import InputError
 
 
@@ -58,13 +68,6 @@ def test_stopwatch_adds_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert clock.seconds == {"a": 3.0, "b": 0.5}
 
 
-def test_workers_are_what_was_asked_for_or_one_per_core() -> None:
-    assert worker_count(3) == 3
-    assert worker_count(None) >= 1
-    with pytest.raises(InputError, match="workers=0"):
-        worker_count(0)
-
-
 @pytest.mark.parametrize("workers", [1, 3])
 def test_every_block_runs_once_and_is_reported(workers: int) -> None:
     ran: list[int] = []
@@ -81,3 +84,29 @@ def test_an_error_in_a_block_comes_out(workers: int) -> None:
 
     with pytest.raises(KeyError):
         run_blocks(fail, range(20), workers)
+
+
+def test_workers_are_those_asked_for_or_one_per_core() -> None:
+    assert worker_count(3) == 3
+    assert worker_count(None) >= 1
+
+
+@pytest.mark.parametrize("workers", [0, -1, True])
+def test_workers_must_be_a_positive_number(workers: int) -> None:
+    with pytest.raises(InputError, match="1 or more"):
+        worker_count(workers)
+
+
+def test_where_tasks_run_is_set_for_a_block_and_no_longer(tmp_path: Path) -> None:
+    with using(workers=3, scheduler="tcp://x", checkpoint=tmp_path):
+        assert (where().workers, where().scheduler, where().checkpoint) == (3, "tcp://x", tmp_path)
+        with using():
+            assert where().workers is None
+    assert where().checkpoint is None
+
+
+def test_blas_is_held_to_one_thread() -> None:
+    from threadpoolctl import threadpool_info
+
+    with one_blas_thread():
+        assert all(pool["num_threads"] == 1 for pool in threadpool_info() if pool["user_api"] == "blas")

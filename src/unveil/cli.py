@@ -10,6 +10,7 @@ import io
 import json
 import os
 import secrets
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 2.0
 """Seconds before a progress bar appears."""
+WORTH_RESUMING = 10_000
+"""From so many encodings on, finished blocks of overlaps are kept until the attack is done."""
 ROWS = 20
 """Vectors listed on the terminal; --json and the manifest have them all."""
 F = TypeVar("F", bound=Callable[..., Any])
@@ -147,15 +150,27 @@ def simulate(out: Path, private: Path | None, public: Path | None, as_json: bool
 @click.option("--public", type=PATH, help="Public vectors: .npy, .npz or a folder of images.")
 @click.option("--pixel-rms", help="Root mean square of a private pixel, or 'unknown'.  [default: 1]")
 @click.option("--attack", "name", help="Attack by name.  [default: the strongest]")
+@click.option("--workers", type=click.IntRange(1), help="Threads, or processes with --scheduler processes.  [default: cores]")
+@click.option("--scheduler", metavar="ADDRESS", help="Dask cluster to compute on: tcp://…, or 'processes' for a local one.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @out_option
 @as_json
-def attack(source: Path, name: str | None, seed: int, out: Path | None, as_json: bool, **about: Any) -> int:
+def attack(
+    source: Path,
+    name: str | None,
+    workers: int | None,
+    scheduler: str | None,
+    seed: int,
+    out: Path | None,
+    as_json: bool,
+    **about: Any,
+) -> int:
     """Recover private vectors from encodings.
 
     RUN is a run directory; ENCODINGS is a file, and then the options describe how it was made and --out takes the result.
+    A long run that was interrupted goes on where it stood when RUN is attacked again.
     """
-    from unveil import store
+    from unveil import parallel, store
     from unveil.attacks import STRONGEST, recover
     from unveil.records import InputError
     from unveil.verdict import plain, recovery_facts
@@ -176,7 +191,8 @@ def attack(source: Path, name: str | None, seed: int, out: Path | None, as_json:
     else:
         store.must_be_new(out)
         past = {}
-    with _progress_bar("attack", not as_json) as progress:
+    checkpoint = source / "overlaps" if out is None and encodings.m >= WORTH_RESUMING else None
+    with parallel.using(workers, scheduler, checkpoint), _progress_bar("attack", not as_json) as progress:
         recovery = recover(encodings, public, attack=name or STRONGEST, rng=seed, progress=progress)
     facts = recovery_facts(recovery)
     entry = plain(store.manifest("attack", seed=seed, encodings=str(source), **facts))
@@ -184,6 +200,8 @@ def attack(source: Path, name: str | None, seed: int, out: Path | None, as_json:
         store.write_recovery(source / "recovery.npz", recovery)
         (source / "scores.json").unlink(missing_ok=True)  # they belong to the recovery that was just replaced
         store.write_json(source / "manifest.json", {**past, "attack": entry})
+        if checkpoint is not None:
+            shutil.rmtree(checkpoint, ignore_errors=True)
     else:
         with store.whole_folder(out) as part:
             store.write_scheme(part / "scheme.json", encodings)

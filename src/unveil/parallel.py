@@ -1,6 +1,7 @@
-"""How much of the machine a computation may use, and how long it took.
+"""How much of the machine a computation may use, and how long it took. Threads and clusters are decided here.
 
-Threads are BLAS's own, or one per block with BLAS held at one thread each (`run_blocks`).
+`with using(workers=…, scheduler=…, checkpoint=…)` sets for everything inside where block tasks run and where they leave what
+they have finished, so that attacks need not hand it through.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
-
-from threadpoolctl import threadpool_limits
 
 from unveil.records import InputError
 
@@ -46,13 +47,48 @@ def rows_per_block(bytes_per_row: int, limit: int, *, most: int) -> int:
     return int(max(1, min(most, limit // max(1, bytes_per_row))))
 
 
+@dataclass(frozen=True)
+class Where:
+    """Where block tasks run and what they leave behind: the defaults for calls that are not told."""
+
+    workers: int | None = None
+    scheduler: str | None = None
+    checkpoint: Path | None = None
+
+
+_where: ContextVar[Where] = ContextVar("where", default=Where())  # noqa: B039  frozen
+
+
+def where() -> Where:
+    return _where.get()
+
+
+@contextmanager
+def using(workers: int | None = None, scheduler: str | None = None, checkpoint: Path | None = None) -> Iterator[None]:
+    """Defaults for every call inside the block."""
+    token = _where.set(Where(workers, scheduler, checkpoint))
+    try:
+        yield
+    finally:
+        _where.reset(token)
+
+
 def worker_count(workers: int | None) -> int:
-    """How many threads: what was asked for, or one per core this process may use."""
+    """What was asked for, or one per core this process may use."""
     if workers is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if isinstance(workers, bool) or workers < 1:
-        raise InputError(f"workers={workers!r}: give a whole number of 1 or more, or None for one per core")
+        raise InputError(f"workers={workers!r}: give a whole number, 1 or more, or None for one per core")
     return int(workers)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Parallel over tasks, not inside them: no more threads than workers, and sums in the same order for any number of them."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"):
+        yield
 
 
 def run_blocks(
@@ -63,7 +99,7 @@ def run_blocks(
     BLAS has one thread meanwhile, for one worker too: small products do not wait for each other, and what a block
     computes does not depend on how many others run.
     """
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         if workers == 1 or len(blocks) == 1:
             for block in blocks:
                 task(block)

@@ -173,13 +173,15 @@ class Supports:
 class Overlaps:
     """How many private vectors each two encodings share: the paper's M restricted to the private part.
 
-    `expected_errors` is the number of wrong pairs to expect where the statistic that was rounded follows
-    the Gaussian model (NaN when the overlaps were given, not measured).
+    `expected_errors` is the number of wrong pairs to expect, missed ones included, where the statistic that was rounded
+    follows the Gaussian model (NaN when the overlaps were given, not measured). `confidence` is the probability that an entry
+    is right, one number for each of `matrix.data` (None when the overlaps were given).
     """
 
     matrix: sparse.csr_array
     k_private: int
     expected_errors: float = float("nan")
+    confidence: NDArray[np.float32] | None = None
 
     @classmethod
     def from_array(cls, matrix: ArrayLike | sparse.sparray, k_private: int) -> Overlaps:

@@ -1,41 +1,48 @@
 """GramExtract (`alg:private_attack`, `lem:gramextract`): from encodings to the overlaps of their private subsets.
 
-The covariance of |y_i| and |y_j| over the pixels is Ψ of the correlation z of the two selection vectors. With p shared
-public and q shared private vectors
-
-    z(p, q) = (p·a_pub² + q·a_priv²) / (k_pub·a_pub² + k_priv·a_priv²),
-
-a lattice in q once p is known from the supports. The paper inverts Ψ entry by entry, rounds to multiples of 1/k and
-subtracts the public part afterwards, which is right only for k_pub = k_priv; we round to the lattice that belongs to p.
-Since Ψ increases, rounding z is comparing the covariance with fixed thresholds: no entry is ever inverted, and a block
-is one matrix product followed by one pass of comparisons.
+The covariance of |y_i| and |y_j| over the pixels is Ψ of the correlation z(p, q) of two encodings that share p public and q
+private vectors: a lattice in q once p is known from the supports. The paper inverts Ψ entry by entry, rounds to multiples of
+1/k and subtracts the public part afterwards, which is right only for k_pub = k_priv; we round to the lattice that belongs to p.
+Since Ψ increases, rounding z is comparing the covariance with fixed thresholds: no entry is ever inverted.
 
 Two places for the thresholds between neighbouring q:
-  "paper"     Ψ of the midpoint, i.e. z rounded to the nearest lattice point;
-  "balanced"  where both errors are equally likely, given the noise of the covariance (`psi_noise`). At overlap 0
-              Ψ is flat, and the paper's midpoint lies far too close to it: balanced needs about a third of the pixels.
+  "paper"     Ψ of the midpoint, i.e. z rounded to the nearest lattice point: the printed algorithm, one pass, nothing else;
+  "balanced"  where both errors are equally likely. At overlap 0 Ψ is flat, and the paper's midpoint lies far too close to it:
+              balanced needs about a third of the pixels.
 
-Cost m²d/2 multiplications (symmetric blocks once), memory two blocks and the sparse result.
+Where we go beyond the print (`gram/plan.py`, `gram/engine.py`): pairs are screened on part of the pixels, pairs in doubt are
+decided by their likelihood, and with a known public part a statistic that is linear in the overlap replaces the folded one.
+Every entry has a confidence, and the number of wrong pairs to expect is part of the result (`gram/evidence.py`).
+
+Cost m²/2 products of the screening pixels; memory: blocks under the limit, and the sparse result.
 """
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from scipy.stats import norm
 
-from unveil.gram.psi import psi, psi_noise
+from unveil.gram.checkpoint import Checkpoint
+from unveil.gram.engine import Block, OverlapEngine, score_rows
+from unveil.gram.evidence import assemble, weigh_evidence
+from unveil.gram.executors import Task, run_blocks
+from unveil.gram.levels import Levels, folded_levels, lattice
+from unveil.gram.plan import ROUNDINGS, Doubt, OverlapPlan, Rounding, level_thresholds, make_plan
+from unveil.gram.statistics import STATISTICS, PublicPart, Statistic, public_part, statistic_levels
 from unveil.parallel import memory_limit as settle_limit
-from unveil.parallel import rows_per_block
+from unveil.parallel import where, worker_count
 from unveil.records import Encodings, InputError, Overlaps, Progress, Scheme, Supports, as_public
 from unveil.supports import learn_public
 
-Rounding = Literal["balanced", "paper"]
-ROUNDINGS: tuple[Rounding, ...] = ("balanced", "paper")
+Choice = Literal["auto"] | Statistic
+SAMPLE = 256
+"""Encodings, evenly spaced, whose pairs tell the plan how dense the overlaps are."""
+CACHE = 512 << 20
+"""Features kept at most, however much memory there is."""
 
 
 def gram_extract(
@@ -43,16 +50,77 @@ def gram_extract(
     public: ArrayLike | None = None,
     *,
     supports: Supports | None = None,
+    statistic: Choice = "auto",
     rounding: Rounding = "balanced",
     memory_limit: int | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Overlaps:
-    """How many private vectors each two encodings share; the public part is subtracted by way of `supports`."""
+    """How many private vectors each two encodings share; the public part is taken off by way of `supports`.
+
+    statistic   "auto": assisted when the public part is known, else folded with likelihood where in doubt
+                "folded", "squares", "assisted": this one alone; "likelihood": likelihood for all that survive the screen
+    workers     threads, or processes of a local cluster; None: one per core. The result does not depend on it
+    scheduler   None: threads; "processes": a local Dask cluster; "tcp://…": an existing one
+    checkpoint  folder for finished blocks: the same call after an interruption goes on from there
+    """
+    engine = overlap_engine(
+        encodings,
+        public,
+        supports=supports,
+        statistic=statistic,
+        rounding=rounding,
+        memory_limit=memory_limit,
+        workers=workers,
+        progress=progress,
+    )
+    default = where()
+    folder = checkpoint if checkpoint is not None else default.checkpoint
+    blocks = _blocks(
+        engine,
+        Checkpoint(Path(folder), engine) if folder is not None else None,
+        workers if workers is not None else default.workers,
+        scheduler if scheduler is not None else default.scheduler,
+        settle_limit(memory_limit),
+        progress,
+    )
+    table = np.sum([block.table for block in blocks], axis=0)
+    evidence = weigh_evidence(table, engine.plan, engine.levels)
+    k = encodings.scheme.k_private
+    matrix, confidence = assemble(blocks, encodings.m, k, evidence.fractions)
+    return Overlaps(matrix, k, evidence.expected_errors, confidence)
+
+
+def overlap_thresholds(scheme: Scheme, d: int, rounding: Rounding) -> NDArray[np.float64]:
+    """(k_public+1, k_private): the folded covariance from which on, given p, the private overlap is at least q = 1, 2, …"""
+    return level_thresholds(folded_levels(scheme), rounding, lattice(scheme))
+
+
+def overlap_engine(
+    encodings: Encodings,
+    public: ArrayLike | None = None,
+    *,
+    supports: Supports | None = None,
+    statistic: Choice = "auto",
+    rounding: Rounding = "balanced",
+    memory_limit: int | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> OverlapEngine:
+    """Checked input and the plan for it, before any block is computed; `engine.plan` says what will happen."""
     scheme = encodings.scheme
     if scheme.k_private < 1:
         raise InputError("k_private=0: encodings without a private part have no private overlaps")
     if rounding not in ROUNDINGS:
         raise InputError(f"rounding={rounding!r}: choose one of {', '.join(ROUNDINGS)}")
+    if statistic not in ("auto", *STATISTICS):
+        raise InputError(f"statistic={statistic!r}: choose one of auto, {', '.join(STATISTICS)}")
+    if rounding == "paper" and statistic not in ("auto", "folded"):
+        raise InputError(f"rounding='paper' with statistic={statistic!r}: the paper's thresholds are for the folded statistic")
+    worker_count(workers)
+    limit = settle_limit(memory_limit)
     if supports is None and scheme.k_public:
         supports = learn_public(encodings, public, memory_limit=memory_limit, progress=progress)
     if supports is not None and supports.indices.shape != (encodings.m, scheme.k_public):
@@ -61,120 +129,81 @@ def gram_extract(
             "learn them from these encodings"
         )
     vectors = as_public(public, encodings) if public is not None else None
-    n_public = len(vectors) if vectors is not None else (int(supports.indices.max(initial=-1)) + 1 if supports else 0)
-    V = supports.incidence(n_public) if supports is not None and scheme.k_public else None
-
-    thresholds = overlap_thresholds(scheme, encodings.d, rounding)
-    matrix = _blocked_overlaps(encodings, V, thresholds, settle_limit(memory_limit), progress)
-    return Overlaps(matrix, scheme.k_private, _expected_errors(matrix, scheme, encodings.d, thresholds))
-
-
-def lattice(scheme: Scheme) -> NDArray[np.float64]:
-    """z(p, q), shape (k_public+1, k_private+1): the correlation of encodings that share p public and q private vectors."""
-    p = np.arange(scheme.k_public + 1)[:, None] * scheme.public_weight**2
-    q = np.arange(scheme.k_private + 1)[None, :] * scheme.private_weight**2
-    return np.minimum((p + q) / (scheme.public_variance + scheme.private_variance), 1.0)
+    if supports is not None and scheme.k_public:
+        # Complains of supports that do not belong to these vectors.
+        supports.incidence(len(vectors) if vectors is not None else int(supports.indices.max()) + 1)
+    part = public_part(encodings, supports.indices, vectors) if supports is not None and scheme.k_public else None
+    chosen, doubt = _choose(statistic, rounding, part)
+    levels = statistic_levels(chosen, scheme, part)
+    plan = _plan(encodings, part, chosen, doubt, rounding, levels, limit)
+    return OverlapEngine(encodings.values, scheme, plan, levels, part, min(limit // 4, CACHE))
 
 
-def overlap_thresholds(scheme: Scheme, d: int, rounding: Rounding) -> NDArray[np.float64]:
-    """(k_public+1, k_private): the covariance from which on, given p, the private overlap is at least q = 1, 2, …"""
-    z = lattice(scheme)
-    low, high = z[:, :-1], z[:, 1:]
+def _choose(statistic: Choice, rounding: Rounding, part: PublicPart | None) -> tuple[Statistic, Doubt]:
+    if statistic == "likelihood":
+        return "folded", "always"
+    if statistic != "auto":
+        return statistic, "never"
     if rounding == "paper":
-        return psi((low + high) / 2)
-    below, above = psi_noise(low), psi_noise(high)
-    return (psi(low) * above + psi(high) * below) / (below + above)
+        return "folded", "never"
+    if part is not None and part.vectors is not None:
+        return "assisted", "never"
+    return "folded", "affordable"
 
 
-def standardise(magnitudes: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows (|y| − mean)/(rms·√d), so that a product of two rows is their folded covariance."""
-    d = magnitudes.shape[1]
-    mean = magnitudes.mean(axis=1, dtype=np.float64)
-    rms = np.sqrt(np.einsum("ij,ij->i", magnitudes, magnitudes, dtype=np.float64) / d)
-    Z = magnitudes - mean[:, None].astype(np.float32)
-    Z *= np.divide(1.0, rms * np.sqrt(d), out=np.zeros_like(rms), where=rms > 0)[:, None].astype(np.float32)
-    return np.asarray(Z)
-
-
-def _blocked_overlaps(
+def _plan(
     encodings: Encodings,
-    V: sparse.csr_array | None,
-    thresholds: NDArray[np.float64],
+    part: PublicPart | None,
+    statistic: Statistic,
+    doubt: Doubt,
+    rounding: Rounding,
+    levels: Levels,
+    limit: int,
+) -> OverlapPlan:
+    """The cheapest plan for the density of overlaps found in a sample."""
+    m, d, z = encodings.m, encodings.d, lattice(encodings.scheme)
+    rows = np.unique(np.linspace(0, m - 1, min(m, SAMPLE)).astype(np.intp))
+    C, shared = score_rows(encodings.values, rows, statistic, part)
+    above = np.triu_indices(len(rows), 1)
+    p = shared[above]
+    found = C[above] >= level_thresholds(levels, rounding, z)[p, 0]
+    counts = np.bincount(p, minlength=encodings.scheme.k_public + 1)
+    return make_plan(
+        levels,
+        m,
+        d,
+        statistic=statistic,
+        rounding=rounding,
+        z=z,
+        doubt=doubt,
+        occupancy=float((found.sum() + 0.5) / (len(found) + 1)),
+        shared=tuple((counts / max(counts.sum(), 1)).tolist()) if len(p) else (1.0,),
+        limit=limit,
+    )
+
+
+def _blocks(
+    engine: OverlapEngine,
+    checkpoint: Checkpoint | None,
+    workers: int | None,
+    scheduler: str | None,
     limit: int,
     progress: Progress | None,
-) -> sparse.csr_array:
-    m, d = encodings.m, encodings.d
-    block = rows_per_block(8 * d + 16 * 2048, limit // 2, most=2048)
-    starts = range(0, m, block)
-    total, done = len(starts) * (len(starts) + 1) // 2, 0
-    levels = thresholds.astype(np.float32)
-    rows, columns, values = [], [], []
-    for i in starts:
-        left = standardise(encodings.magnitudes(slice(i, i + block)))
-        for j in range(i, m, block):
-            right = left if i == j else standardise(encodings.magnitudes(slice(j, j + block)))
-            shared = None if V is None else (V[i : i + block] @ V[j : j + block].T).toarray().astype(np.int8)
-            r, c, v = _round_block(left @ right.T, _NOTHING if shared is None else shared, levels, i == j)
-            rows.append(r + np.int32(i))
-            columns.append(c + np.int32(j))
-            values.append(v)
-            done += 1
-            if progress:
-                progress("overlaps", done, total)
-    r, c, v = np.concatenate(rows), np.concatenate(columns), np.concatenate(values)
-    diagonal = np.arange(m, dtype=np.int32)
-    k = np.full(m, thresholds.shape[1], dtype=np.int8)
-    matrix = sparse.coo_array(
-        (np.concatenate([v, v, k]), (np.concatenate([r, c, diagonal]), np.concatenate([c, r, diagonal]))),
-        shape=(m, m),
-    )
-    csr = matrix.tocsr()
-    csr.sort_indices()
-    return csr
-
-
-def _expected_errors(matrix: sparse.csr_array, scheme: Scheme, d: int, thresholds: NDArray[np.float64]) -> float:
-    """Wrong pairs to expect, from the counts of each overlap as found and the noise at each (pairs with p = 0)."""
-    m = matrix.shape[0]
-    z = lattice(scheme)[0]
-    centre, spread, t = psi(z), np.maximum(psi_noise(z), 1e-12) / np.sqrt(d), thresholds[0]
-    upward = np.append(norm.sf((t - centre[:-1]) / spread[:-1]), 0.0)
-    downward = np.insert(norm.cdf((t - centre[1:]) / spread[1:]), 0, 0.0)
-    counts = np.bincount(matrix.data, minlength=len(z)).astype(np.float64)
-    counts[-1] -= m
-    counts[0] = m * (m - 1) - counts[1:].sum()
-    return float(counts @ (upward + downward) / 2)
-
-
-_NOTHING = np.empty((0, 0), dtype=np.int8)
-
-
-@njit(cache=True, nogil=True)
-def _round_block(C, shared, levels, upper):  # type: ignore[no-untyped-def]
-    """Entries of C at or above the first threshold of their row of `levels`, with the level reached.
-
-    `shared` holds the public overlaps of the block, or is empty when there are none; `upper` keeps columns beyond the row.
-    """
-    rows, columns = C.shape
-    has_public = shared.shape[0] > 0
-    count = 0
-    for i in range(rows):
-        for j in range(i + 1 if upper else 0, columns):
-            p = shared[i, j] if has_public else 0
-            count += C[i, j] >= levels[p, 0]
-    r = np.empty(count, np.int32)
-    c = np.empty(count, np.int32)
-    v = np.empty(count, np.int8)
-    at = 0
-    for i in range(rows):
-        for j in range(i + 1 if upper else 0, columns):
-            p = shared[i, j] if has_public else 0
-            if C[i, j] >= levels[p, 0]:
-                q = 1
-                while q < levels.shape[1] and C[i, j] >= levels[p, q]:
-                    q += 1
-                r[at] = i
-                c[at] = j
-                v[at] = q
-                at += 1
-    return r, c, v
+) -> list[Block]:
+    """All blocks in the order of (i, j), whatever the order they were finished in."""
+    tasks = engine.plan.tasks
+    done: dict[Task, Block] = {}
+    if checkpoint is not None:
+        done = {task: block for task in tasks if (block := checkpoint.read(*task)) is not None}
+    left = [task for task in tasks if task not in done]
+    if progress and done:
+        progress("overlaps", len(done), len(tasks))
+    if scheduler is None:  # threads share the limit; processes bring their own memory
+        workers = max(1, min(worker_count(workers), (limit // 2) // engine.plan.bytes_per_task))
+    for task, block in run_blocks(engine, left, workers=workers, scheduler=scheduler) if left else ():
+        if checkpoint is not None:
+            checkpoint.write(*task, block)
+        done[task] = block
+        if progress:
+            progress("overlaps", len(done), len(tasks))
+    return [done[task] for task in sorted(tasks)]

@@ -1,0 +1,106 @@
+"""What a million or ten million encodings cost: the plan's own count of operations, checked against runs on this machine.
+
+    seconds = work/(rate·workers) + bytes read/bandwidth,    work in multiply-adds from `OverlapPlan.work`
+
+`python -m benchmarks.scale` prints the check and the forecast that docs/scale.md quotes.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+import unveil
+from benchmarks.table import Row
+from unveil.gram import overlap_engine
+from unveil.gram.levels import folded_levels
+from unveil.gram.plan import OverlapPlan, make_plan
+from unveil.parallel import one_blas_thread
+
+D, N = 3072, 50_000
+"""Pixels of an encoding, and private vectors (both as in CIFAR-10) in the forecast."""
+BANDWIDTH = 1.25e9
+"""Bytes per second into one worker: 10 Gbit/s."""
+TASK = 1e-3
+"""Seconds a Dask scheduler needs for one task."""
+
+
+def rate(block: int = 1024, pixels: int = 1152) -> float:
+    """Multiply-adds per second of one BLAS thread on a block."""
+    A = np.random.default_rng(0).standard_normal((block, pixels)).astype(np.float32)
+    best = np.inf
+    with one_blas_thread():
+        for _ in range(8):
+            start = time.perf_counter()
+            A @ A.T
+            best = min(best, time.perf_counter() - start)
+    return float(block * block * pixels / best)
+
+
+def check() -> list[Row]:
+    """Predicted against measured CPU seconds: time on a shared machine says little, work done says all."""
+    unveil.gram_extract(unveil.simulate(n_private=20, m=120, d=512, rng=0).encodings)
+    out: list[Row] = []
+    speed = rate()
+    for m in (5_000, 10_000, 20_000):
+        sim = unveil.simulate(unveil.Scheme(2), 1000, m=m, d=D, rng=6)
+        plan = overlap_engine(sim.encodings).plan
+        start = time.thread_time()
+        unveil.gram_extract(sim.encodings, workers=1)
+        measured = time.thread_time() - start
+        # Diagonal blocks compute both halves.
+        predicted = plan.work * (1 + 1 / plan.blocks) / speed
+        told = f"{predicted:.2f} s predicted, {measured:.2f} s measured (one thread, {2e-9 * speed:.0f} GFlop/s)"
+        out.append((f"k=2, n=1000, m={m:,}, d={D}", "within a factor of 1.5", told, 1 / 1.5 < measured / predicted < 1.5))
+    return out
+
+
+def forecast() -> list[Row]:
+    speed = rate()
+    out: list[Row] = []
+    for m in (10**6, 10**7):
+        plan = _plan(m)
+        work = plan.work * (1 + 1 / plan.blocks) / speed
+        entries = plan.occupancy * m * (m - 1) / 2
+        for workers in (100, 1000):
+            read = 4.0 * m * D
+            told = (
+                f"compute {_span(work / workers)}; {len(plan.tasks):,} tasks, {_span(TASK * len(plan.tasks))} of scheduling; "
+                f"read {_size(read)} per worker, {_span(read / BANDWIDTH)}; memory per worker "
+                f"{_size(plan.bytes_per_task)} at least, {_size(plan.bytes_per_task + read)} to read once; "
+                f"result {_size(18 * entries)}, sent as {_size(14 * entries)}"
+            )
+            out.append(
+                (f"m={m:,}, {workers:,} workers", f"about {plan.expected_errors:.2g} wrong of {entries:.2g}", told, None)
+            )
+    return out
+
+
+def _plan(m: int) -> OverlapPlan:
+    levels = folded_levels(unveil.Scheme(2))
+    return make_plan(levels, m, D, statistic="folded", doubt="affordable", occupancy=4 / N, limit=8 << 30)
+
+
+def _span(seconds: float) -> str:
+    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _size(count: float) -> str:
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count:.0f} B"
+
+
+def rows() -> list[Row]:
+    return [*check(), *forecast()]
+
+
+if __name__ == "__main__":
+    from benchmarks.table import show
+
+    show("Cost model: check and forecast", rows())
