@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unveil import parallel
-from unveil.parallel import Stopwatch, free_memory, memory_limit, one_blas_thread, rows_per_block, using, where, worker_count
+from unveil.parallel import (
+    Stopwatch,
+    free_memory,
+    memory_limit,
+    one_blas_thread,
+    rows_per_block,
+    run_blocks,
+    using,
+    where,
+    worker_count,
+)
 from unveil.records import InputError
 
 
@@ -58,9 +68,29 @@ def test_stopwatch_adds_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert clock.seconds == {"a": 3.0, "b": 0.5}
 
 
-def test_workers_are_those_asked_for_or_one_per_core() -> None:
+def test_workers_are_what_was_asked_for_or_one_per_core() -> None:
     assert worker_count(3) == 3
     assert worker_count(None) >= 1
+    with pytest.raises(InputError, match="workers=0"):
+        worker_count(0)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_every_block_runs_once_and_is_reported(workers: int) -> None:
+    ran: list[int] = []
+    done: list[int] = []
+    run_blocks(ran.append, range(20), workers, done.append)
+    assert sorted(ran) == sorted(done) == list(range(20))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_error_in_a_block_comes_out(workers: int) -> None:
+    def fail(block: int) -> None:
+        if block == 5:
+            raise KeyError(block)
+
+    with pytest.raises(KeyError):
+        run_blocks(fail, range(20), workers)
 
 
 @pytest.mark.parametrize("workers", [0, -1, True])

@@ -1,22 +1,27 @@
 """How much of the machine a computation may use, and how long it took. Threads and clusters are decided here.
 
-`with using(workers=…, scheduler=…, checkpoint=…)` sets for everything inside where block tasks run and where they leave what
-they have finished, so that attacks need not hand it through.
+Parallel over blocks, with BLAS held at one thread each (`run_blocks`). `with using(workers=…, scheduler=…, checkpoint=…)` sets
+for everything inside where block tasks run and where they leave what they have finished.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
+
+from threadpoolctl import threadpool_limits
 
 from unveil.records import InputError
 
 _FALLBACK = 2 << 30
+Block = TypeVar("Block")
 
 
 def free_memory() -> int:
@@ -71,21 +76,46 @@ def using(workers: int | None = None, scheduler: str | None = None, checkpoint: 
 
 
 def worker_count(workers: int | None) -> int:
-    """What was asked for, or one per core this process may use."""
+    """How many threads: what was asked for, or one per core this process may use."""
     if workers is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if isinstance(workers, bool) or workers < 1:
-        raise InputError(f"workers={workers!r}: give a whole number, 1 or more, or None for one per core")
-    return workers
+        raise InputError(f"workers={workers!r}: give a whole number of 1 or more, or None for one per core")
+    return int(workers)
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Parallel over tasks, not inside them: no more threads than workers, and sums in the same order for any number of them."""
-    from threadpoolctl import threadpool_limits
-
     with threadpool_limits(1, user_api="blas"):
         yield
+
+
+def run_blocks(
+    task: Callable[[Block], None], blocks: Sequence[Block], workers: int, done: Callable[[Block], None] | None = None
+) -> None:
+    """task(block) for every block, `workers` at a time; done(block) in the calling thread as each one ends.
+
+    BLAS has one thread meanwhile, for one worker too: small products do not wait for each other, and what a block
+    computes does not depend on how many others run.
+    """
+    with one_blas_thread():
+        if workers == 1 or len(blocks) == 1:
+            for block in blocks:
+                task(block)
+                if done:
+                    done(block)
+            return
+        with ThreadPoolExecutor(min(workers, len(blocks))) as pool:
+            running = {pool.submit(task, block): block for block in blocks}
+            try:
+                for future in as_completed(running):
+                    future.result()
+                    if done:
+                        done(running[future])
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
 
 
 class Stopwatch:

@@ -139,21 +139,34 @@ class Simulation:
 
 @dataclass(frozen=True, eq=False)
 class Supports:
-    """The output of LearnPublic: `indices` (m, k_public), sorted in each row; `confidence` (m,) in [0, 1]."""
+    """The output of LearnPublic.
+
+    indices (m, k): which public vectors each encoding uses, sorted in each row, −1 at the end where there are fewer
+    confidence (m,) in [0, 1]: "folded-em": the probability that the support is right; other methods: a relative margin
+    certain (m,): the supports to rely on (`supports.confidence` has the rule); None: the method does not say
+    weights (m, k): the weight of each, 0 where there is none; None when the scheme's were used
+    interchangeable: groups of equal public vectors; the first of a group stands for all of it in `indices`
+    warning: in words, when encodings and scheme contradict each other
+    """
 
     indices: NDArray[np.int64]
     confidence: NDArray[np.float64]
     method: str
+    certain: NDArray[np.bool_] | None = None
+    weights: NDArray[np.float64] | None = None
+    interchangeable: tuple[tuple[int, ...], ...] = ()
+    warning: str = ""
 
     def incidence(self, n_public: int) -> sparse.csr_array:
         """The m×n_public matrix of zeros and ones."""
-        m, k = self.indices.shape
-        if k and (self.indices.min() < 0 or self.indices.max() >= n_public):
+        rows, columns = np.nonzero(self.indices >= 0)
+        chosen = self.indices[rows, columns]
+        if chosen.max(initial=-1) >= n_public:
             raise InputError(f"supports name public vectors beyond the {n_public} there are: learn them from these vectors")
-        if (np.diff(np.sort(self.indices, axis=1), axis=1) == 0).any():
+        out = sparse.csr_array((np.ones(len(rows), dtype=np.int32), (rows, chosen)), shape=(len(self.indices), n_public))
+        if out.nnz and out.max() > 1:
             raise InputError("supports name a public vector twice in one encoding: give k_public different ones")
-        ones = np.ones(m * k, dtype=np.int32)
-        return sparse.csr_array((ones, self.indices.ravel(), np.arange(m + 1) * k), shape=(m, n_public))
+        return out
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,3 +35,17 @@ def test_diagonal_thresholding_finds_90_percent_for_unit_selection_vectors(weigh
     found = unveil.learn_public(sim.encodings, sim.public, method="diagonal").indices
     hits = [len(set(a) & set(b)) / k_public for a, b in zip(found.tolist(), sim.selection.public.tolist(), strict=True)]
     assert least <= np.mean(hits) <= most
+
+
+@pytest.mark.parametrize(
+    ("weighting", "k_public", "d"),
+    [("equal", 6, 2400), ("paper", 2, 1000), ("paper", 4, 1800), ("paper", 6, 2400), ("paper", 6, 1500)],
+)
+def test_the_default_method_finds_every_support_exactly(weighting, k_public, d):
+    """Where diagonal thresholding finds 90% of the support, or 75%, the folded-normal search finds all of it. It did so for 200
+    of 200 encodings in each of these cells at n_public = 10,000: a miss rate below 1.5% (95%); at 2,000 it is easier."""
+    sim = unveil.simulate(unveil.Scheme(2, k_public, weighting), 50, n_public=2000, m=30, d=d, rng=k_public)
+    supports = unveil.learn_public(sim.encodings, sim.public)
+    assert supports.method == "folded-em"
+    np.testing.assert_array_equal(supports.indices, sim.selection.public)
+    assert supports.certain.mean() > 0.9

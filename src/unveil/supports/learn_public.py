@@ -1,17 +1,38 @@
-"""LearnPublic (`alg:public_attack`): one call for every method, checked input, supports with confidence."""
+"""LearnPublic (`alg:public_attack`): one call for every method, checked input, supports with confidence.
+
+`folded-em` has four ways, by what is known:
+
+    weights of the scheme, k_public given       `supports.folded_em`
+    weights of the scheme, k_public unknown     k from a sample (`supports.weights`), then the same
+    weights unknown                             `supports.weights`, each encoding by itself
+    k_private = 0                               `supports.phase_retrieval`: nothing is noise, so w is exact
+
+The private variance is the scheme's as long as the encodings agree. Additive noise, private vectors that are not standard or
+of unknown scale show in the mean of y²: then the variance is taken from there.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from unveil.parallel import memory_limit as settle_limit
-from unveil.records import Encodings, InputError, Progress, Supports, as_public
+from unveil.parallel import worker_count
+from unveil.records import Encodings, InputError, Progress, Scheme, Supports, as_public, row_blocks
+from unveil.supports.confidence import MARGIN, confidence, is_certain
 from unveil.supports.diagonal import diagonal_supports
+from unveil.supports.folded import Floats, Model
+from unveil.supports.folded_em import Found, block_columns, folded_em
 from unveil.supports.moment import moment_matrix
+from unveil.supports.phase_retrieval import TOLERANCE, retrieve
 from unveil.supports.sdp import solve_sdp, top_coordinates
+from unveil.supports.survey import Public, survey_public
+from unveil.supports.weights import PRICE, SAMPLE, Estimate, estimate_scheme, learn_weights
 
-METHODS = ("diagonal", "sdp")
+METHODS = ("folded-em", "diagonal", "sdp")
 SDP_LARGEST = 1000
 
 
@@ -19,32 +40,182 @@ def learn_public(
     encodings: Encodings,
     public: ArrayLike | None,
     *,
-    method: str = "diagonal",
+    method: str = "folded-em",
+    k_public: Literal["scheme"] | None = "scheme",
+    weights: Literal["scheme", "unknown"] = "scheme",
+    workers: int | None = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Supports:
     """supp([w]_S) of every encoding: `indices` (m, k_public), sorted in each row, with a confidence in [0, 1].
 
-    method  "diagonal": the screen of the paper's experiments, any n_public, all encodings in blocks
-            "sdp":      the paper's program, one encoding at a time, n_public up to a few hundred
+    method    "folded-em": search in the folded-normal likelihood, with confidence; public vectors may be memory-mapped
+              "diagonal":  the screen of the paper's experiments, any n_public, all encodings in blocks
+              "sdp":       the paper's program, one encoding at a time, n_public up to a few hundred
+    k_public  "scheme", or None: unknown, to be estimated (folded-em only)
+    weights   "scheme", or "unknown": nonnegative, different in every encoding, to be estimated (folded-em only)
+    workers   threads; the answer does not depend on it
     """
     if method not in METHODS:
         raise InputError(f"method={method!r}: choose one of {', '.join(METHODS)}")
+    if k_public not in ("scheme", None):
+        raise InputError(f"k_public={k_public!r}: say it in the Scheme, or give None to have it estimated")
+    if weights not in ("scheme", "unknown"):
+        raise InputError(f"weights={weights!r}: choose one of scheme, unknown")
+    if method != "folded-em" and (k_public is None or weights == "unknown"):
+        raise InputError(f"method={method!r} needs k_public and weights of the scheme: use method='folded-em'")
+    limit, workers = settle_limit(memory_limit), worker_count(workers)
+    if k_public is None and public is None:
+        raise InputError("k_public=None but no public vectors: pass public=")
     vectors = as_public(public, encodings)
     k = encodings.scheme.k_public
-    if vectors is None or k == 0:
-        return Supports(np.empty((encodings.m, 0), np.int64), np.ones(encodings.m), method)
+    if vectors is None or (k == 0 and k_public is not None):
+        return Supports(np.empty((encodings.m, 0), np.int64), np.ones(encodings.m), method, np.ones(encodings.m, bool))
     if method == "sdp":
-        if len(vectors) > SDP_LARGEST:
-            raise InputError(f"method='sdp' with n_public={len(vectors)}: it costs n_public³ per step; use method='diagonal'")
-        indices, margin = np.empty((encodings.m, k), np.int64), np.empty(encodings.m)
-        for i in range(encodings.m):
-            moment = moment_matrix(encodings.magnitudes(slice(i, i + 1))[0], vectors)
-            indices[i], margin[i] = top_coordinates(solve_sdp(moment, k).matrix, k)
-            if progress:
-                progress("learn public", i + 1, encodings.m)
-    else:
-        indices, margin = diagonal_supports(
-            encodings.magnitudes(), vectors, k, limit=settle_limit(memory_limit), progress=progress
+        return _sdp(encodings, vectors, progress)
+    if method == "diagonal":
+        return Supports(*diagonal_supports(encodings.magnitudes(), vectors, k, limit=limit, progress=progress), method)
+    surveyed = survey_public(vectors, block_columns(encodings.d, limit))
+    if surveyed.count < max(1, 0 if k_public is None else k):
+        raise InputError(
+            f"k_public={k} of only {surveyed.count} public vectors that differ and are not zero: lower k_public or add vectors"
         )
-    return Supports(indices, margin, method)
+    job = _Job(encodings, surveyed, None if k_public is None else k, limit, workers, progress)
+    if encodings.scheme.k_private == 0:
+        return job.without_private_part(signed=False)
+    return job.with_unknown_weights() if weights == "unknown" else job.with_equal_weights()
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """One call of folded-em; k is None when unknown."""
+
+    encodings: Encodings
+    public: Public
+    k: int | None
+    limit: int
+    workers: int
+    progress: Progress | None
+
+    def with_equal_weights(self) -> Supports:
+        if self.k is None:
+            estimate = estimate_scheme(self.encodings, self.public, limit=self.limit, workers=self.workers)
+            if estimate.k == 0:
+                m = self.encodings.m
+                words = "no public vector stands out: k_public is 0, or there are too few pixels"
+                return Supports(np.empty((m, 0), np.int64), np.zeros(m), "folded-em", np.zeros(m, bool), warning=words)
+            model = self._model(estimate.k, estimate)
+        else:
+            model = self._model(self.k)
+        found = self._search(self.encodings, model, self.progress)
+        warning = "" if self.k is None else self._contradiction(model, found)
+        return Supports(
+            found.indices,
+            confidence(found.margin, found.fit) * (not warning),
+            "folded-em",
+            certain=is_certain(found.margin, found.fit) & (not warning),
+            interchangeable=self.public.interchangeable,
+            warning=warning,
+        )
+
+    def with_unknown_weights(self) -> Supports:
+        """A member is safe by what dropping it loses beyond what the best of n others would gain in its place. With k unknown
+        nothing is certain: a further vector of tiny weight can never be ruled out."""
+        found = learn_weights(
+            self.encodings,
+            self.public,
+            k_public=self.k,
+            limit=self.limit,
+            workers=self.workers,
+            progress=self.progress,
+        )
+        price = np.log(self.public.count) + PRICE
+        margin = found.weakest - np.maximum(found.following, price)
+        if self.k is None:
+            margin = np.minimum(margin, price - found.following)
+        return Supports(
+            found.indices,
+            confidence(margin),
+            "folded-em",
+            certain=(margin >= MARGIN) & (self.k is not None),
+            weights=found.weights,
+            interchangeable=self.public.interchangeable,
+        )
+
+    def without_private_part(self, *, signed: bool) -> Supports:
+        solved = retrieve(
+            self.encodings,
+            self.public,
+            k_public=self.k,
+            signed=signed,
+            limit=self.limit,
+            workers=self.workers,
+            progress=self.progress,
+        )
+        size = (solved.indices >= 0).sum(axis=1)
+        exact = (solved.residual < TOLERANCE) & (size < self.encodings.d)
+        width = max(int(size.max(initial=0)), self.k or 0)
+        return Supports(
+            solved.indices[:, :width],
+            np.where(exact, 1.0, 0.0),
+            "folded-em",
+            certain=exact,
+            weights=solved.weights[:, :width],
+            interchangeable=self.public.interchangeable,
+        )
+
+    def _search(self, encodings: Encodings, model: Model, progress: Progress | None = None) -> Found:
+        return folded_em(encodings, self.public, model, limit=self.limit, workers=self.workers, progress=progress)
+
+    def _model(self, k: int, estimate: Estimate | None = None) -> Model:
+        """The scheme with k public vectors; where it is more than a twentieth off the estimate, the estimate."""
+        scheme = replace(self.encodings.scheme, k_public=k)
+        if estimate is not None and abs(estimate.weight / scheme.public_weight - 1) > 0.05:
+            return Model(k, estimate.weight, estimate.variance, self.public.power)
+        return Model(k, scheme.public_weight, self._private_variance(scheme), self.public.power)
+
+    def _private_variance(self, scheme: Scheme) -> float:
+        """The scheme's, or what the public part leaves of mean y² when that is off by more than chance (5σ) or all we know."""
+        encodings, power = self.encodings, self.public.power
+        total = sum(float(np.einsum("ij,ij->", y, y, dtype=np.float64)) for _, y in row_blocks(encodings.values))
+        total /= encodings.values.size
+        known = scheme.public_variance * power
+        left = max(total - known, 1e-3 * total, 1e-12)
+        if encodings.pixel_rms is None:
+            return left
+        expected = scheme.private_variance * encodings.pixel_rms**2
+        # Encodings share public vectors: no more than n_public/k_public of them count as independent.
+        independent = encodings.d * min(encodings.m, max(1, self.public.count // scheme.k_public))
+        chance = np.sqrt((2 * known**2 + 4 * known * expected) / independent)
+        return expected if abs(total - known - expected) <= 5 * chance else left
+
+    def _contradiction(self, model: Model, found: Found) -> str:
+        """In words: that another k_public fits these encodings, and the given one does not. Empty: no contradiction."""
+        typical = float(np.median(found.fit))
+        if typical > -1.5 - 2 / np.sqrt(self.encodings.m):
+            return ""
+        estimate = estimate_scheme(self.encodings, self.public, limit=self.limit, workers=self.workers)
+        if estimate.k in (0, model.k):
+            return ""
+        some = np.arange(0, self.encodings.m, -(-self.encodings.m // SAMPLE))
+        sample = Encodings(self.encodings.values[some], self.encodings.scheme, self.encodings.pixel_rms)
+        better = float(np.median(self._search(sample, self._model(estimate.k, estimate)).fit))
+        if better < max(-1.5, typical + 1):
+            return ""
+        return (
+            f"k_public={model.k} does not fit these encodings, they look like k_public={estimate.k}: "
+            "correct the scheme, or give k_public=None"
+        )
+
+
+def _sdp(encodings: Encodings, vectors: Floats, progress: Progress | None) -> Supports:
+    k = encodings.scheme.k_public
+    if len(vectors) > SDP_LARGEST:
+        raise InputError(f"method='sdp' with n_public={len(vectors)}: it costs n_public³ per step; use method='folded-em'")
+    indices, margin = np.empty((encodings.m, k), np.int64), np.empty(encodings.m)
+    for i in range(encodings.m):
+        moment = moment_matrix(encodings.magnitudes(slice(i, i + 1))[0], vectors)
+        indices[i], margin[i] = top_coordinates(solve_sdp(moment, k).matrix, k)
+        if progress:
+            progress("learn public", i + 1, encodings.m)
+    return Supports(indices, margin, "sdp")
