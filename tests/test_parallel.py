@@ -68,6 +68,13 @@ def test_stopwatch_adds_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert clock.seconds == {"a": 3.0, "b": 0.5}
 
 
+def test_workers_are_what_was_asked_for_or_one_per_core() -> None:
+    assert worker_count(3) == 3
+    assert worker_count(None) >= 1
+    with pytest.raises(InputError, match="workers=0"):
+        worker_count(0)
+
+
 @pytest.mark.parametrize("workers", [1, 3])
 def test_every_block_runs_once_and_is_reported(workers: int) -> None:
     ran: list[int] = []
@@ -84,11 +91,6 @@ def test_an_error_in_a_block_comes_out(workers: int) -> None:
 
     with pytest.raises(KeyError):
         run_blocks(fail, range(20), workers)
-
-
-def test_workers_are_those_asked_for_or_one_per_core() -> None:
-    assert worker_count(3) == 3
-    assert worker_count(None) >= 1
 
 
 @pytest.mark.parametrize("workers", [0, -1, True])

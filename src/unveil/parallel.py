@@ -1,7 +1,7 @@
 """How much of the machine a computation may use, and how long it took. Threads and clusters are decided here.
 
-`with using(workers=…, scheduler=…, checkpoint=…)` sets for everything inside where block tasks run and where they leave what
-they have finished, so that attacks need not hand it through.
+Parallel over blocks, with BLAS held at one thread each (`run_blocks`). `with using(workers=…, scheduler=…, checkpoint=…)` sets
+for everything inside where block tasks run and where they leave what they have finished.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+from threadpoolctl import threadpool_limits
 
 from unveil.records import InputError
 
@@ -74,19 +76,17 @@ def using(workers: int | None = None, scheduler: str | None = None, checkpoint: 
 
 
 def worker_count(workers: int | None) -> int:
-    """What was asked for, or one per core this process may use."""
+    """How many threads: what was asked for, or one per core this process may use."""
     if workers is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if isinstance(workers, bool) or workers < 1:
-        raise InputError(f"workers={workers!r}: give a whole number, 1 or more, or None for one per core")
+        raise InputError(f"workers={workers!r}: give a whole number of 1 or more, or None for one per core")
     return int(workers)
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Parallel over tasks, not inside them: no more threads than workers, and sums in the same order for any number of them."""
-    from threadpoolctl import threadpool_limits
-
     with threadpool_limits(1, user_api="blas"):
         yield
 
