@@ -26,7 +26,7 @@ from unveil.records import VERIFIED, Encodings, InputError, Progress, Recovery
 from unveil.seeds import Rng, child, root
 from unveil.solve.certificate import certify
 from unveil.solve.completion import complete
-from unveil.solve.feedback import feedback
+from unveil.solve.feedback import feedback, uses
 from unveil.solve.pixels import PixelSolution, solve_pixels
 
 NAME = "full"
@@ -190,10 +190,10 @@ def _solve_and_complete(
             rows, members = rows[~wrong], members[~wrong]
         elif not np.array_equal(_merge(values, members), members):
             pass
-        elif not completed and solution.solved.all() and 0 < len(Y) - len(rows) <= 256:
+        elif not completed and solution.solved.all() and len(values) > k and len(rows) < len(Y):
             completed = True
             left = np.setdiff1d(np.arange(len(Y)), rows)
-            more, theirs, new = complete(Y / np.float32(a), values, k, left, 1e-3 * rms / a)
+            more, theirs, new = complete(Y / np.float32(a), values, k, left, 1e-3 * rms / a, rng)
             if not len(more):
                 break
             rows, members = np.append(rows, more), np.vstack([members, theirs])
@@ -219,8 +219,7 @@ def _needed(members: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Rows that say something: a column that only one row uses explains that row whatever it is."""
     keep = np.ones(len(members), bool)
     while True:
-        count = np.bincount(members[keep].ravel(), minlength=int(members.max(initial=0)) + 1)
-        lonely = keep & (count[members] < 2).any(axis=1)
+        lonely = keep & (uses(members[keep], int(members.max(initial=0)) + 1)[members] < 2).any(axis=1)
         if not lonely.any():
             return keep
         keep &= ~lonely

@@ -56,12 +56,14 @@ def solve_all(
     c = np.float32(0) if offsets is None else offsets[use]
     v = start[use]
     step = np.float32(beta)
-    for _ in range(steps):
-        onto = target.image(target.fit(v - c)) + c
-        v = v + step * (np.copysign(y, 2 * onto - v) - onto)
-    x = target.fit(v - c)
-    for _ in range(6):
-        x = target.fit(np.copysign(y, target.image(x) + c) - c)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(steps):
+            onto = target.image(target.fit(v - c)) + c
+            v = v + step * (np.copysign(y, 2 * onto - v) - onto)
+        v = np.nan_to_num(v, nan=0.0, posinf=0.0, neginf=0.0)  # subsets that contradict each other can drive it off
+        x = target.fit(v - c)
+        for _ in range(6):
+            x = target.fit(np.copysign(y, target.image(x) + c) - c)
     out = start.copy()
     out[use] = v
     return x, out

@@ -11,8 +11,8 @@ Re-encoding is exact by construction. What is left is uniqueness, of values and 
   complement    n = 2k in a group, or four vectors U that every encoding meets in none or exactly two: x'_i = Σ_U x/2 − x_i
                 with complements taken inside U gives the same encodings
   surplus       fewer than two encodings more than unknowns in its group
-  scale         recovered pixels are not of the size they are expected to have, or not independent: n = k + k' vectors mixed k' at
-                a time look like other vectors mixed k at a time
+  scale         recovered pixels are not of the size they are expected to have, or vectors not independent: a part c that all encodings
+                share looks like x + c/k, and n = k + k' vectors mixed k' at a time like n others mixed k at a time
 """
 
 from __future__ import annotations
@@ -76,16 +76,23 @@ def _doubt_about_all(
         return ""
     X = solution.values[sure]
     n = len(X)
-    rms = float(np.sqrt(np.mean(X**2))) if n else 0.0
+    if not n:
+        return "no vector is determined by these encodings"
+    rms = float(np.sqrt(np.mean(X**2)))
     if abs(rms / encodings.pixel_rms - 1) > min(max(0.02, 5 / np.sqrt(2 * n * d)), 0.2):
         return (
             f"the scale is in doubt: recovered pixels have rms {rms:.2f}, expected {encodings.pixel_rms} "
             "(check weighting and k_private, or set pixel_rms; None if unknown)"
         )
-    total = float(np.mean(X.sum(axis=0) ** 2)) / (n * rms**2)
-    # E = 1 for independent vectors; the mean of d squares of standard normals has standard error √(2/d).
-    if abs(total - 1) > max(0.05, 6 * np.sqrt(2 / d)):
-        return f"recovered vectors are correlated (their sum has {total:.2f} times the variance of independent ones): is k_private right?"
+    # Correlations of independent vectors are N(0, 1/d): their squares, times d, sum to a χ² with one degree per pair.
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    pairs = n * (n - 1) / 2
+    total = d * (float(((unit @ unit.T) ** 2).sum()) - n) / 2
+    chance = 6 * np.sqrt(2 * pairs) + 6
+    if d * pairs * 0.15**2 < chance:
+        return f"{d} pixels of {n} vectors are too few to rule out a part that all encodings share"
+    if total > pairs + chance:
+        return f"recovered vectors are correlated ({np.sqrt(total / pairs / d):.2f} rms): is there a common part, or is k_private wrong?"
     return ""
 
 

@@ -69,7 +69,7 @@ def feedback(
         members, cost = reassign(y, x, members, usable, pixel_weights)
         exact = _exact(y, x, members, columns)
         if k > 2 and exact.mean() > 0.5 and not exact.all():
-            members, cost = _restart(y, x, members, cost, np.flatnonzero(~exact), usable, pixel_weights, rng)
+            members, cost = restart(y, x, members, cost, np.flatnonzero(~exact), usable, pixel_weights, rng)
             exact = _exact(y, x, members, columns)
         changed = (np.sort(members, axis=1) != np.sort(old, axis=1)).any(axis=1)
         v[changed] = x[members[changed]].sum(axis=1)
@@ -119,8 +119,13 @@ def _exact(y: Values, x: Values, members: Members, columns: int) -> NDArray[np.b
     """Rows that fit at more than a third of the pixels; a column used once fits whatever it is, so its row does not count."""
     near = np.abs(np.abs(x[members].sum(axis=1)) - y) < TOLERANCE * np.sqrt(members.shape[1])
     exact = near.mean(axis=1) > 0.35
-    count = np.bincount(members[exact].ravel(), minlength=columns)
-    return np.asarray(exact & (count[members] >= 2).all(axis=1))
+    return np.asarray(exact & (uses(members[exact], columns)[members] >= 2).all(axis=1))
+
+
+def uses(members: Members, columns: int) -> NDArray[np.int64]:
+    """In how many *different* subsets each column occurs: an encoding drawn twice says nothing new."""
+    distinct = np.unique(np.sort(members, axis=1), axis=0)
+    return np.bincount(distinct.ravel(), minlength=columns)
 
 
 def reassign(
@@ -157,7 +162,7 @@ def _all_pairs(
     return members, np.maximum((square + best).astype(np.float64) / y.shape[1], 0)
 
 
-def _restart(
+def restart(
     y: Values,
     x: Values,
     members: Members,
