@@ -6,8 +6,9 @@
     4  x ← every pixel, twice                    from the explained encodings (`solve.pixels`)
     5  status ← Certificate                      vector by vector (`solve.certificate`)
 
-The number of private vectors is estimated from the mean similarity and corrected by the feedback, which frees columns nobody needs and adds
-those that are missing. Dense in m: up to some thousand encodings. No public part yet: use the paper's attack for that.
+The number of private vectors is estimated from the mean similarity and corrected by the feedback, which frees columns nobody
+needs and adds those that are missing. Dense in m: up to some thousand encodings. No public part yet: use the paper's attack
+for that.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def full(
     if scheme.k_public:
         raise InputError("the full attack does not handle a public part yet: use attack='paper'")
     if m > LARGEST:
-        raise InputError(f"m={m}: the full attack handles up to {LARGEST} encodings; pass a part of them, or use attack='paper'")
+        raise InputError(
+            f"m={m}: the full attack handles up to {LARGEST} encodings; pass a part of them, or use attack='paper'"
+        )
     seed = root(rng)
     clock = Stopwatch()
     Y = encodings.magnitudes()
@@ -58,11 +61,15 @@ def full(
         S = similarity(Y, k)
         n = estimate_vectors(S, k)
     if not k + 2 <= n or m < n:
-        return Recovery.empty(encodings, NAME, f"{m} encodings of about {n} private vectors: too few, or nothing shared", clock.seconds)
+        return Recovery.empty(
+            encodings, NAME, f"{m} encodings of about {n} private vectors: too few, or nothing shared", clock.seconds
+        )
     with clock("factor"):
         first = factor_overlaps(S, k, n)
     if first.W.shape[1] <= k:
-        return Recovery.empty(encodings, NAME, "no clusters among the overlaps: check k_private, or use more pixels", clock.seconds)
+        return Recovery.empty(
+            encodings, NAME, "no clusters among the overlaps: check k_private, or use more pixels", clock.seconds
+        )
     with clock("feedback"):
         columns = n + max(3, n // 10)
         some = np.ascontiguousarray(Y[:, :PIXELS])

@@ -1,7 +1,7 @@
 """Which private vectors does every encoding use? All of them at once, from noisy overlaps.
 
-Given a matrix S with E[S_ij] = 0 for encodings that share nothing and 1 for those that share one vector, find W ∈ {0,1}^{m×n} with
-k ones per row and S ≈ WWᵀ off the diagonal. Single entries of S may be far too noisy to round; what counts is that each
+Given a matrix S with E[S_ij] = 0 for encodings that share nothing and 1 for those that share one vector, find W ∈ {0,1}^{m×n}
+with k ones per row and S ≈ WWᵀ off the diagonal. Single entries of S may be far too noisy to round; what counts is that each
 vector is in mk/n encodings, and a cluster of that size pools as many entries.
 
   seeds    U = the n leading eigenvectors of S; from each pair with a large (UUᵀ)_ij grow a cluster C ← rows with the largest
@@ -112,7 +112,7 @@ def _grow(S: Matrix, k: float, n: int, steps: int = 12) -> tuple[NDArray[np.floa
             bound = -np.partition(-V, size - 1, axis=0)[size - 1]
         else:
             bound = 0.5 * -np.partition(-V, min(half, m) - 1, axis=0)[: min(half, m)].mean(axis=0)
-        new = (V >= bound).astype(np.float32)
+        new = (bound <= V).astype(np.float32)
         if step > 4 and np.array_equal(new, C):
             break
         C = new

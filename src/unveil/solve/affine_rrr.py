@@ -1,8 +1,9 @@
 """All private vectors from known subsets: |a·Wx + c| = y at every pixel, for hundreds of unknowns, batched over pixels.
 
-Relaxed reflect-reflect between two sets: the magnitudes {v : |v| = y} and the range {a·Wx + c}. With the projections P_A (put the sign
-of v on y) and P_B (weighted least squares), the iteration is v ← v + β·(P_A(2·P_B(v) − v) − P_B(v)). All pixels share W, so that a step is
-three sparse products and one dense one with the inverse of WᵀDW. Rows of weight 0 do not take part.
+Relaxed reflect-reflect between two sets: the magnitudes {v : |v| = y} and the range {a·Wx + c}. With the projections P_A
+(put the sign of v on y) and P_B (weighted least squares), the iteration is v ← v + β·(P_A(2·P_B(v) − v) − P_B(v)). All
+pixels share W, so that a step is three sparse products and one dense one with the inverse of WᵀDW. Rows of weight 0 do not
+take part.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Range:
 
     def pinv(self) -> NDArray[np.float64]:
         """Pseudo-inverse of WᵀDW, for exact least squares where vectors are not determined."""
-        return np.linalg.pinv(self.gram, rcond=1e-9, hermitian=True)
+        return np.asarray(np.linalg.pinv(self.gram, rcond=1e-9, hermitian=True), dtype=np.float64)
 
     def image(self, x: Values) -> Values:
         return np.asarray(self.W @ x)

@@ -2,17 +2,18 @@
 
 Re-encoding is exact by construction. What is left is uniqueness, of values and of subsets:
 
-  unexplained   fewer than half of the encodings are explained: then k_private or the weighting may be wrong, and what fits may fit for
-                the wrong reason; nothing is verified
-  rank          the encodings do not determine the vector even with all signs known: a null vector of W touches it (bipartite pieces for
-                k = 2, vectors that always occur together, ones used once)
+  unexplained   fewer than half of the encodings are explained: then k_private or the weighting may be wrong, and what fits may
+                fit for the wrong reason; nothing is verified
+  rank          the encodings do not determine the vector even with all signs known: a null vector of W touches it (bipartite
+  pieces
+                for k = 2, vectors that always occur together, ones used once)
   one solution  independent solves disagree (`solve.pixels`)
   group         it hangs together with only a few others: the sign per pixel of such a group is its own
   complement    n = 2k in a group, or four vectors U that every encoding meets in none or exactly two: x'_i = Σ_U x/2 − x_i
                 with complements taken inside U gives the same encodings
   surplus       fewer than two encodings more than unknowns in its group
-  scale         recovered pixels are not of the size they are expected to have, or vectors not independent: a part c that all encodings
-                share looks like x + c/k, and n = k + k' vectors mixed k' at a time like n others mixed k at a time
+  scale         recovered pixels are not of the size they are expected to have, or vectors not independent: a part c that all
+                encodings share looks like x + c/k, and n = k + k' vectors mixed k' at a time like n others mixed k at a time
 """
 
 from __future__ import annotations
@@ -66,9 +67,7 @@ def certify(
     return status, reasons
 
 
-def _doubt_about_all(
-    encodings: Encodings, explained: int, solution: PixelSolution, sure: NDArray[np.bool_]
-) -> str:
+def _doubt_about_all(encodings: Encodings, explained: int, solution: PixelSolution, sure: NDArray[np.bool_]) -> str:
     d = encodings.d
     if 2 * explained < encodings.m:
         return f"only {explained} of {encodings.m} encodings are explained: are k_private and the weighting right?"
@@ -92,7 +91,8 @@ def _doubt_about_all(
     if d * pairs * 0.15**2 < chance:
         return f"{d} pixels of {n} vectors are too few to rule out a part that all encodings share"
     if total > pairs + chance:
-        return f"recovered vectors are correlated ({np.sqrt(total / pairs / d):.2f} rms): is there a common part, or is k_private wrong?"
+        rms = float(np.sqrt(total / pairs / d))
+        return f"recovered vectors are correlated ({rms:.2f} rms): is there a common part, or is k_private wrong?"
     return ""
 
 

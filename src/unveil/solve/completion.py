@@ -1,8 +1,9 @@
-"""The encodings still unexplained once everything else is solved: by known vectors after all, or by vectors only a few of them use.
+"""The encodings left once everything else is solved: by known vectors after all, or by vectors only a few of them use.
 
-First each one is fitted again with the solved vectors alone. For the others let r be the sum of the best k−1 known vectors. If that guess is
-right, the missing vector is +y − r or −y − r at each pixel. Two encodings that miss the same vector agree, at every pixel,
-in one of the four combinations of signs; two that do not agree at a few pixels by chance. So pairs of them are compared at all pixels.
+First each one is fitted again with the solved vectors alone. For the others let r be the sum of the best k−1 known
+vectors. If that guess is right, the missing vector is +y − r or −y − r at each pixel. Two encodings that miss the same
+vector agree, at every pixel, in one of the four combinations of signs; two that do not agree at a few pixels by chance. So
+pairs of them are compared at all pixels.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The feedback loop: subsets give pixels, pixels give better subsets, until every encoding is explained exactly.
 
-A first factorisation of noisy overlaps may have fewer than half of its rows right. Yet the pixels solved from them (`affine_rrr`) are
-good enough to re-score every row by its residual Σ(|a·Σx| − y)², and a right row then fits *exactly*: noise-free data lock in.
-Each round:
+A first factorisation of noisy overlaps may have fewer than half of its rows right. Yet the pixels solved from them
+(`affine_rrr`) are good enough to re-score every row by its residual Σ(|a·Σx| − y)², and a right row then fits *exactly*:
+noise-free data lock in. Each round:
 
   solve     x from the present subsets, rows weighted by how well they fit
   reassign  every row takes the k vectors with the smallest residual: all pairs at once for k = 2 (one matrix product),

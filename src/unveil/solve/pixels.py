@@ -1,9 +1,9 @@
 """The final solve: every pixel from the explained encodings, twice, from independent random starts.
 
 A pixel is *solved* when re-encoding reproduces all explained encodings. It is solved *twice* because equations can have other
-solutions that no count of rows and ranks shows: a vector used once, an even cycle of pairs hanging on one vector. Such an alternative is as
-good a target for the iteration as the truth, so that independent starts end in different solutions at about half of the
-pixels; where they agree at every pixel there is, beyond reasonable doubt, one solution only.
+solutions that no count of rows and ranks shows: a vector used once, an even cycle of pairs hanging on one vector. Such an
+alternative is as good a target for the iteration as the truth, so that independent starts end in different solutions at
+about half of the pixels; where they agree at every pixel there is, beyond reasonable doubt, one solution only.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from unveil.solve.affine_rrr import Range, Values, solve_all
 
 @dataclass(frozen=True, eq=False)
 class PixelSolution:
-    """values (n, d); misfit (d,): largest residual over the explained rows, relative to the rms of y; `solved` (d,) below tolerance;
-    differs (n,): at how many pixels an independent solve gave another value; group (n,): connected component of each vector."""
+    """values (n, d); misfit (d,): largest residual over the explained rows, relative to the rms of y; solved (d,): misfit
+    within tolerance; differs (n,): at how many pixels an independent solve gave another value; group (n,): connected
+    component of each vector."""
 
     values: NDArray[np.float64]
     misfit: NDArray[np.float64]
@@ -45,7 +46,7 @@ def solve_pixels(
     """Solve |a·Wx + c| = y (rows, d) for x (n, d) when every row is explained by `members` (rows, k)."""
     d = magnitudes.shape[1]
     target = Range(members, n, np.ones(len(members)), a)
-    group = connected_components((target.W.T @ target.W) != 0, directed=False)[1].astype(np.int64)
+    group = connected_components(target.W.T @ target.W, directed=False)[1].astype(np.int64)
     rms = float(np.sqrt(np.mean(np.square(magnitudes, dtype=np.float64)))) or 1.0
     values = np.zeros((n, d))
     misfit = np.full(d, np.inf)
@@ -115,9 +116,7 @@ def _polish(
     return out, np.asarray(np.abs(np.abs(W @ out + c64) - y64).max(axis=0))
 
 
-def _same_signs(
-    first: NDArray[np.float64], second: NDArray[np.float64], group: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _same_signs(first: NDArray[np.float64], second: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np.float64]:
     """Without a public part each connected group has a free sign per pixel: give `second` the signs of `first`."""
     out = second.copy()
     for g in np.unique(group):
