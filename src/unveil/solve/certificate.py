@@ -5,13 +5,16 @@ Re-encoding is exact by construction. What is left is uniqueness, of values and 
   unexplained   fewer than half of the encodings are explained: then k_private or the weighting may be wrong, and what fits may
                 fit for the wrong reason; nothing is verified
   rank          the encodings do not determine the vector even with all signs known: a null vector of W touches it (bipartite
-  pieces
-                for k = 2, vectors that always occur together, ones used once)
+                pieces for k = 2, vectors that always occur together, ones used once)
   one solution  independent solves disagree (`solve.pixels`)
   group         it hangs together with only a few others: the sign per pixel of such a group is its own
   complement    n = 2k in a group, or four vectors U that every encoding meets in none or exactly two: x'_i = Σ_U x/2 − x_i
                 with complements taken inside U gives the same encodings
-  surplus       fewer than two encodings more than unknowns in its group
+  alias         it is a combination of others: with z = a + b − p the encodings {p, q, z} are {a, b, q} under another name.
+                An alias z shares some p with all of its encodings, or has at most 2k−1 partners (z = −Σ of them: for k = 2 the
+                triangle ab, bc, ca is also the star za, zb, zc); with fewer pixels than vectors that is all there is to go by
+  surplus       fewer than two different encodings more than unknowns in its group
+  pixels        an alternative hides from two solves with probability ½ per pixel: `FEWEST_PIXELS` leave one in a million
   scale         recovered pixels are not of the size they are expected to have, or vectors not independent: a part c that all
                 encodings share looks like x + c/k, and n = k + k' vectors mixed k' at a time like n others mixed k at a time
 """
@@ -23,7 +26,10 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings
+from unveil.solve.feedback import uses
 from unveil.solve.pixels import PixelSolution
+
+FEWEST_PIXELS = 20
 
 
 def certify(
@@ -32,12 +38,14 @@ def certify(
     """Status and reason of each vector; `members` (rows, k) of the explained encodings, all reproduced at solved pixels."""
     n, d = solution.values.shape
     k = members.shape[1]
-    degree = np.bincount(members.ravel(), minlength=n)
+    members = np.unique(np.sort(members, axis=1), axis=0)  # an encoding drawn twice says nothing new
+    degree = uses(members, n)
     undetermined = _undetermined(members, n)
     whole = _doubt_about_all(encodings, explained, solution, ~undetermined & (solution.differs == 0))
     main = int(np.bincount(solution.group).argmax())
     sizes = np.bincount(solution.group)
     rows_of_group = np.bincount(solution.group[members[:, 0]], minlength=len(sizes))
+    alias = _dependent(members, solution.values, solution.group == main)
     unsolved = int((~solution.solved).sum())
     status, reasons = np.full(n, VERIFIED, dtype="<U10"), []
     for i in range(n):
@@ -56,12 +64,14 @@ def certify(
             what, why = AMBIGUOUS, f"linked with only {sizes[g] - 1} others, whose sign per pixel is their own"
         elif rows_of_group[g] < sizes[g] + 2:
             what, why = AMBIGUOUS, "hardly more encodings than unknowns"
+        elif alias[i]:
+            what, why = AMBIGUOUS, "a combination of other vectors: its encodings can be explained in another way"
         elif sizes[g] == 2 * k:
             what, why = AMBIGUOUS, "there are n = 2·k_private vectors: their complements fit as well"
         elif _in_a_foursome(members, i):
             what, why = AMBIGUOUS, "four vectors always occur in pairs: their complements fit as well"
         else:
-            what, why = VERIFIED, f"{degree[i]} encodings reproduced at all {d} pixels by one solution only"
+            what, why = VERIFIED, f"{degree[i]} different encodings reproduced at all {d} pixels by one solution only"
         status[i] = what
         reasons.append(why)
     return status, reasons
@@ -71,6 +81,8 @@ def _doubt_about_all(encodings: Encodings, explained: int, solution: PixelSoluti
     d = encodings.d
     if 2 * explained < encodings.m:
         return f"only {explained} of {encodings.m} encodings are explained: are k_private and the weighting right?"
+    if d < FEWEST_PIXELS:
+        return f"{d} pixels are too few to rule out another solution: {FEWEST_PIXELS} are needed"
     if encodings.pixel_rms is None:
         return ""
     X = solution.values[sure]
@@ -104,6 +116,23 @@ def _undetermined(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
     values, vectors = eigh(W.T @ W)
     null = vectors[:, values < 1e-8 * max(1.0, float(values[-1]))]
     return np.asarray((np.abs(null) > 1e-6).any(axis=1))
+
+
+def _dependent(members: NDArray[np.int64], x: NDArray[np.float64], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Vectors of a group that are combinations of others; with fewer pixels than vectors, those whose partners allow it."""
+    out = np.zeros(len(x), bool)
+    chosen = np.flatnonzero(among)
+    if len(chosen) <= x.shape[1]:
+        unit = x[chosen] / np.maximum(np.linalg.norm(x[chosen], axis=1, keepdims=True), 1e-30)
+        values, vectors = eigh(unit @ unit.T)
+        out[chosen] = np.linalg.norm(vectors[:, values < 1e-7], axis=1) > 1e-2
+        return out
+    k = members.shape[1]
+    for i in chosen:
+        rows = members[(members == i).any(axis=1)]
+        shared = uses(rows, len(x))
+        out[i] = np.count_nonzero(shared == len(rows)) > 1 or np.count_nonzero(shared) - 1 <= 2 * k - 1
+    return out
 
 
 def _in_a_foursome(members: NDArray[np.int64], i: int) -> bool:
