@@ -151,7 +151,7 @@ def _clipped_square_level(z: float) -> float:
 def estimate_vectors(S: NDArray[np.float64], k: int) -> int:
     """n from the mean similarity of two encodings: E[S] = Σ_q P(overlap q)·level(q), subsets drawn uniformly."""
     m = len(S)
-    mean = (float(S.sum()) - float(np.trace(S))) / (m * (m - 1))
+    mean = (float(S.sum()) - float(np.trace(S))) / max(1, m * (m - 1))
     level = psi(np.arange(k + 1) / k) / psi(1 / k)
 
     def expected(n: int) -> float:
