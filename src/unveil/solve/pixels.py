@@ -48,6 +48,7 @@ def solve_pixels(
     target = Range(members, n, np.ones(len(members)), a)
     group = connected_components(target.W.T @ target.W, directed=False)[1].astype(np.int64)
     rms = float(np.sqrt(np.mean(np.square(magnitudes, dtype=np.float64)))) or 1.0
+    apart_from = 1e-2 * rms / a
     values = np.zeros((n, d))
     misfit = np.full(d, np.inf)
     differs = np.zeros(n, np.int64)
@@ -58,9 +59,9 @@ def solve_pixels(
         first, error = _solve_block(y, c, members, n, a, target, tolerance * rms, rng)
         second, other_error = _solve_block(y, c, members, n, a, target, tolerance * rms, rng)
         if offsets is None:
-            second = _same_signs(first, second, group)
+            second = _same_signs(first, second, group, apart_from)
         both = (error <= tolerance * rms) & (other_error <= tolerance * rms)
-        apart = np.abs(first - second) > 1e-2 * rms / a
+        apart = np.abs(first - second) > apart_from
         differs += (apart & both).sum(axis=1)
         values[:, pixels] = first
         misfit[pixels] = error / rms
@@ -116,11 +117,16 @@ def _polish(
     return out, np.asarray(np.abs(np.abs(W @ out + c64) - y64).max(axis=0))
 
 
-def _same_signs(first: NDArray[np.float64], second: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Without a public part each connected group has a free sign per pixel: give `second` the signs of `first`."""
+def _same_signs(
+    first: NDArray[np.float64], second: NDArray[np.float64], group: NDArray[np.int64], bound: float
+) -> NDArray[np.float64]:
+    """Without a public part each connected group has a free sign per pixel: give `second` the one by which most vectors agree.
+
+    By count, not by inner product: one vector that is not determined can be large, and would decide for all others.
+    """
     out = second.copy()
     for g in np.unique(group):
         rows = group == g
-        agree = (first[rows] * second[rows]).sum(axis=0)
-        out[rows] *= np.where(agree < 0, -1.0, 1.0)
+        keep, flip = (np.abs(first[rows] - sign * second[rows]) <= bound for sign in (1, -1))
+        out[rows] *= np.where(flip.sum(axis=0) > keep.sum(axis=0), -1.0, 1.0)
     return out
