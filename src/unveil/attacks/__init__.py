@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
+from unveil.attacks.full import full
 from unveil.attacks.learn_private_image import learn_private_image
 from unveil.records import Encodings, InputError, Progress, Recovery
 from unveil.seeds import Rng
 
 __all__ = ["ATTACKS", "learn_private_image", "recover"]
 
-ATTACKS = {"paper": learn_private_image}
-STRONGEST = "paper"
+ATTACKS = {"full": full, "paper": learn_private_image}
 
 
 def recover(
     encodings: Encodings,
     public: ArrayLike | None = None,
     *,
-    attack: str = STRONGEST,
+    attack: str = "paper",
     rng: Rng = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,

@@ -1,0 +1,155 @@
+"""May a recovered vector be called verified? Every doubt about a solution for all vectors at once, vector by vector.
+
+Re-encoding is exact by construction. What is left is uniqueness, of values and of subsets:
+
+  unexplained   fewer than half of the encodings are explained: then k_private or the weighting may be wrong, and what fits may
+                fit for the wrong reason; nothing is verified
+  rank          the encodings do not determine the vector even with all signs known: a null vector of W touches it (bipartite
+                pieces for k = 2, vectors that always occur together, ones used once)
+  one solution  independent solves disagree (`solve.pixels`)
+  group         it hangs together with only a few others: the sign per pixel of such a group is its own
+  complement    n = 2k in a group, or four vectors U that every encoding meets in none or exactly two: x'_i = Σ_U x/2 − x_i
+                with complements taken inside U gives the same encodings
+  alias         it is a combination of others: with z = a + b − p the encodings {p, q, z} are {a, b, q} under another name.
+                An alias z shares some p with all of its encodings, or has at most 2k−1 partners (z = −Σ of them: for k = 2 the
+                triangle ab, bc, ca is also the star za, zb, zc); with fewer pixels than vectors that is all there is to go by
+  surplus       fewer than two different encodings more than unknowns in its group
+  pixels        an alternative hides from two solves with probability ½ per pixel: `FEWEST_PIXELS` leave one in a million
+  scale         recovered pixels are not of the size they are expected to have, or vectors not independent: a part c that all
+                encodings share looks like x + c/k, and n = k + k' vectors mixed k' at a time like n others mixed k at a time
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings
+from unveil.solve.feedback import uses
+from unveil.solve.pixels import PixelSolution
+
+FEWEST_PIXELS = 20
+
+
+def certify(
+    encodings: Encodings, members: NDArray[np.int64], explained: int, solution: PixelSolution
+) -> tuple[NDArray[np.str_], list[str]]:
+    """Status and reason of each vector; `members` (rows, k) of the explained encodings, all reproduced at solved pixels."""
+    n, d = solution.values.shape
+    k = members.shape[1]
+    members = np.unique(np.sort(members, axis=1), axis=0)  # an encoding drawn twice says nothing new
+    degree = uses(members, n)
+    undetermined = _undetermined(members, n)
+    whole = _doubt_about_all(encodings, explained, solution, ~undetermined & (solution.differs == 0))
+    main = int(np.bincount(solution.group).argmax())
+    sizes = np.bincount(solution.group)
+    rows_of_group = np.bincount(solution.group[members[:, 0]], minlength=len(sizes))
+    alias = _dependent(members, solution.values, solution.group == main)
+    unsolved = int((~solution.solved).sum())
+    status, reasons = np.full(n, VERIFIED, dtype="<U10"), []
+    for i in range(n):
+        g = int(solution.group[i])
+        if unsolved:
+            what, why = UNRESOLVED, f"{unsolved} of {d} pixels were not solved"
+        elif whole:
+            what, why = AMBIGUOUS, whole
+        elif degree[i] == 1:
+            what, why = AMBIGUOUS, "appears in one encoding only"
+        elif undetermined[i]:
+            what, why = AMBIGUOUS, f"the {degree[i]} encodings that use it do not determine it"
+        elif solution.differs[i]:
+            what, why = AMBIGUOUS, f"another value fits as well at {int(solution.differs[i])} of {d} pixels"
+        elif g != main:
+            what, why = AMBIGUOUS, f"linked with only {sizes[g] - 1} others, whose sign per pixel is their own"
+        elif rows_of_group[g] < sizes[g] + 2:
+            what, why = AMBIGUOUS, "hardly more encodings than unknowns"
+        elif alias[i]:
+            what, why = AMBIGUOUS, "a combination of other vectors: its encodings can be explained in another way"
+        elif sizes[g] == 2 * k:
+            what, why = AMBIGUOUS, "there are n = 2·k_private vectors: their complements fit as well"
+        elif _in_a_foursome(members, i):
+            what, why = AMBIGUOUS, "four vectors always occur in pairs: their complements fit as well"
+        else:
+            what, why = VERIFIED, f"{degree[i]} different encodings reproduced at all {d} pixels by one solution only"
+        status[i] = what
+        reasons.append(why)
+    return status, reasons
+
+
+def _doubt_about_all(encodings: Encodings, explained: int, solution: PixelSolution, sure: NDArray[np.bool_]) -> str:
+    d = encodings.d
+    if 2 * explained < encodings.m:
+        return f"only {explained} of {encodings.m} encodings are explained: are k_private and the weighting right?"
+    if d < FEWEST_PIXELS:
+        return f"{d} pixels are too few to rule out another solution: {FEWEST_PIXELS} are needed"
+    if encodings.pixel_rms is None:
+        return ""
+    X = solution.values[sure]
+    n = len(X)
+    if not n:
+        return "no vector is determined by these encodings"
+    rms = float(np.sqrt(np.mean(X**2)))
+    if abs(rms / encodings.pixel_rms - 1) > min(max(0.02, 5 / np.sqrt(2 * n * d)), 0.2):
+        return (
+            f"the scale is in doubt: recovered pixels have rms {rms:.2f}, expected {encodings.pixel_rms} "
+            "(check weighting and k_private, or set pixel_rms; None if unknown)"
+        )
+    # Correlations of independent vectors are N(0, 1/d): their squares, times d, sum to a χ² with one degree per pair.
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    pairs = n * (n - 1) / 2
+    total = d * (float(((unit @ unit.T) ** 2).sum()) - n) / 2
+    chance = 6 * np.sqrt(2 * pairs) + 6
+    if d * pairs * 0.15**2 < chance:
+        return f"{d} pixels of {n} vectors are too few to rule out a part that all encodings share"
+    if total > pairs + chance:
+        rms = float(np.sqrt(total / pairs / d))
+        return f"recovered vectors are correlated ({rms:.2f} rms): is there a common part, or is k_private wrong?"
+    return ""
+
+
+def _undetermined(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
+    """Vectors that some null vector of W touches."""
+    m, k = members.shape
+    W = np.zeros((m, n))
+    np.add.at(W, (np.repeat(np.arange(m), k), members.ravel()), 1.0)
+    values, vectors = eigh(W.T @ W)
+    null = vectors[:, values < 1e-8 * max(1.0, float(values[-1]))]
+    return np.asarray((np.abs(null) > 1e-6).any(axis=1))
+
+
+def _dependent(members: NDArray[np.int64], x: NDArray[np.float64], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Vectors of a group that are combinations of others; with fewer pixels than vectors, those whose partners allow it."""
+    out = np.zeros(len(x), bool)
+    chosen = np.flatnonzero(among)
+    if len(chosen) <= x.shape[1]:
+        unit = x[chosen] / np.maximum(np.linalg.norm(x[chosen], axis=1, keepdims=True), 1e-30)
+        values, vectors = eigh(unit @ unit.T)
+        out[chosen] = np.linalg.norm(vectors[:, values < 1e-7], axis=1) > 1e-2
+        return out
+    k = members.shape[1]
+    for i in chosen:
+        rows = members[(members == i).any(axis=1)]
+        shared = uses(rows, len(x))
+        out[i] = np.count_nonzero(shared == len(rows)) > 1 or np.count_nonzero(shared) - 1 <= 2 * k - 1
+    return out
+
+
+def _in_a_foursome(members: NDArray[np.int64], i: int) -> bool:
+    """Whether three other vectors exist such that every encoding holds none or exactly two of the four."""
+    rows = members[(members == i).any(axis=1)]
+
+    def extend(chosen: tuple[int, ...]) -> bool:
+        hits = np.isin(rows, chosen).sum(axis=1)
+        if (hits > 1).any():
+            return False
+        open_rows = np.flatnonzero(hits == 0)
+        if not open_rows.size:
+            four = np.array([i, *chosen])
+            counts = np.isin(members, four).sum(axis=1)
+            return bool(len(chosen) == 3 and ((counts == 0) | (counts == 2)).all())
+        if len(chosen) == 3:
+            return False
+        return any(extend((*chosen, int(c))) for c in rows[open_rows[0]] if c != i)
+
+    return extend(())

@@ -1,0 +1,132 @@
+"""The final solve: every pixel from the explained encodings, twice, from independent random starts.
+
+A pixel is *solved* when re-encoding reproduces all explained encodings. It is solved *twice* because equations can have other
+solutions that no count of rows and ranks shows: a vector used once, an even cycle of pairs hanging on one vector. Such an
+alternative is as good a target for the iteration as the truth, so that independent starts end in different solutions at
+about half of the pixels; where they agree at every pixel there is, beyond reasonable doubt, one solution only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from unveil.records import Progress
+from unveil.solve.affine_rrr import Range, Values, solve_all
+
+
+@dataclass(frozen=True, eq=False)
+class PixelSolution:
+    """values (n, d); misfit (d,): largest residual over the explained rows, relative to the rms of y; solved (d,): misfit
+    within tolerance; differs (n,): at how many pixels an independent solve gave another value; group (n,): connected
+    component of each vector."""
+
+    values: NDArray[np.float64]
+    misfit: NDArray[np.float64]
+    solved: NDArray[np.bool_]
+    differs: NDArray[np.int64]
+    group: NDArray[np.int64]
+
+
+def solve_pixels(
+    magnitudes: Values,
+    offsets: Values | None,
+    members: NDArray[np.int64],
+    n: int,
+    a: float,
+    rng: np.random.Generator,
+    *,
+    tolerance: float = 1e-4,
+    block: int = 1024,
+    progress: Progress | None = None,
+) -> PixelSolution:
+    """Solve |a·Wx + c| = y (rows, d) for x (n, d) when every row is explained by `members` (rows, k)."""
+    d = magnitudes.shape[1]
+    target = Range(members, n, np.ones(len(members)), a)
+    group = connected_components(target.W.T @ target.W, directed=False)[1].astype(np.int64)
+    rms = float(np.sqrt(np.mean(np.square(magnitudes, dtype=np.float64)))) or 1.0
+    apart_from = 1e-2 * rms / a
+    values = np.zeros((n, d))
+    misfit = np.full(d, np.inf)
+    differs = np.zeros(n, np.int64)
+    for start in range(0, d, block):
+        pixels = slice(start, min(start + block, d))
+        y = np.ascontiguousarray(magnitudes[:, pixels])
+        c = None if offsets is None else np.ascontiguousarray(offsets[:, pixels])
+        first, error = _solve_block(y, c, members, n, a, target, tolerance * rms, rng)
+        second, other_error = _solve_block(y, c, members, n, a, target, tolerance * rms, rng)
+        if offsets is None:
+            second = _same_signs(first, second, group, apart_from)
+        both = (error <= tolerance * rms) & (other_error <= tolerance * rms)
+        apart = np.abs(first - second) > apart_from
+        differs += (apart & both).sum(axis=1)
+        values[:, pixels] = first
+        misfit[pixels] = error / rms
+        if progress:
+            progress("pixels", pixels.stop, d)
+    return PixelSolution(values, misfit, misfit <= tolerance, differs, group)
+
+
+def _solve_block(
+    y: Values,
+    c: Values | None,
+    members: NDArray[np.int64],
+    n: int,
+    a: float,
+    target: Range,
+    bound: float,
+    rng: np.random.Generator,
+    tries: int = 8,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """x and the largest residual per pixel; pixels that fail start again from fresh random values."""
+    pixels = y.shape[1]
+    x = np.zeros((n, pixels))
+    error = np.full(pixels, np.inf)
+    todo = np.arange(pixels)
+    weights = np.ones(len(y))
+    for attempt in range(tries):
+        part = np.ascontiguousarray(y[:, todo])
+        offset = None if c is None else np.ascontiguousarray(c[:, todo])
+        scale = np.float32(np.sqrt(np.mean(part**2)) + 1e-30)
+        guess = scale * rng.standard_normal(part.shape, dtype=np.float32)
+        found, _ = solve_all(part, offset, members, n, weights, a, guess, steps=100 * (1 + attempt // 2))
+        found64, miss = _polish(part, offset, found, target)
+        better = miss < error[todo]
+        x[:, todo[better]] = found64[:, better]
+        error[todo[better]] = miss[better]
+        todo = np.flatnonzero(error > bound)
+        if not todo.size:
+            break
+    return x, error
+
+
+def _polish(
+    y: Values, c: Values | None, x: Values, target: Range, steps: int = 3
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Least squares in double precision with the signs of x; the largest residual of each pixel."""
+    W = target.W.astype(np.float64)
+    y64 = y.astype(np.float64)
+    c64 = np.zeros_like(y64) if c is None else c.astype(np.float64)
+    pinv = target.pinv()
+    out = x.astype(np.float64)
+    for _ in range(steps):
+        out = pinv @ (W.T @ (np.copysign(y64, W @ out + c64) - c64))
+    return out, np.asarray(np.abs(np.abs(W @ out + c64) - y64).max(axis=0))
+
+
+def _same_signs(
+    first: NDArray[np.float64], second: NDArray[np.float64], group: NDArray[np.int64], bound: float
+) -> NDArray[np.float64]:
+    """Without a public part each connected group has a free sign per pixel: give `second` the one by which most vectors agree.
+
+    By count, not by inner product: one vector that is not determined can be large, and would decide for all others.
+    """
+    out = second.copy()
+    for g in np.unique(group):
+        rows = group == g
+        keep, flip = (np.abs(first[rows] - sign * second[rows]) <= bound for sign in (1, -1))
+        out[rows] *= np.where(flip.sum(axis=0) > keep.sum(axis=0), -1.0, 1.0)
+    return out
