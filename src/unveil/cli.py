@@ -171,7 +171,7 @@ def attack(
     A long run that was interrupted goes on where it stood when RUN is attacked again.
     """
     from unveil import parallel, store
-    from unveil.attacks import STRONGEST, recover
+    from unveil.attacks import recover
     from unveil.records import InputError
     from unveil.verdict import plain, recovery_facts
 
@@ -193,7 +193,7 @@ def attack(
         past = {}
     checkpoint = source / "overlaps" if out is None and encodings.m >= WORTH_RESUMING else None
     with parallel.using(workers, scheduler, checkpoint), _progress_bar("attack", not as_json) as progress:
-        recovery = recover(encodings, public, attack=name or STRONGEST, rng=seed, progress=progress)
+        recovery = recover(encodings, public, attack=name, rng=seed, progress=progress)
     facts = recovery_facts(recovery)
     entry = plain(store.manifest("attack", seed=seed, encodings=str(source), **facts))
     if out is None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from unveil.attacks.full import full
+from unveil.attacks.full import applies, full
 from unveil.attacks.learn_private_image import learn_private_image
 from unveil.records import Encodings, InputError, Progress, Recovery
 from unveil.seeds import Rng
 
-__all__ = ["ATTACKS", "learn_private_image", "recover"]
+__all__ = ["ATTACKS", "full", "learn_private_image", "recover"]
 
 ATTACKS = {"full": full, "paper": learn_private_image}
 
@@ -18,12 +18,18 @@ def recover(
     encodings: Encodings,
     public: ArrayLike | None = None,
     *,
-    attack: str = "paper",
+    attack: str | None = None,
     rng: Rng = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
-    """Run an attack by name."""
+    """Run an attack by name; None: `full` where it applies, and the paper's where that verifies nothing."""
+    if attack is None:
+        if applies(encodings):
+            recovery = full(encodings, public, rng=rng, memory_limit=memory_limit, progress=progress)
+            if recovery.verified.any():
+                return recovery
+        attack = "paper"
     if attack not in ATTACKS:
         raise InputError(f"attack={attack!r}: choose one of {', '.join(ATTACKS)}")
     return ATTACKS[attack](encodings, public, rng=rng, memory_limit=memory_limit, progress=progress)

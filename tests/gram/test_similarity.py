@@ -1,0 +1,38 @@
+"""Similarity without rounding: its levels, and the number of vectors it implies."""
+
+import numpy as np
+import pytest
+
+from unveil import Scheme, simulate
+from unveil.gram.similarity import estimate_vectors, similarity
+
+
+def overlaps(sim):
+    W = np.zeros((sim.encodings.m, len(sim.private)))
+    np.put_along_axis(W, sim.selection.private, 1.0, axis=1)
+    return W @ W.T
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 6])
+def test_disjoint_encodings_have_mean_zero_and_one_shared_vector_mean_one(k):
+    sim = simulate(Scheme(k), 60, m=250, d=2000, rng=k)
+    S, M = similarity(sim.encodings.magnitudes(), k), overlaps(sim)
+    np.fill_diagonal(M, -1)
+    # Thousands of pairs of each kind; pixels are shared, so the error is that of 60 vectors with 2000 pixels: well below 0.1.
+    assert abs(S[M == 0].mean()) < 0.1
+    assert abs(S[M == 1].mean() - 1) < 0.15
+    assert S[M == 2].mean() > 2
+
+
+@pytest.mark.parametrize(("k", "n"), [(2, 40), (3, 60), (4, 50), (6, 100)])
+def test_the_number_of_vectors_is_estimated_within_a_fifth(k, n):
+    sim = simulate(Scheme(k), n, m=7 * n, d=1000, rng=1)
+    assert abs(estimate_vectors(similarity(sim.encodings.magnitudes(), k), k) - n) <= 0.2 * n
+
+
+def test_constant_and_zero_encodings_are_similar_to_nothing():
+    Y = np.abs(np.random.default_rng(0).standard_normal((5, 100))).astype(np.float32)
+    Y[0], Y[1] = 0, 3
+    for k in (2, 4):
+        assert np.isfinite(similarity(Y, k)).all()
+        assert np.abs(similarity(Y, k)[:2]).max() == pytest.approx(0, abs=1e-5)
