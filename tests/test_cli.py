@@ -123,17 +123,17 @@ class TestAttack:
     def test_verdict_first_then_evidence(self, run: Path) -> None:
         result = call("attack", run)
         assert result.exit_code == 0
-        assert result.stdout.splitlines()[0].startswith("4 private vectors recovered and verified, up to one sign per pixel")
-        for word in ("verified", "encodings", "reason", "Seconds:", "overlaps"):
+        assert result.stdout.splitlines()[0].startswith("20 private vectors recovered and verified, up to one sign per pixel")
+        for word in ("verified", "encodings", "reason", "Seconds:", "feedback"):
             assert word in result.stdout
 
     def test_writes_recovery_and_manifest(self, attacked: Path) -> None:
         manifest = json.loads((attacked / "manifest.json").read_text())
         assert manifest["seed"] == 1
-        assert manifest["attack"]["verified"] == 4
-        assert set(manifest["attack"]["seconds"]) >= {"overlaps", "solve"}
+        assert manifest["attack"]["verified"] == 20
+        assert set(manifest["attack"]["seconds"]) >= {"similarity", "pixels"}
         with np.load(attacked / "recovery.npz", allow_pickle=False) as recovery:
-            assert recovery["vectors"].shape == (4, 1024)
+            assert recovery["vectors"].shape == (20, 1024)
 
     def test_json_is_one_object(self, run: Path) -> None:
         result = call("attack", run, "--attack", "paper", "--json")
@@ -143,22 +143,23 @@ class TestAttack:
         assert result.stderr == ""
 
     def test_a_large_run_keeps_its_blocks_until_it_is_done(self, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        expected = call("attack", run, "--json", "--workers", 1).stdout
+        paper = ("--attack", "paper")
+        expected = call("attack", run, *paper, "--json", "--workers", 1).stdout
         monkeypatch.setattr(cli, "WORTH_RESUMING", 1)
         monkeypatch.setattr("unveil.store.write_recovery", lambda *_: pytest.fail("stopped"))
         with pytest.raises(pytest.fail.Exception):
-            call_through("attack", run)
+            call_through("attack", run, *paper)
         assert list((run / "overlaps").rglob("block-*.npz"))
         monkeypatch.undo()
         monkeypatch.setattr(cli, "WORTH_RESUMING", 1)
-        again = call("attack", run, "--json", "--workers", 2)
+        again = call("attack", run, *paper, "--json", "--workers", 2)
         assert not (run / "overlaps").exists()
         assert {**json.loads(again.stdout), "seconds": 0} == {**json.loads(expected), "seconds": 0}
 
     def test_a_scheduler_that_is_not_there_is_one_sentence(self, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.importorskip("distributed")
         monkeypatch.setattr("unveil.gram.executors.PATIENCE", 1)
-        one_sentence(call("attack", run, "--scheduler", "tcp://127.0.0.1:9"), "does not answer")
+        one_sentence(call("attack", run, "--attack", "paper", "--scheduler", "tcp://127.0.0.1:9"), "does not answer")
 
     def test_replaces_scores_of_an_older_recovery(self, done: Path) -> None:
         assert call("score", done).exit_code == 0
@@ -172,7 +173,7 @@ class TestAttack:
         assert call("score", tmp_path / "out").exit_code == 2
         np.save(tmp_path / "truth.npy", np.load(run / "truth.npz")["private"])
         scored = call("score", tmp_path / "out", "--private", tmp_path / "truth.npy", "--json")
-        assert json.loads(scored.stdout)["exact"] == 4
+        assert json.loads(scored.stdout)["exact"] == 20
 
     def test_out_leaves_the_run_alone(self, run: Path, tmp_path: Path) -> None:
         before = listing(run)
@@ -221,9 +222,9 @@ class TestScore:
     def test_counts_and_writes(self, done: Path) -> None:
         result = call("score", done)
         assert result.exit_code == 0
-        assert result.stdout.startswith("4 of 20 private vectors recovered exactly")
+        assert result.stdout.startswith("20 of 20 private vectors recovered exactly")
         scores = json.loads((done / "scores.json").read_text())
-        assert (scores["exact"], scores["wrong"], scores["missing"]) == (4, 0, 16)
+        assert (scores["exact"], scores["wrong"], scores["missing"]) == (20, 0, 0)
         assert json.loads(call("score", done, "--json").stdout)["matches"] == scores["matches"]
 
     def test_wrong_is_loud(self, done: Path) -> None:
@@ -233,8 +234,8 @@ class TestScore:
         np.savez(done / "truth.npz", **arrays)
         result = call("score", done)
         assert result.exit_code == 3
-        assert result.stdout.startswith("WRONG: 4 of 4")
-        assert json.loads(call("score", done, "--json").stdout)["wrong"] == 4
+        assert result.stdout.startswith("WRONG: 20 of 20")
+        assert json.loads(call("score", done, "--json").stdout)["wrong"] == 20
 
     def test_needs_a_recovery(self, run: Path) -> None:
         before = listing(run)
@@ -251,12 +252,12 @@ class TestAudit:
         result = call("audit", *TINY)
         assert result.exit_code == 0
         flat = " ".join(result.stdout.replace("│", " ").split())
-        assert "NOT SAFE TO RELEASE: 4 of 20 private vectors recovered exactly by the paper's attack" in flat
+        assert "NOT SAFE TO RELEASE: 20 of 20 private vectors recovered exactly by the full attack" in flat
 
     def test_json_and_out(self, tmp_path: Path) -> None:
         result = call("audit", *TINY, "--json", "--out", tmp_path / "run")
         facts = json.loads(result.stdout, parse_constant=pytest.fail)
-        assert (facts["exact"], facts["wrong"]) == (4, 0)
+        assert (facts["exact"], facts["wrong"]) == (20, 0)
         assert {p.name for p in tmp_path.iterdir()} == {"run"}
         assert call("score", tmp_path / "run").exit_code == 0
 
@@ -426,7 +427,7 @@ BAD_CALLS = {
     "simulate onto a file": (["simulate", "small.npy"], "choose another name"),
     "simulate below a file": (["simulate", "small.npy/run", "--m", 2, "--d", 2], "check the path"),
     "folder without images": (["simulate", "new", "--private", "run"], "no images"),
-    "unknown attack": (["attack", "run", "--attack", "magic"], "choose one of paper"),
+    "unknown attack": (["attack", "run", "--attack", "magic"], "choose one of full, paper"),
     "k_private of 1": (["attack", "run/encodings.npy", "--k-private", 1, "--out", "new"], "2 or more"),
     "attack of nothing": (["attack", "nowhere", "--out", "new"], "check the path"),
     "attack onto a folder": (["attack", "run", "--out", "run"], "choose another name"),
@@ -527,7 +528,7 @@ class TestProcess:
     def test_a_terminal_without_unicode(self, run: Path) -> None:
         shown = self.unveil("attack", run, env={**os.environ, "PYTHONIOENCODING": "ascii"})
         assert (shown.returncode, shown.stderr) == (0, "")
-        assert shown.stdout.startswith("4 private vectors")
+        assert shown.stdout.startswith("20 private vectors")
 
 
 class TestProgress:

@@ -47,7 +47,7 @@ def score_facts(recovery: Recovery, scores: Scores) -> dict[str, Any]:
 
 
 def audit_verdict(recovery: Recovery, scores: Scores) -> tuple[str, str]:
-    attack = "the paper's attack" if recovery.attack == "paper" else f"the attack '{recovery.attack}'"
+    attack = "the paper's attack" if recovery.attack == "paper" else f"the {recovery.attack} attack"
     if scores.wrong:
         return str(score_facts(recovery, scores)["verdict"]), "red"
     if scores.exact:
