@@ -189,7 +189,7 @@ def test_expected_errors_are_the_errors_that_happen(k_private, k_public, weighti
 
 
 def test_the_confidence_of_an_entry_is_how_often_such_entries_are_right():
-    # About 20,000 entries in five bins; neighbouring entries depend on each other, so the tolerance is 0.06, wider than binomial.
+    # About 20,000 entries in five bins; neighbouring entries depend on each other, so 0.06 is wide.
     confidence, right = [], []
     for seed in range(6):
         sim = simulate(Scheme(3), 40, m=200, d=1200, rng=seed)
