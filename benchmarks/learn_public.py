@@ -262,10 +262,13 @@ def no_private_part(quick: bool) -> list[Row]:
 
 
 def calibration(quick: bool) -> list[Row]:
-    """Cells where many supports are wrong: what is called certain must still be right."""
-    m, n_public = (50, 2000) if quick else (1000, 2000)
+    """Cells where many supports are wrong, and cells with enough certain ones to count to 1 in 10,000: what is called certain
+    must be right in both."""
+    n_public = 2000
+    hard = [(k, d, 1000) for k, d in ((2, 150), (2, 250), (4, 350), (4, 500), (6, 600), (6, 800))]
+    many = [(k, d, 8000) for k, d in ((2, 300), (2, 400), (4, 600), (4, 700), (6, 1100))]
     total = certain = wrong = slips = 0
-    for k, d in ((2, 150), (2, 250), (4, 350), (4, 500), (6, 600), (6, 800)):
+    for k, d, m in [(k, d, m // 20) for k, d, m in hard] if quick else hard + many:
         sim = instance(k, d, n_public, "paper", m, 800 + k + d)
         found = unveil.learn_public(sim.encodings, sim.public)
         exact = right(found.indices, sim.selection.public)
@@ -278,7 +281,7 @@ def calibration(quick: bool) -> list[Row]:
     bound = f"below {3 / certain:.1e} with 95%" if certain and not slips else "–"
     return [
         (
-            f"calibration: n_public={n_public}, d from 150 to 800, {total} encodings, {wrong} supports wrong",
+            f"calibration: n_public={n_public}, d from 150 to 1100, {total} encodings, {wrong} supports wrong",
             "at most 1 in 10,000 certain ones wrong",
             f"{slips} of {certain} ({bound})",
             False if slips > certain / 10_000 else shown,
