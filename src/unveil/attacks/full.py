@@ -20,9 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from unveil.attacks.alone import alone
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.gram.similarity import assisted_similarity, estimate_vectors, similarity
 from unveil.parallel import Stopwatch
+from unveil.parallel import memory_limit as settle_limit
 from unveil.records import (
     AMBIGUOUS,
     UNRESOLVED,
@@ -51,7 +53,7 @@ PIXELS = 300
 
 def applies(encodings: Encodings) -> bool:
     """Whether `full` can take these encodings on."""
-    return encodings.scheme.k_private >= 2 and encodings.m <= LARGEST
+    return encodings.scheme.k_private >= 1 and encodings.m <= LARGEST
 
 
 def full(
@@ -69,17 +71,20 @@ def full(
     """
     scheme, m = encodings.scheme, encodings.m
     k = scheme.k_private
-    if k < 2:
-        raise InputError(f"k_private={k}: the full attack needs k_private of 2 or more")
+    if k < 1:
+        raise InputError(f"k_private={k}: there is nothing private to recover; use k_private of 1 or more")
     if m > LARGEST:
         raise InputError(
             f"m={m}: the full attack handles up to {LARGEST} encodings; pass a part of them, or use attack='paper'"
         )
     P = as_public(public, encodings)
+    P = P if scheme.k_public else None
+    if k == 1:
+        return alone(encodings, P, overlaps, NAME, memory_limit, progress)
     seed = root(rng)
     clock = Stopwatch()
     supports = None
-    if P is not None and scheme.k_public:
+    if P is not None:
         with clock("learn public"):
             supports = learn_public(encodings, P, memory_limit=memory_limit, progress=progress)
     with clock("similarity"):
@@ -162,12 +167,14 @@ def _research(
     x, k, scheme = settled.solution.values, settled.members.shape[1], task.scheme
     if P is None or task.offsets is None or not len(left) or not settled.solution.solved.all():
         return settled
+    if 4 * P.nbytes > settle_limit(memory_limit):
+        return settled
     public = P * np.float32(scheme.public_weight / (scheme.private_weight * task.unit))
     both = Encodings(task.y[left], Scheme(0, scheme.k_public + k), None)
     found = learn_public(both, np.vstack([public, x.astype(np.float32)]), memory_limit=memory_limit, progress=progress).indices
-    names = np.sort(found, axis=1)
+    whole = (found >= 0).sum(axis=1) == scheme.k_public + k  # it bounds the number of members, and may find another
+    left, names = left[whole], np.sort(found[whole], axis=1)[:, -(scheme.k_public + k) :]
     split = (names[:, : scheme.k_public] < len(P)).all(axis=1) & (names[:, scheme.k_public :] >= len(P)).all(axis=1)
-    split &= (names >= 0).all(axis=1)
     if not split.any():
         return settled
     c = task.offsets.copy()
