@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from unveil.records import Progress
-from unveil.solve.affine_rrr import Range, Values, solve_all
+from unveil.solve.affine_rrr import Range, Values, Weight, solve_all
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ def solve_pixels(
     offsets: Values | None,
     members: NDArray[np.int64],
     n: int,
-    a: float,
+    a: Weight,
     rng: np.random.Generator,
     *,
     tolerance: float = 1e-4,
@@ -48,7 +48,7 @@ def solve_pixels(
     target = Range(members, n, np.ones(len(members)), a)
     group = connected_components(target.W.T @ target.W, directed=False)[1].astype(np.int64)
     rms = float(np.sqrt(np.mean(np.square(magnitudes, dtype=np.float64)))) or 1.0
-    apart_from = 1e-2 * rms / a
+    apart_from = 1e-2 * rms / float(np.sqrt(np.mean(np.square(a))))
     values = np.zeros((n, d))
     misfit = np.full(d, np.inf)
     differs = np.zeros(n, np.int64)
@@ -75,7 +75,7 @@ def _solve_block(
     c: Values | None,
     members: NDArray[np.int64],
     n: int,
-    a: float,
+    a: Weight,
     target: Range,
     bound: float,
     rng: np.random.Generator,
