@@ -27,7 +27,7 @@ def recover(
     if attack is None:
         if applies(encodings):
             recovery = full(encodings, public, rng=rng, memory_limit=memory_limit, progress=progress)
-            if recovery.verified.any():
+            if recovery.verified.any() or not encodings.scheme.fixed_weights:
                 return recovery
         attack = "paper"
     if attack not in ATTACKS:

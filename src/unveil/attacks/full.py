@@ -6,6 +6,7 @@
     4  x ← every pixel, twice                    from the explained encodings (`solve.pixels`)
     5  status ← Certificate                      vector by vector (`solve.certificate`)
 
+Weights that are new and unknown in every encoding take another way (`attacks.unequal`).
 The number of private vectors is estimated from the mean similarity and corrected by the feedback, which frees columns nobody
 needs and adds those that are missing. Dense in m: up to some thousand encodings. No public part yet: use the paper's attack
 for that.
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from unveil.attacks.unequal import full_unequal
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.gram.similarity import estimate_vectors, similarity
 from unveil.parallel import Stopwatch
@@ -56,6 +58,8 @@ def full(
         raise InputError(
             f"m={m}: the full attack handles up to {LARGEST} encodings; pass a part of them, or use attack='paper'"
         )
+    if not scheme.fixed_weights:
+        return full_unequal(encodings, NAME, rng=rng, progress=progress)
     seed = root(rng)
     clock = Stopwatch()
     Y = encodings.magnitudes()

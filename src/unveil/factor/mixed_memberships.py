@@ -1,4 +1,4 @@
-"""Which vectors does every encoding use, and how strongly? Z ≈ PPᵀ off the diagonal, P ≥ 0 with k entries per row and row sums 1.
+"""Which vectors does every encoding use, and how strongly? Z ≈ PPᵀ off the diagonal, P ≥ 0, k entries and sum 1 in each row.
 
 A symmetric nonnegative factorisation whose rows lie in a simplex with one corner per vector. Where weights vary, some encodings
 are almost nothing but one vector: they sit at the corners.
@@ -49,14 +49,15 @@ def mixed_memberships(Z: Matrix, k: int, *, fillings: int = 3, refits: int = 2) 
     if m < k + 3 or high <= low:
         return None
     np.fill_diagonal(Z, 0.75)  # E[Σ u⁴] for two half-normal weights; what R says replaces it
-    R, n = np.empty((m, 0)), 0
+    R: Matrix = np.empty((m, 0))
+    n = 0
     for _ in range(fillings):
         values, vectors = eigh(Z, subset_by_index=[m - high - 1, m - 1])
         values, vectors = np.maximum(values[::-1], 1e-12), vectors[:, ::-1]
         counts = np.arange(low, high + 1)
         drop = np.log(values[low - 1 : high] / values[low : high + 1])
         n = int(counts[np.argmax(drop * np.exp(-0.5 * (np.log(counts * mean) / SPREAD) ** 2))])
-        R = vectors[:, :n] * np.sqrt(values[:n])
+        R = np.asarray(vectors[:, :n] * np.sqrt(values[:n]), dtype=np.float64)
         np.fill_diagonal(Z, np.einsum("ij,ij->i", R, R))
     frame = R[_corners(R, n)]
     members, shares = _largest(R, frame, k)

@@ -16,6 +16,7 @@ On at most a few hundred pixels. Pixels that are solved well count for more.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +24,12 @@ from scipy import sparse
 
 from unveil.factor.mixed_memberships import Memberships
 from unveil.records import Progress
-from unveil.solve.affine_rrr import Range, Values, solve_all
+from unveil.solve.affine_rrr import Values, solve_all
 
 Members = NDArray[np.int64]
 Weights = NDArray[np.float64]
+Real = NDArray[Any]
+"""Single precision in the loop, double in the final solve."""
 TOLERANCE = 2e-3
 """A row is exact where it fits within this part of the root mean square of y, at more than a third of the pixels."""
 PATIENCE = 5
@@ -84,7 +87,7 @@ def feedback_unequal(
     return WeightedAssignment(members, weights, x * scale, exact, done)
 
 
-def mixed(x: Values, members: Members, weights: Weights) -> Values:
+def mixed(x: Real, members: Members, weights: Weights) -> Real:
     """Σ λ_j x_j of every row."""
     w = weights.astype(x.dtype)
     out = w[:, :1] * x[members[:, 0]]
@@ -94,7 +97,7 @@ def mixed(x: Values, members: Members, weights: Weights) -> Values:
 
 
 def reassign(
-    y: Values, x: Values, members: Members, weights: Weights, pixels: Values | None = None, steps: int = 3
+    y: Real, x: Real, members: Members, weights: Weights, pixels: Real | None = None, steps: int = 3
 ) -> tuple[Members, Weights]:
     """The k columns that explain each row best, by folded regression on all of them, and their weights."""
     n, k = len(x), members.shape[1]
@@ -113,7 +116,7 @@ def reassign(
     return members, refit(y, x, members, weights, steps)
 
 
-def refit(y: Values, x: Values, members: Members, weights: Weights, steps: int = 3) -> Weights:
+def refit(y: Real, x: Real, members: Members, weights: Weights, steps: int = 3) -> Weights:
     """Weights by least squares with the signs of the present fit, a few times."""
     gram = (x @ x.T).astype(np.float64)
     for _ in range(steps):
@@ -121,7 +124,7 @@ def refit(y: Values, x: Values, members: Members, weights: Weights, steps: int =
     return weights
 
 
-def scaled(members: Members, weights: Weights, x: Values) -> tuple[Weights, Values]:
+def scaled(members: Members, weights: Weights, x: Real) -> tuple[Weights, Real]:
     """Columns multiplied so that the weights of each row sum to 1 as nearly as may be, and x divided by the same."""
     m, k = members.shape
     W = sparse.csr_array((weights.ravel(), members.ravel(), np.arange(m + 1) * k), shape=(m, len(x)))
@@ -131,16 +134,16 @@ def scaled(members: Members, weights: Weights, x: Values) -> tuple[Weights, Valu
     return weights * factor[members], np.asarray(x / factor[:, None], dtype=x.dtype)
 
 
-def _least_squares(signed: Values, x: Values, members: Members, gram: Weights) -> Weights:
+def _least_squares(signed: Real, x: Real, members: Members, gram: Weights) -> Weights:
     """Weights of each row's members against its signed values; negative ones become 0."""
-    m, k = members.shape
+    k = members.shape[1]
     normal = gram[members[:, :, None], members[:, None, :]]
     normal += 1e-9 * (np.trace(gram) / len(gram) + 1e-30) * np.eye(k)
     right = np.stack([np.einsum("ij,ij->i", signed, x[members[:, c]]) for c in range(k)], axis=1).astype(np.float64)
-    return np.maximum(np.linalg.solve(normal, right[:, :, None])[:, :, 0], 0)
+    return np.asarray(np.maximum(np.linalg.solve(normal, right[:, :, None])[:, :, 0], 0))
 
 
-def _pixel_weights(y: Values, x: Values, members: Members, weights: Weights, rows: Weights) -> Values:
+def _pixel_weights(y: Real, x: Real, members: Members, weights: Weights, rows: Weights) -> Real:
     """Pixels that are solved well count for more."""
     miss = np.abs(np.abs(mixed(x, members, weights)) - y)[rows > 0.1 * rows.max()]
     spread = np.median(miss, axis=0) ** 2 + 1e-6

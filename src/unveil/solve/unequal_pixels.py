@@ -53,26 +53,34 @@ def solve_weights_and_pixels(
     progress: Progress | None = None,
 ) -> WeightedSolution | None:
     """Vectors and weights from the rows that `found` calls exact; None when too few are left."""
-    k = found.members.shape[1]
-    some = found.x.shape[1]
+    some = slice(0, found.x.shape[1])
     rms = float(np.sqrt(np.mean(np.square(magnitudes, dtype=np.float64)))) or 1.0
-    rows = np.flatnonzero(found.exact)
-    members, weights, x = found.members[rows], found.weights[rows], found.x.astype(np.float64)
+    present = _Explained(np.flatnonzero(found.exact), found.members[found.exact], found.weights[found.exact])
+    x = found.x.astype(np.float64)
+    Y = magnitudes.astype(np.float64)
     out = None
     for _ in range(rounds):
-        members, keep, used = _names(x, members)
-        rows, members, weights, x = rows[keep], members[keep], weights[keep], x[used]
-        n = len(x)
-        if len(rows) <= max(n, k + 2):
+        # Members and weights first on the pixels of the feedback, where a round costs little.
+        for _ in range(rounds):
+            present, x = _named(present, x[:, some])
+            if len(present.rows) <= max(len(x), present.members.shape[1] + 2):
+                return None
+            y = Y[present.rows, some]
+            good = _best_half(y, x, present, rms)
+            weights, x = _in_turn(y, x, present.members, present.weights, good, 20)
+            before = replace(present, weights=weights)
+            present = _explain(Y[:, some][:, good], x[:, good], before, EXACT * rms)
+            if present.same(before):
+                break
+        present, x = _named(present, x)
+        rows, members = present.rows, present.members
+        if len(rows) <= max(len(x), members.shape[1] + 2):
             return None
-        y = magnitudes[rows]
-        weights, x = _lock_in(y[:, :some].astype(np.float64), x[:, :some], members, weights, rms)
-        pixels = solve_pixels(y, None, members, n, weights, rng, tolerance=EXACT, progress=progress)
-        y = y.astype(np.float64)
+        pixels = _every_pixel(magnitudes[rows], members, len(x), present.weights, rng, progress)
+        y = Y[rows]
         good = pixels.solved if pixels.solved.mean() > 0.1 else pixels.misfit <= np.median(pixels.misfit)
-        weights, x = _in_turn(y, pixels.values, members, weights, good)
-        missed = np.abs(np.abs(mixed(x, members, weights)) - y)
-        misfit = missed.max(axis=0) / rms
+        weights, x = _in_turn(y, pixels.values, members, present.weights, good)
+        misfit = np.abs(np.abs(mixed(x, members, weights)) - y).max(axis=0) / rms
         halves = [refit(y[:, part], x[:, part], members, weights, 1) for part in (slice(0, None, 2), slice(1, None, 2))]
         out = WeightedSolution(
             rows,
@@ -81,27 +89,71 @@ def solve_weights_and_pixels(
             replace(pixels, values=x, misfit=misfit, solved=misfit <= EXACT),
             np.abs(halves[0] - halves[1]).max(axis=1),
         )
-        explained = _explained(magnitudes, out, EXACT * rms)
-        if np.array_equal(explained[0], rows) and np.array_equal(np.sort(explained[1], axis=1), np.sort(members, axis=1)):
+        before = replace(present, weights=weights)
+        present = _explain(Y, x, before, EXACT * rms)
+        if present.same(before):
             break
-        rows, members, weights = explained
     return out
 
 
-def _explained(
-    magnitudes: NDArray[np.float32], solution: WeightedSolution, bound: float
-) -> tuple[NDArray[np.int64], Members, Weights]:
-    """All rows that the solved vectors explain, with their members and weights."""
-    y, x, (m, k) = magnitudes.astype(np.float64), solution.pixels.values, (len(magnitudes), solution.members.shape[1])
-    part = slice(0, PIXELS)
+def _every_pixel(
+    y: NDArray[np.float32],
+    members: Members,
+    n: int,
+    weights: Weights,
+    rng: np.random.Generator,
+    progress: Progress | None,
+    tries: int = 4,
+) -> PixelSolution:
+    """`solve_pixels`, and again for the few pixels that it leaves: with few encodings per vector some starts get stuck."""
+    out = solve_pixels(y, None, members, n, weights, rng, tolerance=EXACT, progress=progress)
+    for _ in range(tries):
+        left = np.flatnonzero(~out.solved)
+        if not 0 < len(left) <= 0.1 * y.shape[1]:
+            break
+        more = solve_pixels(y[:, left], None, members, n, weights, rng, tolerance=EXACT)
+        values, misfit = out.values.copy(), out.misfit.copy()
+        better = more.misfit < misfit[left]
+        values[:, left[better]], misfit[left[better]] = more.values[:, better], more.misfit[better]
+        out = PixelSolution(values, misfit, misfit <= EXACT, out.differs + more.differs, out.group)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Explained:
+    rows: NDArray[np.int64]
+    members: Members
+    weights: Weights
+
+    def same(self, other: _Explained) -> bool:
+        """The same rows with the same members; which of them comes first does not matter."""
+        return np.array_equal(self.rows, other.rows) and np.array_equal(np.sort(self.members), np.sort(other.members))
+
+
+def _explain(Y: NDArray[np.float64], x: NDArray[np.float64], present: _Explained, bound: float) -> _Explained:
+    """All rows that the vectors explain, with their members and weights."""
+    k = present.members.shape[1]
+    y, part = Y[:, :PIXELS], x[:, :PIXELS]
     # A row not explained so far starts from the vector whose magnitudes are most like its own.
-    folded, bright = (np.abs(v[:, part]) - np.abs(v[:, part]).mean(axis=1, keepdims=True) for v in (y, x))
-    likely = ((folded @ bright.T) / np.linalg.norm(bright, axis=1)).argsort(axis=1)[:, ::-1]
-    members, weights = likely[:, :k].astype(np.int64), np.tile(np.eye(k)[0], (m, 1))
-    members[solution.rows], weights[solution.rows] = solution.members, solution.weights
-    members, weights = reassign(y[:, part], x[:, part], members, weights)
-    fits = (np.abs(np.abs(mixed(x, members, weights)) - y) <= bound).mean(axis=1) > 0.95
-    return np.flatnonzero(fits), members[fits], weights[fits]
+    folded, bright = (np.abs(v) - np.abs(v).mean(axis=1, keepdims=True) for v in (y, part))
+    likely = ((folded @ bright.T) / (np.linalg.norm(bright, axis=1) + 1e-30)).argsort(axis=1)[:, ::-1]
+    members, weights = likely[:, :k].astype(np.int64), np.tile(np.eye(k)[0], (len(Y), 1))
+    members[present.rows], weights[present.rows] = present.members, present.weights
+    members, weights = reassign(y, part, members, weights)
+    fits = (np.abs(np.abs(mixed(x, members, weights)) - Y) <= bound).mean(axis=1) > 0.95
+    return _Explained(np.flatnonzero(fits), members[fits], weights[fits])
+
+
+def _best_half(y: NDArray[np.float64], x: NDArray[np.float64], present: _Explained, rms: float) -> NDArray[np.bool_]:
+    """The pixels that fit best: at least half of them."""
+    worst = np.quantile(np.abs(np.abs(mixed(x, present.members, present.weights)) - y), 0.95, axis=0)
+    return np.asarray(worst <= max(float(np.median(worst)), EXACT * rms))
+
+
+def _named(present: _Explained, x: NDArray[np.float64]) -> tuple[_Explained, NDArray[np.float64]]:
+    """One name per vector; rows and vectors left out that say nothing."""
+    members, keep, used = _names(x, present.members)
+    return _Explained(present.rows[keep], members[keep], present.weights[keep]), x[used]
 
 
 def _names(x: NDArray[np.float64], members: Members) -> tuple[Members, NDArray[np.bool_], NDArray[np.int64]]:
@@ -123,16 +175,6 @@ def _names(x: NDArray[np.float64], members: Members) -> tuple[Members, NDArray[n
     out = np.zeros_like(members)
     out[keep] = new.reshape(-1, k)
     return out, keep, used
-
-
-def _lock_in(
-    y: NDArray[np.float64], x: NDArray[np.float64], members: Members, weights: Weights, rms: float
-) -> tuple[Weights, NDArray[np.float64]]:
-    """Weights and pixels in turn, on the half of the pixels that fits best."""
-    missed = np.abs(np.abs(mixed(x, members, weights)) - y)
-    worst = np.quantile(missed, 0.95, axis=0)
-    good = worst <= max(float(np.median(worst)), 2e-3 * rms)
-    return _in_turn(y, x, members, weights, good, 20)
 
 
 def _in_turn(
