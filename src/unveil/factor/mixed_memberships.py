@@ -45,9 +45,9 @@ def mixed_memberships(Z: Matrix, k: int, *, fillings: int = 3, refits: int = 2) 
     m = len(Z)
     np.fill_diagonal(Z, 0)
     mean = float(Z.sum()) / max(1, m * (m - 1))
-    low, high = (int(np.clip(side / max(mean, 1 / m), k + 1, m - 1)) for side in WINDOW)
-    if m < k + 3 or high <= low:
+    if m < k + 3 or mean <= 1 / m:
         return None
+    low, high = (int(np.clip(side / mean, k + 1, m - 1)) for side in WINDOW)
     np.fill_diagonal(Z, 0.75)  # E[Σ u⁴] for two half-normal weights; what R says replaces it
     R: Matrix = np.empty((m, 0))
     n = 0
@@ -64,7 +64,7 @@ def mixed_memberships(Z: Matrix, k: int, *, fillings: int = 3, refits: int = 2) 
     for _ in range(refits - 1):
         P = np.zeros((m, n))
         np.put_along_axis(P, members, shares, axis=1)
-        frame = np.linalg.lstsq(P, R, rcond=None)[0]
+        frame = np.asarray(np.linalg.lstsq(P, R, rcond=None)[0], dtype=np.float64)
         members, shares = _largest(R, frame, k)
     return Memberships(members, shares, n)
 
