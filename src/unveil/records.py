@@ -20,7 +20,8 @@ Signs = Literal["absolute", "random", "kept"]
 Progress = Callable[[str, int, int], None]
 """progress(stage, done, total): called from long loops, never from inside kernels."""
 
-WEIGHTINGS: tuple[Weighting, ...] = ("equal", "paper", "convex", "half-normal")
+FIXED_WEIGHTINGS: tuple[Weighting, ...] = ("equal", "paper", "convex")
+WEIGHTINGS: tuple[Weighting, ...] = (*FIXED_WEIGHTINGS, "half-normal")
 SIGNS: tuple[Signs, ...] = ("absolute", "random", "kept")
 
 VERIFIED, AMBIGUOUS, UNRESOLVED = "verified", "ambiguous", "unresolved"
@@ -68,7 +69,7 @@ class Scheme:
     @property
     def fixed_weights(self) -> bool:
         """Whether all encodings have the same weights."""
-        return self.weighting != "half-normal"
+        return self.weighting in FIXED_WEIGHTINGS
 
     @property
     def private_weight(self) -> float:

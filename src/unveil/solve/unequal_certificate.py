@@ -80,7 +80,7 @@ def _doubt_about_weights(solution: WeightedSolution) -> str:
         return f"{d} pixels for {n} vectors: too few to rule out vectors that are combinations of others"
     if m * d <= n * d + m * (k - 1):
         return "hardly more equations than unknowns"
-    # Two half-normal weights are cos and sin of a uniform angle. The smaller of the two, since names of vectors depend on weights.
+    # Two half-normal weights are cos and sin of a uniform angle; the smaller one, since the names of vectors depend on weights.
     angle = np.arctan2(solution.weights.min(axis=1), solution.weights.max(axis=1)) / (np.pi / 4)
     if kstest(angle, "uniform").pvalue < 1e-5:
         return "recovered weights do not follow the half-normal law: check weighting and k_private"

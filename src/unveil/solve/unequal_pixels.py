@@ -140,7 +140,9 @@ def _explain(Y: NDArray[np.float64], x: NDArray[np.float64], present: _Explained
     members, weights = likely[:, :k].astype(np.int64), np.tile(np.eye(k)[0], (len(Y), 1))
     members[present.rows], weights[present.rows] = present.members, present.weights
     members, weights = reassign(y, part, members, weights)
-    fits = (np.abs(np.abs(mixed(x, members, weights)) - Y) <= bound).mean(axis=1) > 0.95
+    misfit = np.quantile(np.abs(np.abs(mixed(x, members, weights)) - Y), 0.95, axis=1)
+    # A wrong row spoils the fit of others a little; they must not go with it.
+    fits = misfit <= max(bound, 4 * float(np.median(misfit[present.rows])))
     return _Explained(np.flatnonzero(fits), members[fits], weights[fits])
 
 
