@@ -128,7 +128,7 @@ def scaled(members: Members, weights: Weights, x: Real) -> tuple[Weights, Real]:
     """Columns multiplied so that the weights of each row sum to 1 as nearly as may be, and x divided by the same."""
     m, k = members.shape
     W = sparse.csr_array((weights.ravel(), members.ravel(), np.arange(m + 1) * k), shape=(m, len(x)))
-    # Half a row of Σ λ = 1 for every column that is: unused columns stay as they are, and nothing runs away.
+    # A faint pull towards 1, so that columns no row uses stay as they are.
     normal = (W.T @ W).toarray() + 1e-6 * np.eye(len(x))
     factor = np.clip(np.linalg.solve(normal, W.T @ np.ones(m) + 1e-6), 0.2, 5.0)
     return weights * factor[members], np.asarray(x / factor[:, None], dtype=x.dtype)
