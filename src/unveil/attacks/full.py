@@ -7,6 +7,7 @@
     4  x ← every pixel, twice                    from the explained encodings (`solve.settle`); under noise `solve.noisy`
     5  status ← Certificate                      vector by vector (`solve.certificate`)
 
+Weights that are new and unknown in every encoding take another way (`attacks.unequal`).
 The number of private vectors is estimated from the mean similarity and corrected by the feedback, which frees columns nobody
 needs and adds those that are missing. With a public part signs are determined, without one they are up to a common one per
 pixel. Dense in m: up to some thousand encodings.
@@ -21,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from unveil.attacks.alone import alone
+from unveil.attacks.unequal import full_unequal
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.gram.similarity import assisted_similarity, estimate_vectors, similarity
 from unveil.parallel import Stopwatch, one_blas_thread
@@ -81,6 +83,8 @@ def full(
     P = P if scheme.k_public else None
     if k == 1:
         return alone(encodings, P, overlaps, NAME, memory_limit, progress)
+    if not scheme.fixed_weights:
+        return full_unequal(encodings, NAME, rng=rng, progress=progress)
     seed = root(rng)
     clock = Stopwatch()
     supports = None

@@ -44,11 +44,11 @@ def certify(
     members = np.unique(np.sort(members, axis=1), axis=0)  # an encoding drawn twice says nothing new
     degree = uses(members, n)
     undetermined = _undetermined(members, n)
-    whole = _doubt_about_all(encodings, explained, solution, ~undetermined & (solution.differs == 0))
+    whole = doubt_about_all(encodings, explained, solution, ~undetermined & (solution.differs == 0))
     main = int(np.bincount(solution.group).argmax())
     sizes = np.bincount(solution.group)
     rows_of_group = np.bincount(solution.group[members[:, 0]], minlength=len(sizes))
-    alias = _dependent(members, solution.values, solution.group == main)
+    alias = dependent(members, solution.values, solution.group == main)
     unsolved = int((~solution.solved).sum())
     status, reasons = np.full(n, VERIFIED, dtype="<U10"), []
     for i in range(n):
@@ -80,7 +80,7 @@ def certify(
     return status, reasons
 
 
-def _doubt_about_all(encodings: Encodings, explained: int, solution: PixelSolution, sure: NDArray[np.bool_]) -> str:
+def doubt_about_all(encodings: Encodings, explained: int, solution: PixelSolution, sure: NDArray[np.bool_]) -> str:
     d = encodings.d
     if 2 * explained < encodings.m:
         return f"only {explained} of {encodings.m} encodings are explained: are k_private and the weighting right?"
@@ -121,7 +121,7 @@ def _undetermined(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
     return np.asarray((np.abs(null) > 1e-6).any(axis=1))
 
 
-def _dependent(members: NDArray[np.int64], x: NDArray[np.float64], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def dependent(members: NDArray[np.int64], x: NDArray[np.float64], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Vectors of a group that are combinations of others; with fewer pixels than vectors, those whose partners allow it."""
     out = np.zeros(len(x), bool)
     chosen = np.flatnonzero(among)
