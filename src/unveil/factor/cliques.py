@@ -6,8 +6,9 @@ share nothing, or that are joined by a wrong entry, have next to no common neigh
   seed     at a row with fewer than k columns: among its neighbours that share no column with it yet take the one with most
            of the others as neighbours; the two and what they have in common are the seed
   grow     C ← the rows that neighbour at least half as much of C as the members of C do on average
-  refine   every row takes the k columns to which most of its neighbours belong, relative to the size of the column; entries
-           count with their confidence; to a fixed point
+  refine   every row takes the k columns that most exceed half of the overlaps a member has; entries count with their
+           confidence; to a fixed point. Columns that are much less dense than most are two vectors in one, or nothing: they
+           are dropped
   again    seeding goes on in what is not explained, for smaller and smaller cliques: with k = 2 the encodings ab, bc, ca are
            a clique as well, and are told apart from a vector by the larger cliques of a, b and c, which come first
 
@@ -29,6 +30,8 @@ from unveil.records import Overlaps
 
 TRUSTED = 0.5
 """Entries at least this likely to be right take part."""
+LOOSE = 0.6
+"""Columns whose members overlap less often than this share of the median are not cliques."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +50,7 @@ class Subsets:
 def find_cliques(overlaps: Overlaps, *, rounds: int = 3) -> Subsets:
     """The columns of every row, from the largest cliques to pairs."""
     k, m = overlaps.k_private, overlaps.m
-    graph = _graph(overlaps)
+    graph, single = _graph(overlaps)
     # A row's overlaps sum to those with its k cliques.
     expected = max(2.0, graph.nnz / max(1, m) / k)
     members = np.full((m, k), -1, np.int64)
@@ -56,19 +59,19 @@ def find_cliques(overlaps: Overlaps, *, rounds: int = 3) -> Subsets:
         for least in sorted({max(2, int(expected / 2)), max(2, int(expected / 4)), 3, 2}, reverse=True):
             if turn == 0 and least == 2:  # pairs only once the rest is in order
                 continue
-            columns = int(_seed(graph.indptr, graph.indices, members, columns, least))
+            columns = int(_seed(graph.indptr, graph.indices, single, members, columns, least))
         members, columns = _refine(graph, members, columns)
     return Subsets(members, columns)
 
 
-def _graph(overlaps: Overlaps) -> sparse.csr_array:
-    """Confidence of every trusted entry off the diagonal."""
+def _graph(overlaps: Overlaps) -> tuple[sparse.csr_array, NDArray[np.bool_]]:
+    """Confidence of every trusted entry off the diagonal, and which of them are 1."""
     matrix = overlaps.matrix
     weight = np.ones(matrix.nnz, np.float32) if overlaps.confidence is None else overlaps.confidence
     row = np.repeat(np.arange(overlaps.m, dtype=matrix.indices.dtype), np.diff(matrix.indptr))
     keep = (weight >= TRUSTED) & (row != matrix.indices)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(row[keep], minlength=overlaps.m))])
-    return sparse.csr_array((weight[keep], matrix.indices[keep], indptr), shape=matrix.shape)
+    return sparse.csr_array((weight[keep], matrix.indices[keep], indptr), shape=matrix.shape), matrix.data[keep] == 1
 
 
 def _refine(
@@ -77,6 +80,9 @@ def _refine(
     """Every row takes its best columns until nothing changes; copies are merged, columns of fewer than two rows dropped."""
     for _ in range(steps):
         within, size = _within(graph.indptr, graph.indices, graph.data, members, columns)
+        # The median over members, not over columns: noise makes many small cliques.
+        typical = np.median(within[members[members >= 0]]) if columns else 0.0
+        within[within < LOOSE * typical] = np.inf
         new = _take_best(graph.indptr, graph.indices, graph.data, members, within, size)
         done = np.array_equal(np.sort(new, axis=1), np.sort(members, axis=1))
         members, columns = _renamed(_merged(new, columns), columns)
@@ -127,7 +133,7 @@ def _share(members, i, j):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _seed(indptr, indices, members, columns, least):  # type: ignore[no-untyped-def]
+def _seed(indptr, indices, single, members, columns, least):  # type: ignore[no-untyped-def]
     """Cliques of `least` rows or more from all rows in turn; members in place (free places last); the number of columns."""
     m, k = members.shape
     filled = np.zeros(m, np.int64)
@@ -153,15 +159,20 @@ def _seed(indptr, indices, members, columns, least):  # type: ignore[no-untyped-
                     count += 1
             if count + 1 < least:
                 break
-            # 2. the one that has most others as neighbours; with it, what they have in common
+            # 2. the one that has most others as neighbours; with it, what they have in common. Rows that share two vectors
+            #    have the cliques of both in common.
             best, most = -1, -1
-            for t in range(count):
-                j = near[t]
+            for t in range(indptr[i], indptr[i + 1]):
+                j = indices[t]
+                if stamp[j] != turn or not single[t]:
+                    continue
                 degree = 0
                 for q in range(indptr[j], indptr[j + 1]):
                     degree += stamp[indices[q]] == turn
                 if degree > most:
                     best, most = j, degree
+            if best < 0:
+                break
             size = 2
             clique[0], clique[1] = i, best
             for q in range(indptr[best], indptr[best + 1]):
@@ -240,7 +251,7 @@ def _within(indptr, indices, weight, members, columns):  # type: ignore[no-untyp
 
 @njit(cache=True, nogil=True)
 def _take_best(indptr, indices, weight, members, within, size):  # type: ignore[no-untyped-def]
-    """The k columns with the largest mean weight to each row, of those with more than half of what their members have."""
+    """The k columns by which the weight of a row most exceeds half of what their members have: where two fit, the larger."""
     m, k = members.shape
     out = np.full((m, k), -1, np.int64)
     total = np.zeros(len(size))
@@ -264,16 +275,16 @@ def _take_best(indptr, indices, weight, members, within, size):  # type: ignore[
             own = 0
             for p in range(k):
                 own += members[i, p] == c
-            mean = total[c] / max(1, size[c] - own)
+            gain = total[c] - 0.5 * within[c] * max(1, size[c] - own)
             total[c] = 0
-            if mean <= 0.5 * within[c]:
+            if gain <= 0:
                 continue
             # Insertion among the k best; the lower name wins where two are equal.
             p = k - 1
-            if not (mean > score[p] or (mean == score[p] and c < out[i, p])):
+            if not (gain > score[p] or (gain == score[p] and c < out[i, p])):
                 continue
-            while p > 0 and (mean > score[p - 1] or (mean == score[p - 1] and c < out[i, p - 1])):
+            while p > 0 and (gain > score[p - 1] or (gain == score[p - 1] and c < out[i, p - 1])):
                 score[p], out[i, p] = score[p - 1], out[i, p - 1]
                 p -= 1
-            score[p], out[i, p] = mean, c
+            score[p], out[i, p] = gain, c
     return out
