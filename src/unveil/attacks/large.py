@@ -1,13 +1,15 @@
-"""The full attack for many encodings, k_private = 2: overlaps are rounded, kept sparse, and every stage costs what they hold.
+"""The full attack for many encodings: overlaps are rounded, kept sparse, and every stage costs what they hold.
 
-    1  M ← GramExtract                     overlaps of all pairs, a few of them wrong (`gram.gram_extract`)
-    2  W ← cliques of M                    first guess at every encoding's pair (`factor.cliques`)
-    3  W ← growth on a few hundred pixels  wrong pairs dropped or corrected, rare vectors added (`solve.growth`)
-    4  x ← every pixel by peeling, twice   (`solve.peeling`)
-    5  status ← Certificate                vector by vector (`solve.certificate`)
+    1  M ← GramExtract                      overlaps of all pairs, some of them wrong (`gram.gram_extract`)
+    2  W ← cliques of M                     first guess at every encoding's subset (`factor.cliques`)
+    3  W ← settled on a few hundred pixels  wrong subsets dropped or corrected, rare vectors added
+                                            (k = 2: `solve.growth`, k ≥ 3: `solve.settling`)
+    4  x ← every pixel, twice               (k = 2: `solve.peeling`, k ≥ 3: `solve.pixels`)
+    5  status ← Certificate                 vector by vector (`solve.certificate`)
 
-Where `full` pools noisy similarities over all encodings, this route needs single overlaps to be readable, most of them: some
-hundred pixels more for k = 2. In return nothing is m×m: tens of thousands of encodings are a matter of a minute or two.
+Where `full` pools noisy similarities over all encodings, this route needs most single overlaps to be readable: for the same n
+and m several times the pixels. In return nothing is m×m, and for k = 2 nothing is n×n: tens of thousands of encodings are a
+matter of a minute or two. For k ≥ 3 an n×n inverse bounds the number of vectors.
 """
 
 from __future__ import annotations
@@ -25,10 +27,13 @@ from unveil.seeds import Rng, child, root
 from unveil.solve.certificate import certify
 from unveil.solve.growth import settle_pairs
 from unveil.solve.peeling import peel, reachable
-from unveil.solve.pixels import PixelSolution
+from unveil.solve.pixels import PixelSolution, solve_pixels
+from unveil.solve.settling import settle_subsets
 
 NAME = "full"
 PIXELS = 256
+MOST_VECTORS = 3000
+"""For k ≥ 3: a dense n×n matrix is inverted, and every pixel is multiplied by it some fifty times."""
 
 
 def large(
@@ -36,27 +41,33 @@ def large(
 ) -> Recovery:
     """Every private vector the encodings determine, each with its status and the reason for it."""
     scheme, m, d = encodings.scheme, encodings.m, encodings.d
-    a = scheme.private_weight
+    k, a = scheme.k_private, scheme.private_weight
     seed, clock, limit = root(rng), Stopwatch(), settle_limit(memory_limit)
     with clock("overlaps"):
         overlaps = gram_extract(encodings, memory_limit=memory_limit, progress=progress)
     with clock("factor"):
         first = find_cliques(overlaps)
-    with clock("settling"):
-        some = rows_per_block(64 * m, limit, most=min(d, PIXELS))
-        pairs = settle_pairs(
-            np.abs(encodings.values[:, :some]), a, first.members, first.columns, child(seed, "settling"), progress=progress
+    if k > 2 and first.columns > MOST_VECTORS:
+        return Recovery.empty(
+            encodings,
+            NAME,
+            f"about {first.columns} private vectors: for k_private of 3 or more the full attack handles up to {MOST_VECTORS}; "
+            "pass a part of the encodings, or use attack='paper'",
+            clock.seconds,
         )
-    rows = np.flatnonzero(pairs.right)
+    with clock("settling"):
+        some = np.abs(encodings.values[:, : rows_per_block(64 * m, limit, most=min(d, PIXELS))])
+        settle = settle_pairs if k == 2 else settle_subsets
+        settled = settle(some, a, first.members, first.columns, child(seed, "settling"), progress=progress)
+    rows = np.flatnonzero(settled.right)
     with clock("pixels"):
-        block = rows_per_block(64 * m * worker_count(None), limit, most=64)
-        rows, members, solution = _solve(encodings, rows, pairs.members[rows], child(seed, "pixels"), block, progress)
+        rows, members, solution = _solve(encodings, rows, settled.members[rows], child(seed, "pixels"), limit, progress)
     if solution is None:
         return Recovery.empty(encodings, NAME, _nothing(encodings, overlaps), clock.seconds)
     with clock("certificate"):
         status, reasons = certify(encodings, members, len(rows), solution)
     used = sparse.csr_array(
-        (np.ones(members.size, bool), (np.repeat(rows, 2), members.ravel())), shape=(m, len(solution.values))
+        (np.ones(members.size, bool), (np.repeat(rows, k), members.ravel())), shape=(m, len(solution.values))
     )
     verified = int((status == VERIFIED).sum())
     explanation = f"{verified} of {len(status)} private vectors verified; {len(rows)} of {m} encodings explained exactly"
@@ -78,7 +89,7 @@ def large(
             "overlaps": int(overlaps.matrix.nnz - m) // 2,
             "wrong_overlaps_expected": overlaps.expected_errors,
             "encodings_explained": len(rows),
-            "settling_rounds": pairs.rounds,
+            "settling_rounds": settled.rounds,
             "equations": len(rows) * d,
             "unknowns": len(status) * d,
         },
@@ -90,21 +101,28 @@ def _solve(
     rows: NDArray[np.int64],
     members: NDArray[np.int64],
     rng: np.random.Generator,
-    block: int,
+    limit: int,
     progress: Progress | None,
     rounds: int = 4,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], PixelSolution | None]:
     """Every pixel of the vectors that can be reached; encodings that are not reproduced at all pixels are dropped."""
-    a = encodings.scheme.private_weight
+    k, a = encodings.scheme.k_private, encodings.scheme.private_weight
     solution = None
     for _ in range(rounds):
-        used, members = _renamed(members)
-        keep = reachable(members, len(used), rng)[members].all(axis=1)
-        rows, (used, members) = rows[keep], _renamed(members[keep])
-        if len(rows) <= 4:
+        if k == 2:
+            used, members = _renamed(members)
+            keep = reachable(members, len(used), rng)[members].all(axis=1)
+            rows, members = rows[keep], members[keep]
+        if len(rows) <= k + 2:
             return rows, members, None
-        values = encodings.values if len(rows) == encodings.m else encodings.values[rows]
-        solution = peel(np.abs(values), None, members, len(used), a, rng, block=block, progress=progress)
+        used, members = _renamed(members)
+        values = np.abs(encodings.values if len(rows) == encodings.m else encodings.values[rows])
+        if k == 2:
+            block = rows_per_block(64 * len(rows) * worker_count(None), limit, most=64)
+            solution = peel(values, None, members, len(used), a, rng, block=block, progress=progress)
+        else:
+            block = rows_per_block(64 * len(rows), limit, most=512)
+            solution = solve_pixels(values, None, members, len(used), a, rng, block=block, progress=progress)
         wrong = _missed(values, members, solution.values, a) > 0.05
         if solution.solved.all() or not wrong.any() or wrong.all():
             break
@@ -123,7 +141,7 @@ def _missed(values: NDArray[np.float32], members: NDArray[np.int64], x: NDArray[
     out = np.empty(len(values))
     for s in range(0, len(values), 1024):
         part = slice(s, s + 1024)
-        out[part] = (np.abs(a * np.abs(x[members[part]].sum(axis=1)) - np.abs(values[part])) > bound).mean(axis=1)
+        out[part] = (np.abs(a * np.abs(x[members[part]].sum(axis=1)) - values[part]) > bound).mean(axis=1)
     return out
 
 

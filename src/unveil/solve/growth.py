@@ -17,6 +17,7 @@ k_private = 2. Cost: growing is a few operations per encoding and pixel; searchi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -66,7 +67,8 @@ def settle_pairs(
     done = 0
     for done in range(1, rounds + 1):
         x, known = grow(hi, lo, members, columns, near, rng)
-        merged = _merge(x, known, members, near)
+        merged = merge_equal(x, known, members, near)
+        merged[merged[:, 0] == merged[:, 1]] = -1  # a vector with itself is no pair
         changed = not np.array_equal(merged, members)
         members = merged
         right = _right(hi, lo, x, known, members, near)
@@ -76,7 +78,7 @@ def settle_pairs(
         if not len(left) or known.sum() < 4:
             break
         names = np.flatnonzero(known)
-        leads = names[_leads(hi[left], x[names])]
+        leads = names[likely_members(hi[left], x[names], LEADS)]
         found = np.empty((len(left), 2), np.int64)
         _search(hi[left], lo[left], x, names, leads, near, SHARE, found)
         hit = found[:, 0] >= 0
@@ -142,35 +144,34 @@ def _right(hi: Sums, lo: Sums, x: Sums, known: NDArray[np.bool_], members: Index
     return out
 
 
-def _merge(x: Sums, known: NDArray[np.bool_], members: Index, near: float) -> Index:
-    """Columns with equal values get one name."""
+def merge_equal(
+    x: NDArray[np.floating[Any]], known: NDArray[np.bool_], members: Index, near: float
+) -> Index:
+    """Columns with equal values at nearly all pixels get one name."""
     names = np.flatnonzero(known)
     name = np.arange(len(x))
     # Chance spoils few pixels: two equal columns are neighbours on one of some handfuls of pixels.
-    for s in range(0, min(x.shape[1] - 5, 30), 6):
-        for i, j in cKDTree(x[names, s : s + 6]).query_pairs(3 * near):
-            i, j = names[i], names[j]
+    for s in range(0, max(1, min(x.shape[1] - 5, 30)), 6):
+        for i, j in names[np.array(sorted(cKDTree(x[names, s : s + 6]).query_pairs(3 * near)), dtype=np.int64).reshape(-1, 2)]:
             if name[i] != name[j] and (np.abs(x[i] - x[j]) < near).mean() >= SHARE:
                 name[name == max(name[i], name[j])] = min(name[i], name[j])
-    out = np.where(members >= 0, name[members], -1)
-    out[out[:, 0] == out[:, 1]] = -1  # a vector with itself is no pair
-    return out
+    return np.where(members >= 0, name[members], -1)
 
 
-def _leads(hi: Sums, x: Sums) -> Index:
-    """(rows, LEADS): the vectors whose squares follow y² most closely, as positions in x."""
+def likely_members(y: NDArray[np.floating[Any]], x: NDArray[np.floating[Any]], most: int) -> Index:
+    """(rows, most): the vectors whose squares follow y² most closely, as positions in x."""
 
-    def feature(v: Sums) -> NDArray[np.float32]:
+    def feature(v: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
         square = v**2
         square = np.minimum(square / np.maximum(square.mean(axis=1, keepdims=True), 1e-30), 5)
         return (square - square.mean(axis=1, keepdims=True)).astype(np.float32)
 
     vectors = feature(x)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
-    out = np.empty((len(hi), LEADS), np.int64)
-    for s in range(0, len(hi), 1024):
-        likeness = feature(hi[s : s + 1024]) @ vectors.T
-        out[s : s + 1024] = np.argpartition(-likeness, LEADS - 1, axis=1)[:, :LEADS]
+    out = np.empty((len(y), most), np.int64)
+    for s in range(0, len(y), 1024):
+        likeness = feature(y[s : s + 1024]) @ vectors.T
+        out[s : s + 1024] = np.argpartition(-likeness, most - 1, axis=1)[:, :most]
     return out
 
 

@@ -3,12 +3,13 @@
 Subsets from readable overlaps (`factor.cliques`) are nearly all right, so that the loop of `solve.feedback` can be shortened:
 only rows that do not fit are searched again.
 
-  solve    x from the rows that fit so far (at first: all complete ones), rows weighted down by how badly they fit
+  solve    x from the rows that fit so far; until half of them do, from all complete ones, weighted by how well they fit
   judge    a row is *right* when it is reproduced at more than half of the pixels by columns that two other rows use as well
-  search   the rest, from the columns they have, by one-swap descent against x; then from random subsets
-  add      vectors that only unexplained rows use (`solve.completion`)
+  search   the others, from the columns they have, by one-swap descent against x; then from the likeliest ones
+  add      vectors that only unexplained rows use (`solve.completion`), once searching finds little more
 
-Cost: an iteration is a product with the n×n inverse and three sparse ones, at some hundred pixels.
+Cost: an iteration is a product with the n×n inverse and a pass over the rows, at some hundred pixels; a search k·n per row,
+pixel and sweep.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from unveil.records import Progress
 from unveil.solve.affine_rrr import Values, solve_all
 from unveil.solve.completion import complete
 from unveil.solve.feedback import reassign, restart, uses
+from unveil.solve.growth import likely_members, merge_equal
 
 NEAR = 1e-2
 """What counts as reproduced, relative to the rms of y."""
 MOST = 2000
-"""Rows searched again at most."""
+"""Rows searched again at most: more of them mean that the subsets are not to be trusted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,44 +55,51 @@ def settle_subsets(
     y = magnitudes / np.float32(a)
     m, k = members.shape
     near = NEAR * (float(np.sqrt(np.mean(y**2))) or 1.0)
-    free = members < 0
-    members = np.where(free, rng.integers(0, columns, members.shape), members)
-    right, added, done = np.zeros(m, bool), False, 0
-    weights = (~free.any(axis=1)).astype(np.float64)
+    complete_rows = (members >= 0).all(axis=1)
+    members = np.where(members >= 0, members, rng.integers(0, max(1, columns), members.shape))
+    weights = complete_rows.astype(np.float64)
     v = np.float32(np.sqrt(k)) * rng.standard_normal(y.shape, dtype=np.float32)
+    right, done = np.zeros(m, bool), 0
     for done in range(1, rounds + 1):
         if np.count_nonzero(weights) <= k + 2:
             break
         x, v = solve_all(y, None, members, columns, weights, 1.0, v, steps=60)
-        before = right
-        right = _right(y, x, members, near) & (np.sort(members, axis=1)[:, 1:] != np.sort(members, axis=1)[:, :-1]).all(axis=1)
-        right &= (uses(members[right], columns)[members] >= 3).all(axis=1)
+        members = merge_equal(x, np.bincount(members[weights > 0].ravel(), minlength=columns) > 0, members, near)
+        right = _judge(y, x, members, columns, near)
         if progress:
             progress("settling subsets", int(right.sum()), m)
-        left = np.flatnonzero(~right)
-        if not len(left):
+        if right.all():
             break
         if 2 * right.sum() < m:
-            # Not there yet: rows count by how well they fit.
             cost = np.mean((np.abs(x[members].sum(axis=1)) - y) ** 2, axis=1)
             typical = max(float(np.quantile(cost[weights > 0], 0.3)), 1e-7)
-            weights = np.where(free.any(axis=1), 0.0, 1 / (1 + (cost / (2.5 * typical)) ** 2))
+            weights = complete_rows / (1 + (cost / (2.5 * typical)) ** 2)
             continue
+        left = np.flatnonzero(~right)
         sound = uses(members[right], columns) >= 3
-        if len(left) <= MOST and sound.sum() > k:
-            members = members.copy()
-            members[left] = _search(y[left], x, members[left], sound, near, rng)
-            right[left] = _right(y[left], x, members[left], near)
-            left = np.flatnonzero(~right)
-            if not added and len(left) >= 2 and np.array_equal(before, right):
-                added = True
-                members, columns, right = _add(y, x, members, columns, right, sound, near, rng)
-        weights = right.astype(np.float64)
-        fresh = right & ~before
-        v[fresh] = x[members[fresh]].sum(axis=1) if len(x) == columns else v[fresh]
-        if added and np.array_equal(before, right):
+        if len(left) > MOST or sound.sum() <= k:
             break
+        members[left] = _search(y[left], x, members[left], sound, near, rng)
+        found = left[_right(y[left], x, members[left], near)]
+        right[found] = True
+        v[found] = x[members[found]].sum(axis=1)
+        new = 0
+        if 10 * len(found) < len(left):
+            rows, theirs, new = complete(y, x[sound].astype(np.float64), k, np.flatnonzero(~right), near, rng)
+            members[rows] = np.concatenate([np.flatnonzero(sound), columns + np.arange(new)])[theirs]
+            right[rows] = True
+            columns += new
+        if not (len(found) or new):
+            break
+        weights = right.astype(np.float64)
     return Settled(members, right, columns, done)
+
+
+def _judge(y: Values, x: Values, members: NDArray[np.int64], columns: int, near: float) -> NDArray[np.bool_]:
+    """Rows reproduced by k different columns, each of them in three such rows or more."""
+    ordered = np.sort(members, axis=1)
+    right = _right(y, x, members, near) & (ordered[:, 1:] != ordered[:, :-1]).all(axis=1)
+    return right & (uses(members[right], columns)[members] >= 3).all(axis=1)
 
 
 def _right(y: Values, x: Values, members: NDArray[np.int64], near: float) -> NDArray[np.bool_]:
@@ -104,30 +113,13 @@ def _right(y: Values, x: Values, members: NDArray[np.int64], near: float) -> NDA
 def _search(
     y: Values, x: Values, members: NDArray[np.int64], sound: NDArray[np.bool_], near: float, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """The best subsets of sound columns: from the present ones, then from random ones where that does not explain a row."""
+    """The best subsets of sound columns: from the present ones, and where that explains nothing from the likeliest ones."""
     even = np.ones(y.shape[1], np.float32)
-    found, cost = reassign(y, x, members, sound, even)
+    found, _ = reassign(y, x, members, sound, even)
     left = np.flatnonzero(~_right(y, x, found, near))
     if len(left):
-        found, _ = restart(y, x, found, cost, left, sound, even, rng, tries=4)
+        names = np.flatnonzero(sound)
+        start = names[likely_members(y[left], x[names], members.shape[1])]
+        again, cost = reassign(y[left], x, start, sound, even)
+        found[left] = restart(y[left], x, again, cost, np.flatnonzero(~_right(y[left], x, again, near)), sound, even, rng, tries=1)[0]
     return found
-
-
-def _add(
-    y: Values,
-    x: Values,
-    members: NDArray[np.int64],
-    columns: int,
-    right: NDArray[np.bool_],
-    sound: NDArray[np.bool_],
-    near: float,
-    rng: np.random.Generator,
-) -> tuple[NDArray[np.int64], int, NDArray[np.bool_]]:
-    """New columns for vectors that some of the unexplained rows share."""
-    names = np.flatnonzero(sound)
-    rows, theirs, new = complete(y, x[names].astype(np.float64), members.shape[1], np.flatnonzero(~right), near, rng)
-    members, right = members.copy(), right.copy()
-    if len(rows):
-        members[rows] = np.concatenate([names, columns + np.arange(new)])[theirs]
-        right[rows] = True
-    return members, columns + new, right
