@@ -50,7 +50,7 @@ def certify(
     main = int(np.bincount(solution.group).argmax())
     sizes = np.bincount(solution.group)
     rows_of_group = np.bincount(solution.group[members[:, 0]], minlength=len(sizes))
-    rows_of = _rows_of(members, n)
+    rows_of = sparse.csr_array(_incidence(members, n).T)  # its row i: the encodings that use vector i
     alias = _dependent(members, rows_of, solution.values, solution.group == main)
     unsolved = int((~solution.solved).sum())
     status, reasons = np.full(n, VERIFIED, dtype="<U10"), []
@@ -120,10 +120,9 @@ def _sum_of_squared_products(unit: NDArray[np.float64]) -> float:
     return sum(float(((small[s : s + 1024] @ small.T) ** 2).sum()) for s in range(0, len(small), 1024))
 
 
-def _rows_of(members: NDArray[np.int64], n: int) -> sparse.csr_array:
-    """The rows that use each vector, as the indices of row i of the result."""
+def _incidence(members: NDArray[np.int64], n: int) -> sparse.csr_array:
     m, k = members.shape
-    return sparse.csr_array((np.ones(m * k, np.int8), (members.ravel(), np.repeat(np.arange(m), k))), shape=(n, m))
+    return sparse.csr_array((np.ones(m * k), (np.repeat(np.arange(m), k), members.ravel())), shape=(m, n))
 
 
 def _rows_with(members: NDArray[np.int64], rows_of: sparse.csr_array, i: int) -> NDArray[np.int64]:
@@ -132,14 +131,12 @@ def _rows_with(members: NDArray[np.int64], rows_of: sparse.csr_array, i: int) ->
 
 def _undetermined(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
     """Vectors that some null vector of W touches."""
-    m, k = members.shape
-    if k == 2:
+    if members.shape[1] == 2:
         return _bipartite(members, n)
     if n > DENSE:
         return _touched_by_null(members, n)
-    W = np.zeros((m, n))
-    np.add.at(W, (np.repeat(np.arange(m), k), members.ravel()), 1.0)
-    values, vectors = eigh(W.T @ W)
+    W = _incidence(members, n)
+    values, vectors = eigh((W.T @ W).toarray())
     null = vectors[:, values < 1e-8 * max(1.0, float(values[-1]))]
     return np.asarray((np.abs(null) > 1e-6).any(axis=1))
 
@@ -157,8 +154,7 @@ def _bipartite(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
 def _touched_by_null(members: NDArray[np.int64], n: int, trials: int = 3) -> NDArray[np.bool_]:
     """z − W⁺Wz is the part of a random z in the null space: nonzero, almost surely, exactly where a null vector is. Where the
     iteration has not come to an end more is left over, and more is called undetermined."""
-    m, k = members.shape
-    W = sparse.csr_array((np.ones(m * k), (np.repeat(np.arange(m), k), members.ravel())), shape=(m, n))
+    W = _incidence(members, n)
     out = np.zeros(n, bool)
     for trial in range(trials):
         z = np.random.default_rng(trial).standard_normal(n)

@@ -28,7 +28,7 @@ from unveil.solve.growth import likely_members, merge_equal
 NEAR = 1e-2
 """What counts as reproduced, relative to the rms of y."""
 MOST = 2000
-"""Rows searched again at most: more of them mean that the subsets are not to be trusted."""
+"""Rows searched again in one round, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +75,9 @@ def settle_subsets(
             typical = max(float(np.quantile(cost[weights > 0], 0.3)), 1e-7)
             weights = complete_rows / (1 + (cost / (2.5 * typical)) ** 2)
             continue
-        left = np.flatnonzero(~right)
+        left = rng.permutation(np.flatnonzero(~right))[:MOST]
         sound = uses(members[right], columns) >= 3
-        if len(left) > MOST or sound.sum() <= k:
+        if sound.sum() <= k:
             break
         members[left] = _search(y[left], x, members[left], sound, near, rng)
         found = left[_right(y[left], x, members[left], near)]
