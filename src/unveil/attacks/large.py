@@ -47,6 +47,8 @@ def large(
         overlaps = gram_extract(encodings, memory_limit=memory_limit, progress=progress)
     with clock("factor"):
         first = find_cliques(overlaps)
+    if first.columns <= k:
+        return Recovery.empty(encodings, NAME, _nothing(encodings, overlaps), clock.seconds)
     if k > 2 and first.columns > MOST_VECTORS:
         return Recovery.empty(
             encodings,

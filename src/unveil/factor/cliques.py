@@ -74,9 +74,7 @@ def _graph(overlaps: Overlaps) -> tuple[sparse.csr_array, NDArray[np.bool_]]:
     return sparse.csr_array((weight[keep], matrix.indices[keep], indptr), shape=matrix.shape), matrix.data[keep] == 1
 
 
-def _refine(
-    graph: sparse.csr_array, members: NDArray[np.int64], columns: int, steps: int = 8
-) -> tuple[NDArray[np.int64], int]:
+def _refine(graph: sparse.csr_array, members: NDArray[np.int64], columns: int, steps: int = 8) -> tuple[NDArray[np.int64], int]:
     """Every row takes its best columns until nothing changes; copies are merged, columns of fewer than two rows dropped."""
     for _ in range(steps):
         within, size = _within(graph.indptr, graph.indices, graph.data, members, columns)
@@ -93,7 +91,7 @@ def _refine(
 
 def _merged(members: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
     """One name for columns that share more than half of the smaller one, where that is more than chance (4 rows or more)."""
-    m, k = members.shape
+    m = len(members)
     row, place = np.nonzero(members >= 0)
     W = sparse.csr_array((np.ones(len(row), np.int32), (row, members[row, place])), shape=(m, columns))
     shared = sparse.triu(W.T @ W, 1).tocoo()

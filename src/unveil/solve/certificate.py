@@ -178,7 +178,7 @@ def _dependent(
         return out
     k = members.shape[1]
     for i in chosen:
-        rows = _rows_with(members, rows_of, i)
+        rows = _rows_with(members, rows_of, int(i))
         partners, shared = np.unique(rows, return_counts=True)
         out[i] = np.count_nonzero(shared == len(rows)) > 1 or len(partners) - 1 <= 2 * k - 1
     return out

@@ -64,8 +64,9 @@ def settle_pairs(
     near = NEAR * scale
     m = len(members)
     right = np.zeros(m, bool)
-    done = 0
-    for done in range(1, rounds + 1):
+    turn = 0
+    while turn < rounds:
+        turn += 1
         x, known = grow(hi, lo, members, columns, near, rng)
         merged = merge_equal(x, known, members, near)
         merged[merged[:, 0] == merged[:, 1]] = -1  # a vector with itself is no pair
@@ -94,14 +95,14 @@ def settle_pairs(
             columns += new
         if not (hit.any() or new or changed):
             break
-    return Growth(members, right, columns, done)
+    return Growth(members, right, columns, turn)
 
 
 def grow(
     hi: Sums, lo: Sums, members: Index, columns: int, near: float, rng: np.random.Generator, tries: int = 40
 ) -> tuple[Sums, NDArray[np.bool_]]:
     """x (columns, pixels) and which columns are known: the best of the first cores that lead anywhere."""
-    graph = pair_graph(members, columns, (members >= 0).all(axis=1))
+    graph = pair_graph(members, columns, np.asarray((members >= 0).all(axis=1)))
     found = triangles(graph)
     best: tuple[Sums, NDArray[np.bool_]] = np.zeros((columns, hi.shape[1])), np.zeros(columns, bool)
     used = int((graph.degree >= 2).sum())
@@ -144,9 +145,7 @@ def _right(hi: Sums, lo: Sums, x: Sums, known: NDArray[np.bool_], members: Index
     return out
 
 
-def merge_equal(
-    x: NDArray[np.floating[Any]], known: NDArray[np.bool_], members: Index, near: float
-) -> Index:
+def merge_equal(x: NDArray[np.floating[Any]], known: NDArray[np.bool_], members: Index, near: float) -> Index:
     """Columns with equal values at nearly all pixels get one name."""
     names = np.flatnonzero(known)
     name = np.arange(len(x))
@@ -164,7 +163,7 @@ def likely_members(y: NDArray[np.floating[Any]], x: NDArray[np.floating[Any]], m
     def feature(v: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
         square = v**2
         square = np.minimum(square / np.maximum(square.mean(axis=1, keepdims=True), 1e-30), 5)
-        return (square - square.mean(axis=1, keepdims=True)).astype(np.float32)
+        return np.asarray(square - square.mean(axis=1, keepdims=True), dtype=np.float32)
 
     vectors = feature(x)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)

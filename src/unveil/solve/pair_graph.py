@@ -15,6 +15,7 @@ sign is free. So whatever a core and ears reach is determined by the encodings.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numba import njit
@@ -104,7 +105,7 @@ def find_core(graph: PairGraph, found: Index, start: int) -> Core | None:
 def solve_core(graph: PairGraph, core: Core, hi: Sums, lo: Sums) -> tuple[Index, Sums, NDArray[np.float64]]:
     """(vertices, their values (v, pixels), the misfit of the equation left over (pixels,))."""
     one, two = (_triangle(graph, t, hi, lo) for t in (core.first, core.second))
-    rows = np.array([graph.edge(u, v) for u, v in zip(core.path[:-1], core.path[1:], strict=True)], dtype=np.int64)
+    rows = np.array([graph.edge(u, v) for u, v in pairwise(core.path)], dtype=np.int64)
     ways = _walk(one[:, 0], rows, hi, lo)
     misfit = np.abs(ways[:, None, -1] - two[None, :, 0])
     best = misfit.reshape(-1, misfit.shape[-1]).argmin(axis=0)
@@ -132,7 +133,7 @@ def find_ears(graph: PairGraph, known: NDArray[np.bool_], banned: NDArray[np.boo
     """Short ears on the known vertices that have no unknown vertex in common; `banned` rows do not close one."""
     found, length = _ears(graph.indptr, graph.neighbour, graph.row, known, banned, most)
     return [
-        Ear(path[:size], np.array([graph.edge(u, v) for u, v in zip(path[: size - 1], path[1:size], strict=True)]))
+        Ear(path[:size], np.array([graph.edge(u, v) for u, v in pairwise(path[:size])]))
         for path, size in zip(found, length, strict=True)
     ]
 

@@ -26,7 +26,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from unveil.parallel import run_blocks, worker_count
-from unveil.records import Progress
+from unveil.records import Progress, row_blocks
 from unveil.solve.pair_graph import Core, Ear, Index, PairGraph, Sums, find_core, find_ears, pair_graph, solve_core, solve_ear
 from unveil.solve.pair_graph import triangles as find_triangles
 from unveil.solve.pixels import PixelSolution
@@ -131,7 +131,7 @@ def _solve_block(
     """values (n, pixels), misfit relative to `scale` (infinite unless two plans reproduce all), differs (pixels, n)."""
     pixels = hi.shape[1]
     values = np.zeros((graph.n, pixels))
-    misfit = np.full(pixels, np.inf)
+    worst = np.zeros(pixels)
     differs = np.zeros((pixels, graph.n), bool)
     passed = np.zeros(pixels, np.int64)
     for plan in plans:
@@ -145,20 +145,15 @@ def _solve_block(
         for t in np.flatnonzero(error <= tolerance):
             p = todo[t]
             differs[p] |= tied[:, t]
+            worst[p] = max(worst[p], error[t])
             if passed[p]:
-                sign = 1.0
-                if sign_free:
-                    same, other = (np.abs(values[:, p] - s * x[:, t]) <= 1e-2 * scale for s in (1, -1))
-                    sign = -1.0 if other.sum() > same.sum() else 1.0
-                differs[p] |= np.abs(values[:, p] - sign * x[:, t]) > 1e-2 * scale
-                misfit[p] = max(worst[p], error[t])
+                same, flipped = (np.abs(values[:, p] - sign * x[:, t]) <= 1e-2 * scale for sign in (1, -1))
+                differs[p] |= ~(flipped if sign_free and flipped.sum() > same.sum() else same)
             else:
                 values[:, p] = x[:, t]
-                worst = misfit.copy() if not passed.any() else worst
-                worst[p] = error[t]
             passed[p] += 1
     _ties(graph.indptr, graph.neighbour, graph.row, hi, lo, values, TIE * scale, 1e-2 * scale, differs)
-    return values, misfit, differs
+    return values, np.where(passed == 2, worst, np.inf), differs
 
 
 def _follow(graph: PairGraph, plan: Plan, hi: Sums, lo: Sums, scale: float) -> tuple[Sums, NDArray[np.bool_]]:
@@ -211,7 +206,7 @@ def _plan(graph: PairGraph, core: Core) -> Plan:
 
 
 def _rms(magnitudes: NDArray[np.float32]) -> float:
-    total = sum(float(np.square(part, dtype=np.float64).sum()) for part in np.array_split(magnitudes, 1 + len(magnitudes) // 4096))
+    total = sum(float(np.square(part, dtype=np.float64).sum()) for _, part in row_blocks(magnitudes))
     return float(np.sqrt(total / magnitudes.size)) or 1.0
 
 

@@ -57,10 +57,11 @@ def settle_subsets(
     near = NEAR * (float(np.sqrt(np.mean(y**2))) or 1.0)
     complete_rows = (members >= 0).all(axis=1)
     members = np.where(members >= 0, members, rng.integers(0, max(1, columns), members.shape))
-    weights = complete_rows.astype(np.float64)
+    weights: NDArray[np.float64] = np.where(complete_rows, 1.0, 0.0)
     v = np.float32(np.sqrt(k)) * rng.standard_normal(y.shape, dtype=np.float32)
-    right, done = np.zeros(m, bool), 0
-    for done in range(1, rounds + 1):
+    right, turn = np.zeros(m, bool), 0
+    while turn < rounds:
+        turn += 1
         if np.count_nonzero(weights) <= k + 2:
             break
         x, v = solve_all(y, None, members, columns, weights, 1.0, v, steps=60)
@@ -73,7 +74,7 @@ def settle_subsets(
         if 2 * right.sum() < m:
             cost = np.mean((np.abs(x[members].sum(axis=1)) - y) ** 2, axis=1)
             typical = max(float(np.quantile(cost[weights > 0], 0.3)), 1e-7)
-            weights = complete_rows / (1 + (cost / (2.5 * typical)) ** 2)
+            weights = np.where(complete_rows, 1 / (1 + (cost / (2.5 * typical)) ** 2), 0.0)
             continue
         left = rng.permutation(np.flatnonzero(~right))[:MOST]
         sound = uses(members[right], columns) >= 3
@@ -92,14 +93,14 @@ def settle_subsets(
         if not (len(found) or new):
             break
         weights = right.astype(np.float64)
-    return Settled(members, right, columns, done)
+    return Settled(members, right, columns, turn)
 
 
 def _judge(y: Values, x: Values, members: NDArray[np.int64], columns: int, near: float) -> NDArray[np.bool_]:
     """Rows reproduced by k different columns, each of them in three such rows or more."""
     ordered = np.sort(members, axis=1)
     right = _right(y, x, members, near) & (ordered[:, 1:] != ordered[:, :-1]).all(axis=1)
-    return right & (uses(members[right], columns)[members] >= 3).all(axis=1)
+    return np.asarray(right & (uses(members[right], columns)[members] >= 3).all(axis=1))
 
 
 def _right(y: Values, x: Values, members: NDArray[np.int64], near: float) -> NDArray[np.bool_]:
@@ -121,5 +122,6 @@ def _search(
         names = np.flatnonzero(sound)
         start = names[likely_members(y[left], x[names], members.shape[1])]
         again, cost = reassign(y[left], x, start, sound, even)
-        found[left] = restart(y[left], x, again, cost, np.flatnonzero(~_right(y[left], x, again, near)), sound, even, rng, tries=1)[0]
+        bad = np.flatnonzero(~_right(y[left], x, again, near))
+        found[left] = restart(y[left], x, again, cost, bad, sound, even, rng, tries=1)[0]
     return found
