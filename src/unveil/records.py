@@ -204,6 +204,15 @@ class Overlaps:
     def m(self) -> int:
         return int(self.matrix.shape[0])
 
+    def of(self, encodings: Encodings) -> Overlaps:
+        """These overlaps, after a look that they can belong to these encodings."""
+        m, k = encodings.m, encodings.scheme.k_private
+        if (self.m, self.k_private) != (m, k):
+            raise InputError(
+                f"overlaps of {self.m} encodings with k_private={self.k_private} are not those of these {m} with {k}"
+            )
+        return self
+
     def tocsr(self) -> sparse.csr_array:
         return self.matrix.copy()
 

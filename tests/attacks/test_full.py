@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unveil import Encodings, Scheme, recover, score, simulate
-from unveil.attacks.full import LARGEST, _merge, _needed, estimate_vectors, similarity
+from unveil import Encodings, Overlaps, Scheme, learn_public, recover, score, simulate
+from unveil.attacks.full import LARGEST, full
 from unveil.records import InputError
 
 
@@ -59,6 +59,7 @@ def test_a_vector_used_once_is_left_out_and_said_so(k):
     assert 20 not in found.matches[recovery.verified]
     assert "150 of 151 encodings explained" in recovery.explanation
     assert "1 encodings use vectors that too few others share" in recovery.explanation
+    assert "appears in one encoding only, number 150" in recovery.reasons[-1]
 
 
 @pytest.mark.parametrize("signs", ["random", "kept"])
@@ -151,36 +152,98 @@ def test_an_alias_of_other_vectors_is_not_verified():
 
 
 def test_errors_name_the_cure():
-    with pytest.raises(InputError, match="k_private of 2 or more"):
-        attack(Encodings(np.ones((5, 5)), Scheme(1)))
-    with pytest.raises(InputError, match="attack='paper'"):
-        recover(Encodings(np.ones((5, 5)), Scheme(2, 1)), np.ones((3, 5)), attack="full")
+    with pytest.raises(InputError, match="k_private of 1 or more"):
+        recover(Encodings(np.ones((5, 5)), Scheme(0, 1)), np.ones((2, 5)), attack="full")
+    with pytest.raises(InputError, match="pass public="):
+        recover(Encodings(np.ones((5, 5)), Scheme(2, 1)), attack="full")
+    with pytest.raises(InputError, match="are not those of these 5"):
+        full(Encodings(np.ones((5, 5)), Scheme(2)), overlaps=Overlaps.from_array(np.zeros((4, 4), int), 2))
     with pytest.raises(InputError, match=f"up to {LARGEST}"):
         attack(Encodings(np.ones((LARGEST + 1, 1)), Scheme(2)))
 
 
-@pytest.mark.parametrize("k", [2, 3, 4, 6])
-def test_the_similarity_is_1_for_one_shared_vector_and_0_for_none(k):
-    sim = simulate(Scheme(k), 5 * k, m=120, d=4000, rng=k)
-    W = np.zeros((120, 5 * k))
-    np.put_along_axis(W, sim.selection.private, 1, axis=1)
-    overlap, S = W @ W.T, similarity(sim.encodings.magnitudes(), k)
-    assert abs(S[overlap == 0].mean()) < 0.1
-    assert abs(S[overlap == 1].mean() - 1) < 0.1
+@pytest.mark.parametrize(("k_public", "weighting"), [(1, "equal"), (2, "paper"), (2, "convex")])
+def test_with_a_public_part_signs_come_back_too(k_public, weighting):
+    sim = simulate(Scheme(2, k_public, weighting), 30, n_public=200, m=240, d=300, rng=k_public)
+    recovery = recover(sim.encodings, sim.public, attack="full", rng=0)
+    assert recovery.signed
+    found = score(recovery, sim.private)
+    assert (found.exact, found.wrong) == (30, 0)
+    np.testing.assert_allclose(recovery.vectors, sim.private[found.matches], atol=1e-3)
 
 
-@pytest.mark.parametrize(("k", "n"), [(2, 40), (3, 40), (4, 30)])
-def test_the_number_of_vectors_is_estimated_within_a_quarter(k, n):
-    sim = simulate(Scheme(k), n, m=300, d=1000, rng=k)
-    assert abs(estimate_vectors(similarity(sim.encodings.magnitudes(), k), k) - n) <= n // 4
+def test_wrong_public_supports_are_found_again_once_the_vectors_are_known():
+    sim = simulate(Scheme(2, 2), 30, n_public=500, m=240, d=200, rng=0)
+    wrong = (learn_public(sim.encodings, sim.public).indices != sim.selection.public).any(axis=1)
+    assert wrong.sum() >= 5
+    recovery = recover(sim.encodings, sim.public, attack="full", rng=0)
+    assert score(recovery, sim.private).exact == 30
+    explained = np.diff(recovery.members.indptr) > 0
+    assert explained[wrong].mean() > 0.8
 
 
-def test_copies_of_a_vector_get_one_name_and_unsolved_ones_stay_apart():
-    x = np.random.default_rng(0).standard_normal((6, 40))
-    x[4], x[5] = x[1], np.nan
-    np.testing.assert_array_equal(_merge(x, np.array([[0, 4], [4, 2], [5, 3]])), [[0, 1], [1, 2], [5, 3]])
+def test_wrong_public_vectors_verify_nothing():
+    sim = simulate(Scheme(2, 1), 15, n_public=30, m=120, d=300, rng=3)
+    other = np.random.default_rng(0).standard_normal(sim.public.shape)
+    assert not recover(sim.encodings, other, attack="full", rng=0).verified.any()
 
 
-def test_rows_that_lonely_columns_explain_are_dropped_to_the_end_of_the_chain():
-    members = np.array([[0, 1], [0, 2], [1, 2], [2, 3], [3, 4], [3, 4]])  # 4 is lonely, then 3 is
-    np.testing.assert_array_equal(_needed(members), [True, True, True, False, False, False])
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("damage", ["noise", "8 bits"])
+def test_under_noise_the_error_is_close_to_least_squares_with_the_truth(k, damage):
+    n, m, d = 40, 320, 600
+    sim = simulate(Scheme(k), n, m=m, d=d, noise=0.05 if damage == "noise" else 0, rng=k)
+    Y = sim.encodings.magnitudes()
+    if damage == "8 bits":
+        Y = np.round(Y / Y.max() * 255) / 255 * Y.max()
+    recovery = attack(Encodings(Y, Scheme(k)))
+    W = np.zeros((m, n))
+    np.put_along_axis(W, sim.selection.private, 1 / np.sqrt(k), axis=1)
+    best = np.linalg.lstsq(W, np.copysign(Y, W @ sim.private), rcond=None)[0]
+    V = recovery.vectors.astype(float)
+    near = (np.abs(V) @ np.abs(sim.private).T / np.linalg.norm(sim.private, axis=1)).argmax(axis=1)
+    assert sorted(near) == list(range(n))
+    V = V * np.sign((V * sim.private[near]).sum(axis=0))
+    error, least = (np.sqrt(np.mean((X - sim.private[near]) ** 2, axis=1)) for X in (V, best[near]))
+    assert (error < 1.5 * least).all()
+    # It says how far off it is, and proves nothing.
+    assert set(recovery.status) == {"unresolved"}
+    assert "known to about" in recovery.reasons[0]
+    np.testing.assert_allclose(recovery.evidence["standard_error"], error, rtol=0.5)
+
+
+def messy(k, seed, n=40, m=320, d=500):
+    """Duplicates, self-pairs and a vector used once; the overlaps, of which one in a hundred is wrong."""
+    rng = np.random.default_rng(seed)
+    sim = simulate(Scheme(k), n, m=m, d=d, rng=seed)
+    X = np.vstack([sim.private, rng.standard_normal((1, d)).astype(np.float32)])
+    rest = range(k - 2)
+    subsets = np.vstack(
+        [
+            sim.selection.private,
+            sim.selection.private[rng.integers(0, m, m // 20)],
+            [[j, j, *((j + 1 + r) % n for r in rest)] for j in rng.integers(0, n, 10)],
+            [[n, 3, *(5 + r for r in rest)]],
+        ]
+    )
+    W = np.zeros((len(subsets), n + 1), int)
+    np.put_along_axis(W, subsets, 1, axis=1)
+    M = W @ W.T
+    wrong = np.triu(rng.random(M.shape) < 0.01, 1)
+    M = np.triu(np.where(wrong, rng.integers(0, k + 1, M.shape), M))
+    Y = np.abs(X[subsets].sum(axis=1)) / np.sqrt(k)
+    return X, Encodings(Y, Scheme(k)), Overlaps.from_array(M + np.triu(M, 1).T, k)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("given", [False, True])
+def test_duplicates_self_pairs_a_lone_vector_and_wrong_overlaps(k, given):
+    X, encodings, overlaps = messy(k, seed=k)
+    recovery = recover(encodings, attack="full", overlaps=overlaps if given else None, rng=0)
+    found = score(recovery, X)
+    assert (found.exact, found.wrong) == (40, 0)
+    last = len(recovery) - 1
+    assert recovery.status[last] == "ambiguous"
+    assert f"appears in one encoding only, number {encodings.m - 1}" in recovery.reasons[last]
+    assert found.nearest[last] == 40
+    assert "10 encodings use one vector more than once" in recovery.explanation

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from unveil import Scheme, simulate
-from unveil.gram.similarity import estimate_vectors, similarity
+from unveil import Scheme, learn_public, simulate
+from unveil.gram.similarity import assisted_similarity, estimate_vectors, similarity
 
 
 def overlaps(sim):
@@ -36,3 +36,13 @@ def test_constant_and_zero_encodings_are_similar_to_nothing():
     for k in (2, 4):
         assert np.isfinite(similarity(Y, k)).all()
         assert np.abs(similarity(Y, k)[:2]).max() == pytest.approx(0, abs=1e-5)
+
+
+@pytest.mark.parametrize(("k", "k_public"), [(2, 2), (3, 1)])
+def test_with_a_public_part_the_similarity_is_the_overlap_itself(k, k_public):
+    sim = simulate(Scheme(k, k_public), 30, n_public=50, m=200, d=2000, rng=k)
+    S, M = assisted_similarity(sim.encodings, sim.public, learn_public(sim.encodings, sim.public)), overlaps(sim)
+    np.fill_diagonal(M, -1)
+    for q in range(3):
+        assert abs(S[q == M].mean() - q) < 0.1 + 0.05 * q
+    assert abs(estimate_vectors(S, k, linear=True) - 30) <= 3

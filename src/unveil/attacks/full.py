@@ -1,31 +1,50 @@
 """The full attack: every private vector, from about n·log n encodings, with far fewer pixels than rounding overlaps needs.
 
-    1  S ← folded similarity of all pairs of encodings, not rounded
+    0  c ← LearnPublic                           the public part of every encoding, where there is one
+    1  S ← similarity of all pairs of encodings, not rounded
     2  W ← FactorOverlaps(S)                     first guess at every encoding's k vectors (`factor.all_vectors`)
-    3  W, x ← Feedback on a few hundred pixels   until encodings are explained exactly (`solve.feedback`)
-    4  x ← every pixel, twice                    from the explained encodings (`solve.pixels`)
+    3  W, c, x ← Feedback on a few hundred pixels   until encodings are explained exactly (`solve.feedback`)
+    4  x ← every pixel, twice                    from the explained encodings (`solve.settle`); under noise `solve.noisy`
     5  status ← Certificate                      vector by vector (`solve.certificate`)
 
 The number of private vectors is estimated from the mean similarity and corrected by the feedback, which frees columns nobody
-needs and adds those that are missing. Dense in m: up to some thousand encodings. No public part yet: use the paper's attack
-for that.
+needs and adds those that are missing. With a public part signs are determined, without one they are up to a common one per
+pixel. Dense in m: up to some thousand encodings.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from unveil.attacks.alone import alone
 from unveil.factor.all_vectors import factor_overlaps
-from unveil.gram.similarity import estimate_vectors, similarity
+from unveil.gram.similarity import assisted_similarity, estimate_vectors, similarity
 from unveil.parallel import Stopwatch
-from unveil.records import VERIFIED, Encodings, InputError, Progress, Recovery
+from unveil.parallel import memory_limit as settle_limit
+from unveil.records import (
+    AMBIGUOUS,
+    UNRESOLVED,
+    VERIFIED,
+    Encodings,
+    InputError,
+    Overlaps,
+    Progress,
+    Recovery,
+    Scheme,
+    Supports,
+    as_public,
+)
 from unveil.seeds import Rng, child, root
 from unveil.solve.certificate import certify
-from unveil.solve.completion import complete
-from unveil.solve.feedback import feedback, uses
-from unveil.solve.pixels import PixelSolution, solve_pixels
+from unveil.solve.descent import Members, Values
+from unveil.solve.feedback import Assignment, feedback
+from unveil.solve.noisy import NoisySolution, solve_noisy
+from unveil.solve.settle import Settled, settle
+from unveil.supports.learn_public import learn_public
 
 NAME = "full"
 LARGEST = 6000
@@ -34,155 +53,246 @@ PIXELS = 300
 
 def applies(encodings: Encodings) -> bool:
     """Whether `full` can take these encodings on."""
-    return encodings.scheme.k_private >= 2 and not encodings.scheme.k_public and encodings.m <= LARGEST
+    return encodings.scheme.k_private >= 1 and encodings.m <= LARGEST
 
 
 def full(
     encodings: Encodings,
     public: ArrayLike | None = None,
     *,
+    overlaps: Overlaps | None = None,
     rng: Rng = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
-    """Every private vector the encodings determine, each with its status and the reason for it."""
-    scheme, m, d = encodings.scheme, encodings.m, encodings.d
+    """Every private vector the encodings determine, each with its status and the reason for it.
+
+    `overlaps`: to start from, where they are known from elsewhere; some may be wrong.
+    """
+    scheme, m = encodings.scheme, encodings.m
     k = scheme.k_private
-    if k < 2:
-        raise InputError(f"k_private={k}: the full attack needs k_private of 2 or more")
-    if scheme.k_public:
-        raise InputError("the full attack does not handle a public part yet: use attack='paper'")
+    if k < 1:
+        raise InputError(f"k_private={k}: there is nothing private to recover; use k_private of 1 or more")
     if m > LARGEST:
         raise InputError(
             f"m={m}: the full attack handles up to {LARGEST} encodings; pass a part of them, or use attack='paper'"
         )
+    P = as_public(public, encodings)
+    P = P if scheme.k_public else None
+    if k == 1:
+        return alone(encodings, P, overlaps, NAME, memory_limit, progress)
     seed = root(rng)
     clock = Stopwatch()
-    Y = encodings.magnitudes()
+    supports = None
+    if P is not None:
+        with clock("learn public"):
+            supports = learn_public(encodings, P, memory_limit=memory_limit, progress=progress)
     with clock("similarity"):
-        S = similarity(Y, k)
-        n = estimate_vectors(S, k)
+        S, n = _similarities(encodings, P, supports, overlaps)
     if not k + 2 <= n or m < n:
         return Recovery.empty(
             encodings, NAME, f"{m} encodings of about {n} private vectors: too few, or nothing shared", clock.seconds
         )
     with clock("factor"):
-        first = factor_overlaps(S, k, n)
+        first = factor_overlaps(S, k, n, among=_reliable(supports))
     if first.W.shape[1] <= k:
         return Recovery.empty(
             encodings, NAME, "no clusters among the overlaps: check k_private, or use more pixels", clock.seconds
         )
+    task = _in_units(encodings, P, supports)
     with clock("feedback"):
-        columns = n + max(3, n // 10)
-        some = np.ascontiguousarray(Y[:, :PIXELS])
-        assignment = feedback(some, k, scheme.private_weight, first, columns, child(seed, "feedback"), progress=progress)
+        assignment = feedback(
+            np.ascontiguousarray(task.y[:, :PIXELS]),
+            k,
+            first,
+            n + max(3, n // 10),
+            child(seed, "feedback"),
+            offsets=None if task.offsets is None else np.ascontiguousarray(task.offsets[:, :PIXELS]),
+            progress=progress,
+        )
     rows = np.flatnonzero(assignment.exact)
     if len(rows) <= k + 2:
         return Recovery.empty(encodings, NAME, _nothing(m), clock.seconds)
+    facts = {"estimated_n_private": n, "feedback_rounds": assignment.rounds}
+    draw = child(seed, "pixels")
     with clock("pixels"):
-        rows, members, solution = _solve_and_complete(
-            Y, rows, assignment.members[rows], assignment.x, scheme.private_weight, child(seed, "pixels"), progress
-        )
-    if solution is None:
-        return Recovery.empty(encodings, NAME, _nothing(m), clock.seconds)
+        settled = settle(task.y, task.offsets, rows, assignment.members[rows], assignment.x, draw, progress=progress)
+    if settled is not None and settled.solution.solved.any():
+        with clock("public again"):
+            settled = _research(task, settled, P, memory_limit, draw, progress)
+        if settled is not None:
+            return _certified(encodings, settled, task.unit, P is not None, clock, facts)
+    with clock("pixels"):
+        noisy = _solve_noisy(task, assignment, child(seed, "noisy"), progress)
+    if noisy is not None:
+        return _approximate(encodings, noisy, task.unit, P is not None, clock, facts)
+    return Recovery.empty(encodings, NAME, _nothing(m), clock.seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """Encodings in units in which private weights are 1 and private pixels have rms `unit`: y = |Σ x + offsets|."""
+
+    y: Values
+    offsets: Values | None
+    unit: float
+    scheme: Scheme
+
+
+def _in_units(encodings: Encodings, P: Values | None, supports: Supports | None) -> _Task:
+    scheme = encodings.scheme
+    a, k = scheme.private_weight, scheme.k_private
+    Y = encodings.magnitudes()
+    power = float(np.mean(np.square(Y, dtype=np.float64)))
+    if P is None or supports is None:
+        unit = max(np.sqrt(power / k) / a, 1e-30)
+        return _Task(Y / np.float32(a * unit), None, unit, scheme)
+    c = P[supports.indices].sum(axis=1) * np.float32(scheme.public_weight)
+    part = float(np.mean(np.square(c, dtype=np.float64)))
+    unit = max(np.sqrt(max(power - part, 1e-3 * power) / k) / a, 1e-30)
+    return _Task(Y / np.float32(a * unit), c / np.float32(a * unit), unit, scheme)
+
+
+def _research(
+    task: _Task,
+    settled: Settled,
+    P: Values | None,
+    memory_limit: int | None,
+    rng: np.random.Generator,
+    progress: Progress | None,
+) -> Settled | None:
+    """Encodings still unexplained may have a wrong public support: with all private vectors known nothing is noise in them, so
+    that both parts are found together as phase retrieval (`supports.phase_retrieval`), and everything is solved again."""
+    left = np.setdiff1d(np.arange(len(task.y)), np.append(settled.rows, settled.repeats[0]))
+    x, k, scheme = settled.solution.values, settled.members.shape[1], task.scheme
+    if P is None or task.offsets is None or not len(left) or not settled.solution.solved.all():
+        return settled
+    if 4 * P.nbytes > settle_limit(memory_limit):
+        return settled
+    public = P * np.float32(scheme.public_weight / (scheme.private_weight * task.unit))
+    both = Encodings(task.y[left], Scheme(0, scheme.k_public + k), None)
+    found = learn_public(both, np.vstack([public, x.astype(np.float32)]), memory_limit=memory_limit, progress=progress).indices
+    whole = (found >= 0).sum(axis=1) == scheme.k_public + k  # it bounds the number of members, and may find another
+    left, names = left[whole], np.sort(found[whole], axis=1)[:, -(scheme.k_public + k) :]
+    split = (names[:, : scheme.k_public] < len(P)).all(axis=1) & (names[:, scheme.k_public :] >= len(P)).all(axis=1)
+    if not split.any():
+        return settled
+    c = task.offsets.copy()
+    c[left[split]] = public[names[split, : scheme.k_public]].sum(axis=1)
+    rows = np.append(settled.rows, left[split])
+    members = np.vstack([settled.members, names[split, scheme.k_public :] - len(P)])
+    return settle(task.y, c, rows, members, x.astype(np.float32), rng, progress=progress)
+
+
+def _similarities(
+    encodings: Encodings, P: Values | None, supports: Supports | None, overlaps: Overlaps | None
+) -> tuple[NDArray[np.float64], int]:
+    k = encodings.scheme.k_private
+    if overlaps is not None:
+        S = overlaps.of(encodings).toarray().astype(np.float64)
+        return S, estimate_vectors(S, k, linear=True)
+    if P is not None and supports is not None:
+        S = assisted_similarity(encodings, P, supports)
+        return S, estimate_vectors(S, k, linear=True)
+    S = similarity(encodings.magnitudes(), k)
+    return S, estimate_vectors(S, k)
+
+
+def _reliable(supports: Supports | None) -> NDArray[np.bool_] | None:
+    """Rows whose public part is probably right; at least the better 60 percent."""
+    if supports is None:
+        return None
+    return np.asarray(supports.confidence >= min(0.5, float(np.quantile(supports.confidence, 0.4))))
+
+
+def _solve_noisy(
+    task: _Task, assignment: Assignment, rng: np.random.Generator, progress: Progress | None
+) -> NoisySolution | None:
+    """Under noise; None where most encodings stay unexplained, so that what was found may be anything."""
+    rows = np.flatnonzero(assignment.exact)
+    if 2 * len(rows) < len(task.y):
+        return None
+    used, names = np.unique(assignment.members[rows], return_inverse=True)
+    members = names.reshape(len(rows), -1).astype(np.int64)
+    noisy = solve_noisy(task.y, task.offsets, rows, members, len(used), assignment.noise, rng, progress=progress)
+    return noisy if noisy is not None and 2 * len(noisy.rows) >= len(task.y) else None
+
+
+def _certified(
+    encodings: Encodings, settled: Settled, unit: float, signed: bool, clock: Stopwatch, facts: dict[str, int]
+) -> Recovery:
+    """The recovery of the exact route; vectors that one encoding alone uses come last, as what they are."""
+    m, d = encodings.m, encodings.d
+    rows, members = settled.rows, settled.members
+    solution = replace(settled.solution, values=settled.solution.values * unit)
     with clock("certificate"):
-        status, reasons = certify(encodings, members, len(rows), solution)
-    used = sparse.csr_array(
-        (np.ones(members.size, bool), (np.repeat(rows, k), members.ravel())), shape=(m, len(solution.values))
-    )
-    verified = int((status == VERIFIED).sum())
-    left = m - len(rows)
-    explanation = f"{verified} of {len(status)} private vectors verified; {len(rows)} of {m} encodings explained exactly"
+        status, reasons = certify(encodings, members, len(rows) + len(settled.repeats[0]), solution, signed=signed)
+    n = len(status)
+    pairs = [(rows, members), settled.repeats]
+    for place, single in enumerate(settled.singles):
+        pairs.append((np.array([single.row]), np.append(single.partners, n + place)[None, :]))
+        reasons.append(f"appears in one encoding only, number {single.row}: each pixel is one of two values")
+    status = np.append(status, [AMBIGUOUS] * len(settled.singles)).astype("<U10")
+    values = np.vstack([solution.values, *(single.value[None, :] * unit for single in settled.singles)])
+    explained = len(rows) + len(settled.repeats[0])
+    left = m - explained
+    text = f"{int((status == VERIFIED).sum())} of {len(status)} private vectors verified; "
+    text += f"{explained} of {m} encodings explained exactly"
+    if len(settled.repeats[0]):
+        text += f"; {len(settled.repeats[0])} encodings use one vector more than once"
     if left:
-        explanation += f"; {left} encodings use vectors that too few others share"
+        text += f"; {left} encodings use vectors that too few others share"
+        text += ", or their public part was not found" if signed else ""
     return Recovery(
-        vectors=solution.values.astype(np.float32),
+        vectors=values.astype(np.float32),
         status=status,
-        signed=False,
-        members=used,
+        signed=signed,
+        members=_incidence(pairs, m, len(values)),
         residual=np.full(len(status), float(np.max(solution.misfit, initial=0.0))),
         reasons=tuple(reasons),
         attack=NAME,
-        explanation=explanation,
+        explanation=text,
         seconds=clock.seconds,
-        evidence={
-            "estimated_n_private": n,
-            "encodings_explained": len(rows),
-            "feedback_rounds": assignment.rounds,
-            "equations": len(rows) * d,
-            "unknowns": len(status) * d,
-        },
+        evidence={**facts, "encodings_explained": explained, "equations": len(rows) * d, "unknowns": n * d},
     )
+
+
+def _approximate(
+    encodings: Encodings, noisy: NoisySolution, unit: float, signed: bool, clock: Stopwatch, facts: dict[str, int]
+) -> Recovery:
+    """The recovery under noise: nothing is proved, but how far off each vector is likely to be is known."""
+    scheme, m = encodings.scheme, encodings.m
+    size = noisy.noise * unit * scheme.private_weight
+    error = noisy.error * unit
+    status = np.where(noisy.determined, UNRESOLVED, AMBIGUOUS).astype("<U10")
+    reasons = tuple(
+        f"known to about ±{error[i]:.2g} per pixel: the encodings carry noise of about {size:.2g}"
+        if noisy.determined[i]
+        else "the encodings that use it do not determine it"
+        for i in range(len(error))
+    )
+    return Recovery(
+        vectors=(noisy.values * unit).astype(np.float32),
+        status=status,
+        signed=signed,
+        members=_incidence([(noisy.rows, noisy.members)], m, len(error)),
+        residual=np.full(len(error), noisy.noise),
+        reasons=reasons,
+        attack=NAME,
+        explanation=f"{int(noisy.determined.sum())} private vectors recovered to about ±{np.median(error):.2g} per pixel; "
+        f"{len(noisy.rows)} of {m} encodings explained up to noise of about {size:.2g}, so that nothing is exact",
+        seconds=clock.seconds,
+        evidence={**facts, "encodings_explained": len(noisy.rows), "noise": size, "standard_error": error.tolist()},
+    )
+
+
+def _incidence(pairs: list[tuple[NDArray[np.int64], Members]], m: int, n: int) -> sparse.csr_array:
+    out = sparse.lil_array((m, n), dtype=bool)
+    for rows, members in pairs:
+        for row, names in zip(rows, members, strict=True):
+            out[row, names] = True
+    return sparse.csr_array(out)
 
 
 def _nothing(m: int) -> str:
     return f"no consistent explanation of the {m} encodings: more pixels or more encodings are needed, or another k_private"
-
-
-def _solve_and_complete(
-    Y: NDArray[np.float32],
-    rows: NDArray[np.int64],
-    members: NDArray[np.int64],
-    x: NDArray[np.float32],
-    a: float,
-    rng: np.random.Generator,
-    progress: Progress | None,
-    rounds: int = 8,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], PixelSolution | None]:
-    """Every pixel; then drop encodings that were explained by mistake, merge copies, add vectors only a few encodings use,
-    and solve again, until nothing changes."""
-    k = members.shape[1]
-    rms = float(np.sqrt(np.mean(np.square(Y, dtype=np.float64))))
-    values: NDArray[np.float64] = x.astype(np.float64)
-    completed = False
-    solution = None
-    for _ in range(rounds):
-        members = _merge(values, members)
-        keep = _needed(members)
-        rows, members = rows[keep], members[keep]
-        if len(rows) <= k + 2:
-            break
-        used, names = np.unique(members, return_inverse=True)
-        members = names.reshape(members.shape).astype(np.int64)
-        solution = solve_pixels(Y[rows], None, members, len(used), a, rng, progress=progress)
-        values = solution.values
-        missed = np.abs(a * np.abs(values[members].sum(axis=1)) - Y[rows]) > 1e-3 * rms
-        share = missed.mean(axis=1)
-        wrong = share > max(0.05, 0.5 * float(share.max()))
-        if wrong.any():
-            rows, members = rows[~wrong], members[~wrong]
-        elif not np.array_equal(_merge(values, members), members):
-            pass
-        elif not completed and solution.solved.all() and len(values) > k and len(rows) < len(Y):
-            completed = True
-            left = np.setdiff1d(np.arange(len(Y)), rows)
-            more, theirs, new = complete(Y / np.float32(a), values, k, left, 1e-3 * rms / a, rng)
-            if not len(more):
-                break
-            rows, members = np.append(rows, more), np.vstack([members, theirs])
-            values = np.vstack([values, np.full((new, values.shape[1]), np.nan)])
-        else:
-            break
-    if solution is None or len(solution.group) <= k:
-        return rows[:0], members[:0], None
-    return rows, members, solution
-
-
-def _merge(x: NDArray[np.float64], members: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Columns that are one vector get one name (columns not solved yet are NaN and stay apart)."""
-    scale = np.linalg.norm(x, axis=1) + 1e-9
-    alike = np.triu((x @ x.T) / np.outer(scale, scale), 1) > 0.98
-    name = np.arange(len(x))
-    for i, j in np.argwhere(alike):
-        name[name == name[j]] = name[i]
-    return np.asarray(name[members])
-
-
-def _needed(members: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Rows that say something: a column that only one row uses explains that row whatever it is."""
-    keep = np.ones(len(members), bool)
-    while True:
-        lonely = keep & (uses(members[keep], int(members.max(initial=0)) + 1)[members] < 2).any(axis=1)
-        if not lonely.any():
-            return keep
-        keep &= ~lonely

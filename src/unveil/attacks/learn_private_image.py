@@ -36,11 +36,15 @@ def learn_private_image(
     encodings: Encodings,
     public: ArrayLike | None = None,
     *,
+    overlaps: Overlaps | None = None,
     rng: Rng = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
-    """k_private+2 private vectors with the evidence for them. Deterministic: `rng` is there for the common signature."""
+    """k_private+2 private vectors with the evidence for them. Deterministic: `rng` is there for the common signature.
+
+    `overlaps`: those to read, where they are known from elsewhere.
+    """
     k = encodings.scheme.k_private
     if k < 2:
         raise InputError(f"k_private={k}: the floral attack needs k_private of 2 or more")
@@ -49,7 +53,10 @@ def learn_private_image(
     with clock("learn public"):
         S = learn_public(encodings, P, memory_limit=memory_limit, progress=progress)
     with clock("overlaps"):
-        M = gram_extract(encodings, P, supports=S, memory_limit=memory_limit, progress=progress)
+        if overlaps is None:
+            M = gram_extract(encodings, P, supports=S, memory_limit=memory_limit, progress=progress)
+        else:
+            M = overlaps.of(encodings)
     best: FloralSolution | None = None
     read = solved = 0
     florals = iter_florals(M, progress=progress)

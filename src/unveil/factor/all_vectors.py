@@ -26,17 +26,32 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Factorisation:
-    """W (m, n) with k ones per row; scores (m, n): how strongly each row leans towards each column, about 1 for members."""
+    """W (m, n) with k ones per row; scores (m, n): how strongly each row leans towards each column, about 1 for members;
+    trust (m,): 0 for rows that took no part, 1 for the others."""
 
     W: Matrix
     scores: Matrix
+    trust: Matrix
 
 
-def factor_overlaps(S: Matrix, k: int, n: int, *, rounds: int = 6) -> Factorisation:
-    """Seeds, then refinement and reseeding; the best W by squared error of S − WWᵀ off the diagonal."""
+def factor_overlaps(S: Matrix, k: int, n: int, *, among: NDArray[np.bool_] | None = None, rounds: int = 6) -> Factorisation:
+    """Seeds, then refinement and reseeding; the best W by squared error of S − WWᵀ off the diagonal.
+
+    `among` (m,): rows to rely on; the others are only scored against the columns found.
+    """
+    if among is not None and not among.all():
+        rows = np.flatnonzero(among)
+        first = factor_overlaps(S[np.ix_(rows, rows)], k, n, rounds=rounds)
+        onto = first.W.T @ first.W + 0.5 * np.eye(first.W.shape[1])
+        scores: Matrix = np.asarray(np.linalg.solve(onto, first.W.T @ S[rows]).T, dtype=np.float64)
+        scores[rows] = first.scores
+        W = take_best(scores, k)
+        W[rows] = first.W
+        return Factorisation(W, scores, among.astype(np.float64))
     S = S.copy()
     np.fill_diagonal(S, 0)
     m = len(S)
+    n = min(n, m - 1)
     W = _select(*_grow(S, k, n), n)
     best: tuple[float, Matrix] | None = None
     for _ in range(rounds):
@@ -65,7 +80,7 @@ def factor_overlaps(S: Matrix, k: int, n: int, *, rounds: int = 6) -> Factorisat
         new[rows] = found
         W = np.hstack([kept, new])
     assert best is not None
-    return Factorisation(best[1], row_scores(S, best[1]))
+    return Factorisation(best[1], row_scores(S, best[1]), np.ones(m))
 
 
 def row_scores(S: Matrix, W: Matrix, ridge: float = 0.5) -> Matrix:

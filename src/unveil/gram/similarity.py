@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.gram.psi import psi
-from unveil.gram.statistics import feature_rows
+from unveil.gram.statistics import feature_rows, public_part
+from unveil.records import Encodings, Supports
 
 
 def similarity(magnitudes: NDArray[np.float32], k: int) -> NDArray[np.float64]:
@@ -33,6 +34,17 @@ def similarity(magnitudes: NDArray[np.float32], k: int) -> NDArray[np.float64]:
     return np.asarray(F @ F.T, dtype=np.float64) / one
 
 
+def assisted_similarity(encodings: Encodings, public: NDArray[np.float32], supports: Supports) -> NDArray[np.float64]:
+    """The same with a public part: from the posterior mean r of every private part, E[S_ij] is the overlap itself.
+
+    r carries a share q of the variance of the private part, and ⟨r_i, r_j⟩ the share q² of their inner product.
+    """
+    part = public_part(encodings, supports.indices, public)
+    F, _ = feature_rows(encodings.values, "assisted", np.arange(encodings.d), part)
+    share = float(np.einsum("ij,ij->", F, F, dtype=np.float64)) / len(F)
+    return np.asarray(F @ F.T, dtype=np.float64) * (encodings.scheme.k_private / max(share, 1e-30) ** 2)
+
+
 def _clipped_square_level(z: float) -> float:
     """Cov(min(a², 5), min(b², 5)) at correlation z, by Gauss–Hermite quadrature in the Hermite expansion of min(x², 5)."""
     x = np.linspace(-12, 12, 48001)
@@ -46,11 +58,14 @@ def _clipped_square_level(z: float) -> float:
     return total
 
 
-def estimate_vectors(S: NDArray[np.float64], k: int) -> int:
-    """n from the mean similarity of two encodings: E[S] = Σ_q P(overlap q)·level(q), subsets drawn uniformly."""
+def estimate_vectors(S: NDArray[np.float64], k: int, *, linear: bool = False) -> int:
+    """n from the mean similarity of two encodings: E[S] = Σ_q P(overlap q)·level(q), subsets drawn uniformly.
+
+    `linear`: level(q) = q, as `assisted_similarity` has it.
+    """
     m = len(S)
     mean = (float(S.sum()) - float(np.trace(S))) / max(1, m * (m - 1))
-    level = psi(np.arange(k + 1) / k) / psi(1 / k)
+    level = np.arange(k + 1.0) if linear else psi(np.arange(k + 1) / k) / psi(1 / k)
 
     def expected(n: int) -> float:
         return sum(comb(k, q) * comb(n - k, k - q) * float(level[q]) for q in range(1, k + 1)) / comb(n, k)

@@ -29,7 +29,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import lsmr
 
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings
-from unveil.solve.feedback import uses
+from unveil.solve.descent import uses
 from unveil.solve.pixels import PixelSolution
 
 FEWEST_PIXELS = 20
@@ -38,9 +38,12 @@ DENSE = 2000
 
 
 def certify(
-    encodings: Encodings, members: NDArray[np.int64], explained: int, solution: PixelSolution
+    encodings: Encodings, members: NDArray[np.int64], explained: int, solution: PixelSolution, *, signed: bool = False
 ) -> tuple[NDArray[np.str_], list[str]]:
-    """Status and reason of each vector; `members` (rows, k) of the explained encodings, all reproduced at solved pixels."""
+    """Status and reason of each vector; `members` (rows, k) of the explained encodings, all reproduced at solved pixels.
+
+    `signed`: a public part ties the signs, so that groups need not hang together.
+    """
     n, d = solution.values.shape
     k = members.shape[1]
     members = np.unique(np.sort(members, axis=1), axis=0)  # an encoding drawn twice says nothing new
@@ -66,7 +69,7 @@ def certify(
             what, why = AMBIGUOUS, f"the {degree[i]} encodings that use it do not determine it"
         elif solution.differs[i]:
             what, why = AMBIGUOUS, f"another value fits as well at {int(solution.differs[i])} of {d} pixels"
-        elif g != main:
+        elif g != main and not signed:
             what, why = AMBIGUOUS, f"linked with only {sizes[g] - 1} others, whose sign per pixel is their own"
         elif rows_of_group[g] < sizes[g] + 2:
             what, why = AMBIGUOUS, "hardly more encodings than unknowns"

@@ -17,6 +17,9 @@ from scipy.sparse.csgraph import connected_components
 from unveil.records import Progress
 from unveil.solve.affine_rrr import Range, Values, solve_all
 
+HOPELESS = 2
+"""Attempts after which a block with not one solved pixel is given up: its rows contradict each other."""
+
 
 @dataclass(frozen=True, eq=False)
 class PixelSolution:
@@ -98,7 +101,7 @@ def _solve_block(
         x[:, todo[better]] = found64[:, better]
         error[todo[better]] = miss[better]
         todo = np.flatnonzero(error > bound)
-        if not todo.size:
+        if not todo.size or (attempt >= HOPELESS and len(todo) == pixels):
             break
     return x, error
 

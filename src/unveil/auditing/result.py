@@ -1,0 +1,132 @@
+"""What an audit found: one record that terminal, JSON and report all show, and nothing that has to be computed again.
+
+Every part can be read by itself; pictures are arrays, everything else turns into JSON as it is (`Audit.facts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Level = Literal["leaks", "partly", "nothing"]
+Outcome = Literal["exact", "approximate", "not recovered"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """level "leaks": records came back; "partly": only approximately, or a few; "nothing": no attack got anything."""
+
+    level: Level
+    headline: str
+    sentences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RecordRisk:
+    """One private record: error is the largest pixel difference, correlation that of all pixels (signs aligned);
+    from_m: the smallest number of encodings with which it came back, None when it never did."""
+
+    index: int
+    name: str
+    outcome: Outcome
+    status: str
+    error: float | None
+    correlation: float | None
+    encodings: int
+    from_m: int | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """Fraction of records recovered from m encodings: mean over seeds, with a confidence band low..high."""
+
+    m: int
+    exact: float
+    low: float
+    high: float
+    approximate: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class Stage:
+    name: str
+    seconds: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something an encoder gives away, or a guarantee that does not hold: what, with what consequence, and the cure."""
+
+    what: str
+    severity: Literal["high", "medium", "low", "fine"]
+    consequence: str
+    cure: str = ""
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    what: str
+    holds: bool
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """What people would rather see than read. Images are (count, height, width) or (count, height, width, 3) in [0, 1].
+
+    images: originals, encodings (one that uses it) and recoveries of some records, `names` their captions; None for data that
+    are no images. overlaps: a small matrix of shared private vectors, encodings sorted so that its structure shows.
+    """
+
+    originals: NDArray[np.float32] | None = None
+    encodings: NDArray[np.float32] | None = None
+    recoveries: NDArray[np.float32] | None = None
+    names: tuple[str, ...] = ()
+    overlaps: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """The whole of it. `scheme`, `data`, `model` and `run` are plain facts (strings, numbers, lists, dicts)."""
+
+    verdict: Verdict
+    scheme: Mapping[str, Any]
+    data: Mapping[str, Any]
+    m: int
+    attack: str
+    explanation: str
+    records: tuple[RecordRisk, ...]
+    curve: tuple[CurvePoint, ...] = ()
+    stages: tuple[Stage, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    guarantees: tuple[Guarantee, ...] = ()
+    model: Mapping[str, Any] = field(default_factory=dict)
+    run: Mapping[str, Any] = field(default_factory=dict)
+    pictures: Pictures = field(default_factory=Pictures)
+
+    def facts(self) -> dict[str, Any]:
+        """Everything but the pictures, as JSON takes it."""
+        return {item.name: _plain(getattr(self, item.name)) for item in fields(self) if item.name != "pictures"}
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value

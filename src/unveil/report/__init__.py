@@ -1,0 +1,1 @@
+"""What an audit shows: figures and one self-contained page. No computation here."""

@@ -1,0 +1,138 @@
+"""Every pixel under noise: y = |Σ x + c + ε|, maximum likelihood from the best of a few starts.
+
+Nothing is exact any more, so that nothing can be proved exactly: what counts is the distance to least squares with the true
+subsets and signs. Per pixel a few steps of relaxed reflections find the basin (`affine_rrr`), then expectation–maximisation
+x ← LS(y·tanh(y·μ/σ²) − c), μ = Σ x + c: the sign of an encoding much smaller than the noise is a mean of both. Of several
+starts the one with the smallest residual is kept. Rows that do not fit like the others are searched again among the solved
+vectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.records import Progress
+from unveil.solve.affine_rrr import Range, solve_all
+from unveil.solve.descent import Members, Values, reassign, restart
+
+PIXELS = 300
+TRIES = 4
+STEPS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class NoisySolution:
+    """values (n, d); rows (r,) with members (r, k); noise: standard deviation of ε; error (n,): standard error of a pixel of
+    each vector; determined (n,): whether the rows determine it at all."""
+
+    values: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    members: Members
+    noise: float
+    error: NDArray[np.float64]
+    determined: NDArray[np.bool_]
+
+
+def solve_noisy(
+    y: Values,
+    c: Values | None,
+    rows: NDArray[np.int64],
+    members: Members,
+    n: int,
+    noise: float,
+    rng: np.random.Generator,
+    *,
+    rounds: int = 3,
+    block: int = 1024,
+    progress: Progress | None = None,
+) -> NoisySolution | None:
+    """From `rows` with their `members` of n columns, y (m, d) with unit weights; rows that fit badly are searched anew.
+
+    None: hardly a row fits.
+    """
+    d = y.shape[1]
+    k = members.shape[1]
+    for turn in range(rounds):
+        offsets = None if c is None else c[rows]
+        target = Range(members, n, np.ones(len(rows)), 1.0)
+        values = np.zeros((n, d))
+        for start in range(0, d, block):
+            pixels = slice(start, min(start + block, d))
+            part = None if offsets is None else np.ascontiguousarray(offsets[:, pixels])
+            values[:, pixels] = _solve_block(np.ascontiguousarray(y[rows, pixels]), part, members, n, target, noise, rng, TRIES)
+            if progress:
+                progress("pixels", pixels.stop, d)
+        noise = _noise(y, c, values, rows, members)
+        if turn == rounds - 1:
+            break
+        found, theirs = _explained(y, c, values, noise, k, rng)
+        if np.array_equal(found, rows) and np.array_equal(np.sort(theirs, axis=1), np.sort(members, axis=1)):
+            break
+        rows, members = found, theirs
+        if len(rows) <= n:
+            return None
+    target = Range(members, n, np.ones(len(rows)), 1.0)
+    covariance = np.diag(target.pinv())
+    spectrum, vectors = np.linalg.eigh(target.gram)
+    null = vectors[:, spectrum < 1e-8 * max(1.0, float(spectrum[-1]))]
+    determined = ~(np.abs(null) > 1e-6).any(axis=1)
+    return NoisySolution(values, rows, members, noise, noise * np.sqrt(covariance), determined)
+
+
+def _solve_block(
+    y: Values,
+    c: Values | None,
+    members: Members,
+    n: int,
+    target: Range,
+    noise: float,
+    rng: np.random.Generator,
+    tries: int,
+) -> NDArray[np.float64]:
+    W = target.W.astype(np.float64)
+    pinv = target.pinv()
+    best, x = np.full(y.shape[1], np.inf), np.zeros((n, y.shape[1]))
+    todo = np.arange(y.shape[1])
+    even = np.ones(len(y))
+    for _ in range(tries):
+        part = np.ascontiguousarray(y[:, todo])
+        offset = None if c is None else np.ascontiguousarray(c[:, todo])
+        scale = np.float32(np.sqrt(np.mean(part**2)) + 1e-30)
+        guess = scale * rng.standard_normal(part.shape, dtype=np.float32)
+        found = solve_all(part, offset, members, n, even, 1.0, guess, steps=100)[0].astype(np.float64)
+        here = np.float64(0) if offset is None else offset.astype(np.float64)
+        for _ in range(STEPS):
+            mean = W @ found + here
+            found = pinv @ (W.T @ (part * np.tanh(part * mean / max(noise, 1e-6) ** 2) - here))
+        miss = np.mean((np.abs(W @ found + here) - part) ** 2, axis=0)
+        better = miss < best[todo]
+        x[:, todo[better]], best[todo[better]] = found[:, better], miss[better]
+        todo = np.flatnonzero(best > 1.5 * np.median(best))
+        if not todo.size:
+            break
+    return x
+
+
+def _noise(y: Values, c: Values | None, x: NDArray[np.float64], rows: NDArray[np.int64], members: Members) -> float:
+    """From the median residual of all rows and pixels, with the share of freedom that the fit uses up put back."""
+    total = x[members].sum(axis=1) + (0 if c is None else c[rows])
+    spent = min(0.9, len(x) / max(1, len(rows)))
+    return float(np.median(np.abs(np.abs(total) - y[rows])) / 0.6745 / np.sqrt(1 - spent))
+
+
+def _explained(
+    y: Values, c: Values | None, x: NDArray[np.float64], noise: float, k: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], Members]:
+    """Every row's best subset of the solved vectors, and which rows fit within twice the noise."""
+    some, x32 = np.ascontiguousarray(y[:, :PIXELS]), np.ascontiguousarray(x[:, :PIXELS], dtype=np.float32)
+    offset = None if c is None else np.ascontiguousarray(c[:, :PIXELS])
+    usable, even = np.ones(len(x), bool), np.ones(some.shape[1], np.float32)
+    members, cost = reassign(some, x32, np.tile(np.arange(k), (len(y), 1)), usable, even, offset)
+    lost = np.flatnonzero(cost > (2 * noise) ** 2)
+    if (k > 2 or c is not None) and len(lost):
+        members, cost = restart(some, x32, members, cost, lost, usable, even, rng, offset)
+    rows = np.flatnonzero(cost <= (2 * noise) ** 2)
+    return rows, members[rows]

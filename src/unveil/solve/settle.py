@@ -1,0 +1,110 @@
+"""From the subsets on a few pixels to every pixel: solve, drop what does not hold, add what is missing, solve again.
+
+merge     columns that are one vector get one name
+needed    a row with a column of its own says nothing
+solve     every pixel, twice (`solve.pixels`)
+drop      rows that are not reproduced where the others are
+complete  once all pixels are solved: rows left over, by known vectors or by new ones (`solve.completion`)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.records import Progress
+from unveil.solve.completion import Single, complete, once_only, with_repeats
+from unveil.solve.descent import Members, Values, uses
+from unveil.solve.pixels import PixelSolution, solve_pixels
+
+TOLERANCE = 1e-3
+"""Largest residual of a reproduced encoding, relative to the rms of y."""
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """rows (r,) explained by members (r, k) of the solution; repeats: (rows, members) explained by a vector used more than
+    once; singles: vectors that one encoding alone uses."""
+
+    rows: NDArray[np.int64]
+    members: Members
+    solution: PixelSolution
+    repeats: tuple[NDArray[np.int64], Members]
+    singles: list[Single]
+
+
+def settle(
+    y: Values,
+    c: Values | None,
+    rows: NDArray[np.int64],
+    members: Members,
+    x: Values,
+    rng: np.random.Generator,
+    *,
+    progress: Progress | None = None,
+    rounds: int = 12,
+) -> Settled | None:
+    """y (m, d) = |Σ x + c|, unit weights; start from `rows` with their `members` and x on some pixels. None: nothing holds."""
+    k = members.shape[1]
+    rms = float(np.sqrt(np.mean(np.square(y, dtype=np.float64))))
+    values: NDArray[np.float64] = x.astype(np.float64)
+    solution = None
+    for _ in range(rounds):
+        members = _merge(values, members)
+        keep = _needed(members)
+        rows, members = rows[keep], members[keep]
+        if len(rows) <= k + 2:
+            break
+        used, names = np.unique(members, return_inverse=True)
+        members = names.reshape(members.shape).astype(np.int64)
+        offsets = None if c is None else c[rows]
+        solution = solve_pixels(y[rows], offsets, members, len(used), 1.0, rng, progress=progress)
+        values = solution.values
+        total = values[members].sum(axis=1) + (0 if offsets is None else offsets)
+        miss = np.abs(np.abs(total) - y[rows])
+        # A wrong row pulls on all that share a vector with it: only those that miss most are dropped at a time.
+        size = np.sqrt(np.mean(miss**2, axis=1))
+        wrong = ((miss > TOLERANCE * rms).mean(axis=1) > 0.05) & (size > 0.5 * size.max())
+        if wrong.any():
+            rows, members = rows[~wrong], members[~wrong]
+        elif not np.array_equal(_merge(values, members), members):
+            pass
+        elif solution.solved.all() and len(values) > k and len(rows) < len(y):
+            left = np.setdiff1d(np.arange(len(y)), rows)
+            more, theirs, new = complete(y, c, values, k, left, TOLERANCE * rms, rng)
+            if not len(more):
+                break
+            rows, members = np.append(rows, more), np.vstack([members, theirs])
+            values = np.vstack([values, np.full((new, values.shape[1]), np.nan)])
+        else:
+            break
+    if solution is None or len(solution.group) <= k or len(rows) <= k + 2:
+        return None
+    repeats, singles = (np.empty(0, np.int64), np.empty((0, k), np.int64)), []
+    if solution.solved.all():
+        left = np.setdiff1d(np.arange(len(y)), rows)
+        repeats = with_repeats(y, c, values, k, left, TOLERANCE * rms)
+        singles = once_only(y, c, values, k, np.setdiff1d(left, repeats[0]))
+    return Settled(rows, members, solution, repeats, singles)
+
+
+def _merge(x: NDArray[np.float64], members: Members) -> Members:
+    """Columns that are one vector get one name (columns not solved yet are NaN and stay apart)."""
+    scale = np.linalg.norm(x, axis=1) + 1e-9
+    alike = np.triu((x @ x.T) / np.outer(scale, scale), 1) > 0.98
+    name = np.arange(len(x))
+    for i, j in np.argwhere(alike):
+        name[name == name[j]] = name[i]
+    return np.asarray(name[members])
+
+
+def _needed(members: Members) -> NDArray[np.bool_]:
+    """Rows that say something: a column that only one row uses explains that row whatever it is."""
+    keep = np.ones(len(members), bool)
+    while True:
+        lonely = keep & (uses(members[keep], int(members.max(initial=0)) + 1)[members] < 2).any(axis=1)
+        if not lonely.any():
+            return keep
+        keep &= ~lonely
