@@ -2,77 +2,81 @@
 
     1  M ← GramExtract                      overlaps of all pairs, some of them wrong (`gram.gram_extract`)
     2  W ← cliques of M                     first guess at every encoding's subset (`factor.cliques`)
-    3  W ← settled on a few hundred pixels  wrong subsets dropped or corrected, rare vectors added
-                                            (k = 2: `solve.growth`, k ≥ 3: `solve.settling`)
-    4  x ← every pixel, twice               (k = 2: `solve.peeling`, k ≥ 3: `solve.pixels`)
+    3  W ← checked on a few hundred pixels  wrong subsets dropped or corrected, rare vectors added
+                                            (k = 2: `solve.growth`, k ≥ 3: `solve.short_feedback`)
+    4  x ← every pixel, twice               (k = 2: `solve.peeling`, k ≥ 3: `solve.settle`)
     5  status ← Certificate                 vector by vector (`solve.certificate`)
 
 Where `full` pools noisy similarities over all encodings, this route needs most single overlaps to be readable: for the same n
-and m several times the pixels. In return nothing is m×m, and for k = 2 nothing is n×n: tens of thousands of encodings are a
-matter of a minute or two. For k ≥ 3 an n×n inverse bounds the number of vectors.
+and m two or three times the pixels. In return it is much faster, nothing is m×m, and for k = 2 nothing is n×n: tens of
+thousands of encodings are a matter of a minute or two. For k ≥ 3 an n×n inverse bounds the number of vectors. No public part.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unveil.factor.cliques import find_cliques
+from unveil.factor.cliques import Subsets, find_cliques
 from unveil.gram.gram_extract import gram_extract
 from unveil.parallel import Stopwatch, rows_per_block, worker_count
 from unveil.parallel import memory_limit as settle_limit
-from unveil.records import VERIFIED, Encodings, Overlaps, Progress, Recovery
-from unveil.seeds import Rng, child, root
+from unveil.records import VERIFIED, Encodings, Overlaps, Progress, Recovery, row_blocks
+from unveil.seeds import child
 from unveil.solve.certificate import certify
 from unveil.solve.growth import settle_pairs
 from unveil.solve.peeling import peel, reachable
-from unveil.solve.pixels import PixelSolution, solve_pixels
-from unveil.solve.settling import settle_subsets
+from unveil.solve.pixels import PixelSolution
+from unveil.solve.settle import settle
+from unveil.solve.short_feedback import short_feedback
 
 NAME = "full"
 PIXELS = 256
 MOST_VECTORS = 3000
 """For k ≥ 3: a dense n×n matrix is inverted, and every pixel is multiplied by it some fifty times."""
 
+Solved = tuple[NDArray[np.int64], NDArray[np.int64], PixelSolution]
+
 
 def large(
-    encodings: Encodings, *, rng: Rng = None, memory_limit: int | None = None, progress: Progress | None = None
+    encodings: Encodings,
+    seed: np.random.SeedSequence,
+    *,
+    overlaps: Overlaps | None = None,
+    least: float = 0.0,
+    memory_limit: int | None = None,
+    progress: Progress | None = None,
 ) -> Recovery:
-    """Every private vector the encodings determine, each with its status and the reason for it."""
-    scheme, m, d = encodings.scheme, encodings.m, encodings.d
-    k, a = scheme.k_private, scheme.private_weight
-    seed, clock, limit = root(rng), Stopwatch(), settle_limit(memory_limit)
-    with clock("overlaps"):
-        overlaps = gram_extract(encodings, memory_limit=memory_limit, progress=progress)
+    """Every private vector the encodings determine, each with its status and the reason for it.
+
+    `least`: the share of encodings that must be explained on a few pixels for the rest of the work to be done.
+    """
+    m, d, k = encodings.m, encodings.d, encodings.scheme.k_private
+    clock, limit = Stopwatch(), settle_limit(memory_limit)
+    if overlaps is None:
+        with clock("overlaps"):
+            overlaps = gram_extract(encodings, memory_limit=memory_limit, progress=progress)
     with clock("factor"):
         first = find_cliques(overlaps)
-    if first.columns <= k:
-        return Recovery.empty(encodings, NAME, _nothing(encodings, overlaps), clock.seconds)
     if k > 2 and first.columns > MOST_VECTORS:
-        return Recovery.empty(
-            encodings,
-            NAME,
-            f"about {first.columns} private vectors: for k_private of 3 or more the full attack handles up to {MOST_VECTORS}; "
-            "pass a part of the encodings, or use attack='paper'",
-            clock.seconds,
-        )
-    with clock("settling"):
-        some = np.abs(encodings.values[:, : rows_per_block(64 * m, limit, most=min(d, PIXELS))])
-        settle = settle_pairs if k == 2 else settle_subsets
-        settled = settle(some, a, first.members, first.columns, child(seed, "settling"), progress=progress)
-    rows = np.flatnonzero(settled.right)
-    with clock("pixels"):
-        rows, members, solution = _solve(encodings, rows, settled.members[rows], child(seed, "pixels"), limit, progress)
-    if solution is None:
+        why = f"about {first.columns} private vectors: with k_private={k} the full attack handles up to {MOST_VECTORS}; "
+        return Recovery.empty(encodings, NAME, why + "pass a part of the encodings, or use attack='paper'", clock.seconds)
+    solved, rounds = None, 0
+    if first.columns > k:
+        solved, rounds = (_pairs if k == 2 else _subsets)(encodings, first, seed, least, limit, clock, progress)
+    if solved is None:
         return Recovery.empty(encodings, NAME, _nothing(encodings, overlaps), clock.seconds)
+    rows, members, solution = solved
     with clock("certificate"):
         status, reasons = certify(encodings, members, len(rows), solution)
     used = sparse.csr_array(
         (np.ones(members.size, bool), (np.repeat(rows, k), members.ravel())), shape=(m, len(solution.values))
     )
-    verified = int((status == VERIFIED).sum())
-    explanation = f"{verified} of {len(status)} private vectors verified; {len(rows)} of {m} encodings explained exactly"
+    explanation = f"{int((status == VERIFIED).sum())} of {len(status)} private vectors verified; "
+    explanation += f"{len(rows)} of {m} encodings explained exactly"
     if 2 * len(rows) < m:
         explanation += f"; {_nothing(encodings, overlaps)}"
     elif len(rows) < m:
@@ -88,48 +92,78 @@ def large(
         explanation=explanation,
         seconds=clock.seconds,
         evidence={
-            "overlaps": int(overlaps.matrix.nnz - m) // 2,
+            "overlaps": _pairs_that_overlap(overlaps),
             "wrong_overlaps_expected": overlaps.expected_errors,
             "encodings_explained": len(rows),
-            "settling_rounds": settled.rounds,
+            "feedback_rounds": rounds,
             "equations": len(rows) * d,
             "unknowns": len(status) * d,
         },
     )
 
 
-def _solve(
+def _pairs(
     encodings: Encodings,
-    rows: NDArray[np.int64],
-    members: NDArray[np.int64],
-    rng: np.random.Generator,
+    first: Subsets,
+    seed: np.random.SeedSequence,
+    least: float,
     limit: int,
+    clock: Stopwatch,
     progress: Progress | None,
-    rounds: int = 4,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], PixelSolution | None]:
-    """Every pixel of the vectors that can be reached; encodings that are not reproduced at all pixels are dropped."""
-    k, a = encodings.scheme.k_private, encodings.scheme.private_weight
-    solution = None
-    for _ in range(rounds):
-        if k == 2:
+) -> tuple[Solved | None, int]:
+    """k = 2: growth, then peeling of the vectors it reaches; encodings that are not reproduced at all pixels are dropped."""
+    m, d, a = encodings.m, encodings.d, encodings.scheme.private_weight
+    with clock("growth"):
+        some = np.abs(encodings.values[:, : rows_per_block(64 * m, limit, most=min(d, PIXELS))])
+        grown = settle_pairs(some, a, first.members, first.columns, child(seed, "growth"), progress=progress)
+    if grown.right.mean() < least:
+        return None, grown.rounds
+    rng = child(seed, "pixels")
+    rows = np.flatnonzero(grown.right)
+    members, solution = grown.members[rows], None
+    with clock("pixels"):
+        for _ in range(4):
             used, members = _renamed(members)
             keep = reachable(members, len(used), rng)[members].all(axis=1)
-            rows, members = rows[keep], members[keep]
-        if len(rows) <= k + 2:
-            return rows, members, None
-        used, members = _renamed(members)
-        values = np.abs(encodings.values if len(rows) == encodings.m else encodings.values[rows])
-        if k == 2:
+            rows, (used, members) = rows[keep], _renamed(members[keep])
+            if len(rows) <= 4:
+                return None, grown.rounds
+            values = np.abs(encodings.values if len(rows) == m else encodings.values[rows])
             block = rows_per_block(64 * len(rows) * worker_count(None), limit, most=64)
             solution = peel(values, None, members, len(used), a, rng, block=block, progress=progress)
-        else:
-            block = rows_per_block(64 * len(rows), limit, most=512)
-            solution = solve_pixels(values, None, members, len(used), a, rng, block=block, progress=progress)
-        wrong = _missed(values, members, solution.values, a) > 0.05
-        if solution.solved.all() or not wrong.any() or wrong.all():
-            break
-        rows, members = rows[~wrong], members[~wrong]
-    return rows, members, solution
+            wrong = _missed(values, members, solution.values, a) > 0.05
+            if solution.solved.all() or not wrong.any() or wrong.all():
+                break
+            rows, members = rows[~wrong], members[~wrong]
+    return None if solution is None else (rows, members, solution), grown.rounds
+
+
+def _subsets(
+    encodings: Encodings,
+    first: Subsets,
+    seed: np.random.SeedSequence,
+    least: float,
+    limit: int,
+    clock: Stopwatch,
+    progress: Progress | None,
+) -> tuple[Solved | None, int]:
+    """k ≥ 3: the short feedback, then every pixel by the affine iteration; in units of a private pixel's rms."""
+    a, k = encodings.scheme.private_weight, encodings.scheme.k_private
+    power = sum(float(np.square(part, dtype=np.float64).sum()) for _, part in row_blocks(encodings.values))
+    unit = max(float(np.sqrt(power / encodings.values.size / k)) / a, 1e-30)
+    y = encodings.magnitudes() / np.float32(a * unit)
+    with clock("feedback"):
+        some = np.ascontiguousarray(y[:, : rows_per_block(64 * encodings.m, limit, most=min(encodings.d, PIXELS))])
+        found = short_feedback(some, first.members, first.columns, child(seed, "feedback"), progress=progress)
+    rows = np.flatnonzero(found.exact)
+    if found.exact.mean() < least or len(rows) <= k + 2:
+        return None, found.rounds
+    with clock("pixels"):
+        settled = settle(y, None, rows, found.members[rows], found.x, child(seed, "pixels"), progress=progress)
+    if settled is None:
+        return None, found.rounds
+    solution = replace(settled.solution, values=settled.solution.values * unit)
+    return (settled.rows, settled.members, solution), found.rounds
 
 
 def _renamed(members: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -149,6 +183,10 @@ def _missed(values: NDArray[np.float32], members: NDArray[np.int64], x: NDArray[
 
 def _nothing(encodings: Encodings, overlaps: Overlaps) -> str:
     return (
-        f"no consistent explanation of the {encodings.m} encodings: of {(overlaps.matrix.nnz - encodings.m) // 2} overlaps "
-        f"{overlaps.expected_errors:.2g} are expected to be wrong at {encodings.d} pixels; use more pixels or another k_private"
+        f"no consistent explanation of the {encodings.m} encodings: of {_pairs_that_overlap(overlaps)} overlaps "
+        f"{overlaps.expected_errors:.2g} are expected to be wrong; use more pixels, or another k_private"
     )
+
+
+def _pairs_that_overlap(overlaps: Overlaps) -> int:
+    return int(overlaps.matrix.nnz - np.count_nonzero(overlaps.matrix.diagonal())) // 2
