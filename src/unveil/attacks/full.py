@@ -25,7 +25,7 @@ from unveil.attacks.alone import alone
 from unveil.attacks.large import large
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.gram.similarity import assisted_similarity, estimate_vectors, similarity
-from unveil.parallel import Stopwatch
+from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import (
     AMBIGUOUS,
@@ -105,14 +105,14 @@ def full(
         return Recovery.empty(
             encodings, NAME, f"{m} encodings of about {n} private vectors: too few, or nothing shared", clock.seconds
         )
-    with clock("factor"):
+    with clock("factor"), one_blas_thread():
         first = factor_overlaps(S, k, n, among=_reliable(supports))
     if first.W.shape[1] <= k:
         return Recovery.empty(
             encodings, NAME, "no clusters among the overlaps: check k_private, or use more pixels", clock.seconds
         )
     task = _in_units(encodings, P, supports)
-    with clock("feedback"):
+    with clock("feedback"), one_blas_thread():
         assignment = feedback(
             np.ascontiguousarray(task.y[:, :PIXELS]),
             k,
