@@ -22,7 +22,7 @@ from scipy import sparse
 
 from unveil.factor.cliques import Subsets, find_cliques
 from unveil.gram.gram_extract import gram_extract
-from unveil.parallel import Stopwatch, rows_per_block, worker_count
+from unveil.parallel import Stopwatch, rows_per_block, where, worker_count
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import VERIFIED, Encodings, Overlaps, Progress, Recovery, row_blocks
 from unveil.seeds import child
@@ -129,7 +129,7 @@ def _pairs(
             if len(rows) <= 4:
                 return None, grown.rounds
             values = np.abs(encodings.values if len(rows) == m else encodings.values[rows])
-            block = rows_per_block(64 * len(rows) * worker_count(None), limit, most=64)
+            block = rows_per_block(64 * len(rows) * worker_count(where().workers), limit, most=64)
             solution = peel(values, None, members, len(used), a, rng, block=block, progress=progress)
             wrong = _missed(values, members, solution.values, a) > 0.05
             if solution.solved.all() or not wrong.any() or wrong.all():

@@ -25,7 +25,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unveil.parallel import run_blocks, worker_count
+from unveil.parallel import run_blocks, where, worker_count
 from unveil.records import Progress, row_blocks
 from unveil.solve.pair_graph import Core, Ear, Index, PairGraph, Sums, find_core, find_ears, pair_graph, solve_core, solve_ear
 from unveil.solve.pair_graph import triangles as find_triangles
@@ -105,7 +105,12 @@ def peel(
         if progress:
             progress("pixels", done[0], d)
 
-    run_blocks(solve, [slice(s, min(s + block, d)) for s in range(0, d, block)], worker_count(workers), count)
+    run_blocks(
+        solve,
+        [slice(s, min(s + block, d)) for s in range(0, d, block)],
+        worker_count(where().workers if workers is None else workers),
+        count,
+    )
     return PixelSolution(values, misfit, misfit <= tolerance, differs.sum(axis=0), group)
 
 
