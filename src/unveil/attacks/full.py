@@ -238,7 +238,7 @@ def _certified(
     rows, members = settled.rows, settled.members
     solution = replace(settled.solution, values=settled.solution.values * unit)
     with clock("certificate"):
-        status, reasons = certify(encodings, members, len(rows) + len(settled.repeats[0]), solution, signed=signed)
+        status, reasons = certify(encodings, members, len(rows), solution, signed=signed)
     n = len(status)
     pairs = [(rows, members), settled.repeats]
     for place, single in enumerate(settled.singles):
