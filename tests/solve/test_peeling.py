@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unveil.solve.pair_graph import pair_graph
-from unveil.solve.peeling import TIE, _plans, _run, _ties, _worst, peel, reachable, sums
+from unveil.solve.peeling import TIE, _different, _follow, _plans, _run, _ties, _worst, peel, reachable, sums
 from unveil.solve.pixels import solve_pixels
 
 
@@ -113,7 +113,7 @@ def test_plans_from_different_cores_solve_the_same_vertices_in_another_order():
     assert len({plan.order.tobytes() for plan in plans}) == 4
     for plan in plans:
         assert plan.known.all()
-        core = np.unique(np.concatenate([plan.core.first, plan.core.path, plan.core.second]))
+        core = plan.core.vertices
         inside = [v for ear in plan.ears for v in ear.vertices[1:-1]]
         assert sorted([*core, *inside, *plan.order]) == list(range(40))
         rank = np.full(40, 99)
@@ -122,6 +122,25 @@ def test_plans_from_different_cores_solve_the_same_vertices_in_another_order():
             anchors = plan.anchor[plan.start[o] : plan.start[o + 1]]
             assert len(anchors) >= 2
             assert all(rank[b] < o or rank[b] == 99 for b in anchors)
+
+
+def test_of_two_equal_values_plans_take_either():
+    """All pixels of vector 8 are tied, so that two plans must differ in about half of those where they lean differently."""
+    members = np.vstack([complete(8), [[0, 8], [1, 8]]])
+    x, _, _, a = problem(members, 9)
+    x[1] = x[0]
+    y = (a * np.abs(x[members].sum(axis=1, dtype=np.float64))).astype(np.float32)
+    graph, (hi, lo) = pair_graph(members, 9), sums(y, None, a)
+    found = [_follow(graph, plan, hi, lo, 1.0)[0] for plan in _plans(graph, np.random.default_rng(0), 12)]
+    assert len({np.round(np.abs(one[8] + one[0]) * np.sign((one[8] + one[0]) * one[0]), 3).tobytes() for one in found}) > 1
+
+
+def test_plans_from_cores_of_the_same_vertices_come_last():
+    plans = list(_plans(pair_graph(complete(6), 6), np.random.default_rng(0), 20))
+    names = [frozenset(plan.core.vertices.tolist()) for plan in _different(plans)]
+    distinct = len(set(names))
+    assert 1 < distinct < len(names)
+    assert len(set(names[:distinct])) == distinct
 
 
 def test_kernels_are_their_plain_formulas():
@@ -137,7 +156,7 @@ def test_kernels_are_their_plain_formulas():
     v, first = 4, graph.indptr[4]
     near, rows = graph.neighbour[first : first + 3], graph.row[first : first + 3]
     out = x.astype(np.float64)
-    _run(np.array([v]), np.array([0, 3]), near, rows, 0, 1, hi, lo, out, 0.1)
+    _run(np.array([v]), np.array([0, 3]), near, rows, np.zeros(1), 0, 1, hi, lo, out, 0.1)
     np.testing.assert_allclose(out[v], x[v], atol=1e-6)
     differs = np.zeros((9, 12), bool)
     _ties(graph.indptr, graph.neighbour, graph.row, hi, lo, x.astype(np.float64), TIE, 1e-2, differs)

@@ -58,6 +58,10 @@ class Core:
     path: Index
     second: Index
 
+    @property
+    def vertices(self) -> Index:
+        return np.concatenate([self.first[1:], self.path, self.second[1:]])
+
 
 @dataclass(frozen=True, eq=False)
 class Ear:
@@ -113,8 +117,7 @@ def solve_core(graph: PairGraph, core: Core, hi: Sums, lo: Sums) -> tuple[Index,
     way, other = best // len(two), best % len(two)
     # The walk doubles the candidates at each edge and keeps their order: way w began at candidate w mod 8.
     values = np.concatenate([one[way % len(one), 1:, pixels], ways[way, :, pixels], two[other, 1:, pixels]], axis=1).T
-    vertices = np.concatenate([core.first[1:], core.path, core.second[1:]])
-    return vertices, np.ascontiguousarray(values), misfit[way, other, pixels]
+    return core.vertices, np.ascontiguousarray(values), misfit[way, other, pixels]
 
 
 def solve_ear(ear: Ear, x: Sums, hi: Sums, lo: Sums, apart: float) -> tuple[Sums, NDArray[np.float64], NDArray[np.float64]]:

@@ -9,7 +9,9 @@ wrong is chance at a pixel: two values that fit within rounding. A wrong one mak
 not reproduced and is solved again by another plan. It goes unnoticed only where few encodings follow. Hence
 
   two plans      every pixel is solved by plans from different cores until two of them reproduce all encodings; where they
-                 differ, both values fit. Independent starts of an iteration (`solve.pixels`) only sample the solutions
+                 differ, both values fit. Of two values that fit equally well each plan takes one at random, so that what is
+                 not in general position (pixels of few levels) shows itself as it does between independent starts of an
+                 iteration (`solve.pixels`), which have nothing else to go by
   ties           after that, at each vertex and pixel the other value that its first neighbour allows is tried against all
                  of its encodings, with a margin far above rounding; and so are the other ways along ears that nothing else
                  touches
@@ -35,6 +37,8 @@ ANCHORS = 6
 """Known neighbours that decide on a vertex, at most."""
 TIE = 1e-5
 """Misfit, relative to the rms of y, below which another value counts as fitting: rounding leaves about 1e-6."""
+LEAN = 1e-6
+"""Misfit by which a plan prefers one of two values, chosen at random for each vertex: a little above rounding."""
 PLANS = 8
 
 
@@ -43,7 +47,7 @@ class Plan:
     """Vertices in the order of solving after the core: runs of `order` between ears.
 
     Vertex order[o] has the known neighbours anchor[start[o]:start[o+1]] by the encodings row[…]; ears[e] comes before
-    position at[e] of the order.
+    position at[e] of the order. lean (±1 each): which of two values that fit alike is taken.
     """
 
     core: Core
@@ -54,6 +58,7 @@ class Plan:
     ears: tuple[Ear, ...]
     at: tuple[int, ...]
     known: NDArray[np.bool_]
+    lean: NDArray[np.float64]
 
 
 def reachable(members: Index, n: int, rng: np.random.Generator, tries: int = 20) -> NDArray[np.bool_]:
@@ -83,7 +88,7 @@ def peel(
     """Solve |a(x_u + x_v) + c| = y (rows, d) for x (n, d), where plans reach all n vertices; else no pixel is solved."""
     d = magnitudes.shape[1]
     graph = pair_graph(members, n)
-    plans = [plan for plan in _plans(graph, rng, 4 * PLANS) if plan.known.all()][:PLANS]
+    plans = _different([plan for plan in _plans(graph, rng, 4 * PLANS) if plan.known.all()])[:PLANS]
     rms = _rms(magnitudes)
     values = np.zeros((n, d))
     misfit = np.full(d, np.inf)
@@ -169,7 +174,7 @@ def _follow(graph: PairGraph, plan: Plan, hi: Sums, lo: Sums, scale: float) -> t
     x[vertices] = found
     here = 0
     for ear, at in zip((*plan.ears, None), (*plan.at, len(plan.order)), strict=True):
-        _run(plan.order, plan.start, plan.anchor, plan.row, here, at, hi, lo, x, 0.1 * scale)
+        _run(plan.order, plan.start, plan.anchor, plan.row, LEAN * scale * plan.lean, here, at, hi, lo, x, 0.1 * scale)
         here = at
         if ear is not None:
             inside = ear.vertices[1:-1]
@@ -185,13 +190,24 @@ def _plans(graph: PairGraph, rng: np.random.Generator, tries: int):  # type: ign
     for start in rng.permutation(len(found))[:tries]:
         core = find_core(graph, found, int(start))
         if core is not None:
-            yield _plan(graph, core)
+            yield _plan(graph, core, rng.choice([-1.0, 1.0], graph.n))
 
 
-def _plan(graph: PairGraph, core: Core) -> Plan:
+def _different(plans: list[Plan]) -> list[Plan]:
+    """Plans from cores of the same vertices come last."""
+    seen: set[bytes] = set()
+    again = []
+    for plan in plans:
+        name = np.unique(plan.core.vertices).tobytes()
+        again.append(name in seen)
+        seen.add(name)
+    return [plans[i] for i in np.argsort(again, kind="stable")]
+
+
+def _plan(graph: PairGraph, core: Core, lean: NDArray[np.float64]) -> Plan:
     n = graph.n
     known = np.zeros(n, bool)
-    known[np.concatenate([core.first, core.path, core.second])] = True
+    known[core.vertices] = True
     order, start = np.empty(n, np.int64), np.zeros(n + 1, np.int64)
     anchor, row = np.empty((2, n * ANCHORS), np.int64)
     never = np.zeros(int(graph.row.max(initial=0)) + 1, bool)
@@ -207,7 +223,7 @@ def _plan(graph: PairGraph, core: Core) -> Plan:
         at += [size] * len(more)
         for ear in more:
             known[ear.vertices] = True
-    return Plan(core, order[:size], start[: size + 1], anchor, row, tuple(ears), tuple(at), known)
+    return Plan(core, order[:size], start[: size + 1], anchor, row, tuple(ears), tuple(at), known, lean)
 
 
 def _rms(magnitudes: NDArray[np.float32]) -> float:
@@ -270,7 +286,7 @@ def _extend(indptr, neighbour, row, known, order, start, anchor, anchor_row, siz
 
 
 @njit(cache=True, nogil=True)
-def _run(order, start, anchor, row, begin, end, hi, lo, x, cap):  # type: ignore[no-untyped-def]
+def _run(order, start, anchor, row, lean, begin, end, hi, lo, x, cap):  # type: ignore[no-untyped-def]
     """The value of each vertex of a run: that of two which fits its anchors better, then the mean of what they say."""
     pixels = hi.shape[1]
     one, two = np.empty(pixels), np.empty(pixels)
@@ -287,7 +303,7 @@ def _run(order, start, anchor, row, begin, end, hi, lo, x, cap):  # type: ignore
                 one[p] += min(min(abs(u - hi[j, p]), abs(u - lo[j, p])), cap)
                 two[p] += min(min(abs(w - hi[j, p]), abs(w - lo[j, p])), cap)
         for p in range(pixels):
-            one[p] = (hi[i, p] if one[p] <= two[p] else lo[i, p]) - x[a, p]
+            one[p] = (hi[i, p] if one[p] <= two[p] + lean[o] else lo[i, p]) - x[a, p]
             two[p] = 0
         for t in range(s, e):
             b, j = anchor[t], row[t]
