@@ -7,6 +7,7 @@
     4  x ← every pixel, twice                    from the explained encodings (`solve.settle`); under noise `solve.noisy`
     5  status ← Certificate                      vector by vector (`solve.certificate`)
 
+Weights that are new and unknown in every encoding take another way (`attacks.unequal`).
 The number of private vectors is estimated from the mean similarity and corrected by the feedback, which frees columns nobody
 needs and adds those that are missing. With a public part signs are determined, without one they are up to a common one per
 pixel. Dense in m: up to some thousand encodings. Where there is no public part and single overlaps can be read, the sparse
@@ -23,6 +24,7 @@ from scipy import sparse
 
 from unveil.attacks.alone import alone
 from unveil.attacks.large import large
+from unveil.attacks.unequal import full_unequal
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.gram.similarity import assisted_similarity, estimate_vectors, similarity
 from unveil.parallel import Stopwatch, one_blas_thread
@@ -59,7 +61,8 @@ PIXELS = 300
 def applies(encodings: Encodings) -> bool:
     """Whether `full` can take these encodings on."""
     scheme = encodings.scheme
-    return scheme.k_private >= 1 and (encodings.m <= LARGEST or not (scheme.k_public or scheme.k_private == 1))
+    sparse_route = scheme.k_private >= 2 and not scheme.k_public and scheme.fixed_weights
+    return scheme.k_private >= 1 and (encodings.m <= LARGEST or sparse_route)
 
 
 def full(
@@ -81,13 +84,15 @@ def full(
         raise InputError(f"k_private={k}: there is nothing private to recover; use k_private of 1 or more")
     if not applies(encodings):
         raise InputError(
-            f"m={m}: with a public part, or k_private=1, the full attack handles up to {LARGEST} encodings; "
+            f"m={m}: with a public part, unknown weights or k_private=1 the full attack handles up to {LARGEST} encodings; "
             "pass a part of them, or use attack='paper'"
         )
     P = as_public(public, encodings)
     P = P if scheme.k_public else None
     if k == 1:
         return alone(encodings, P, overlaps, NAME, memory_limit, progress)
+    if not scheme.fixed_weights:
+        return full_unequal(encodings, NAME, rng=rng, progress=progress)
     seed = root(rng)
     if P is None and m >= SPARSE_FROM:
         given, least = None if overlaps is None else overlaps.of(encodings), ENOUGH if m <= LARGEST else 0.0

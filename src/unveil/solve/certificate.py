@@ -49,12 +49,12 @@ def certify(
     members = np.unique(np.sort(members, axis=1), axis=0)  # an encoding drawn twice says nothing new
     degree = uses(members, n)
     undetermined = _undetermined(members, n)
-    whole = _doubt_about_all(encodings, explained, solution, ~undetermined & (solution.differs == 0))
+    whole = doubt_about_all(encodings, explained, solution, ~undetermined & (solution.differs == 0))
     main = int(np.bincount(solution.group).argmax())
     sizes = np.bincount(solution.group)
     rows_of_group = np.bincount(solution.group[members[:, 0]], minlength=len(sizes))
-    rows_of = sparse.csr_array(_incidence(members, n).T)  # its row i: the encodings that use vector i
-    alias = _dependent(members, rows_of, solution.values, solution.group == main)
+    rows_of = _rows_of(members, n)
+    alias = dependent(members, solution.values, solution.group == main)
     unsolved = int((~solution.solved).sum())
     status, reasons = np.full(n, VERIFIED, dtype="<U10"), []
     for i in range(n):
@@ -86,7 +86,7 @@ def certify(
     return status, reasons
 
 
-def _doubt_about_all(encodings: Encodings, explained: int, solution: PixelSolution, sure: NDArray[np.bool_]) -> str:
+def doubt_about_all(encodings: Encodings, explained: int, solution: PixelSolution, sure: NDArray[np.bool_]) -> str:
     d = encodings.d
     if 2 * explained < encodings.m:
         return f"only {explained} of {encodings.m} encodings are explained: are k_private and the weighting right?"
@@ -128,6 +128,11 @@ def _incidence(members: NDArray[np.int64], n: int) -> sparse.csr_array:
     return sparse.csr_array((np.ones(m * k), (np.repeat(np.arange(m), k), members.ravel())), shape=(m, n))
 
 
+def _rows_of(members: NDArray[np.int64], n: int) -> sparse.csr_array:
+    """The encodings that use vector i are the indices of its row i."""
+    return sparse.csr_array(_incidence(members, n).T)
+
+
 def _rows_with(members: NDArray[np.int64], rows_of: sparse.csr_array, i: int) -> NDArray[np.int64]:
     return members[rows_of.indices[rows_of.indptr[i] : rows_of.indptr[i + 1]]]
 
@@ -165,9 +170,7 @@ def _touched_by_null(members: NDArray[np.int64], n: int, trials: int = 3) -> NDA
     return out
 
 
-def _dependent(
-    members: NDArray[np.int64], rows_of: sparse.csr_array, x: NDArray[np.float64], among: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+def dependent(members: NDArray[np.int64], x: NDArray[np.float64], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Vectors of a group that are combinations of others; with fewer pixels than vectors, those whose partners allow it."""
     out = np.zeros(len(x), bool)
     chosen = np.flatnonzero(among)
@@ -179,7 +182,7 @@ def _dependent(
         values, vectors = eigh(gram)
         out[chosen] = np.linalg.norm(vectors[:, values < 1e-7], axis=1) > 1e-2
         return out
-    k = members.shape[1]
+    k, rows_of = members.shape[1], _rows_of(members, len(x))
     for i in chosen:
         rows = _rows_with(members, rows_of, int(i))
         partners, shared = np.unique(rows, return_counts=True)

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from unveil.parallel import run_blocks, where, worker_count
 from unveil.records import Progress
-from unveil.solve.affine_rrr import Range, Values, solve_all
+from unveil.solve.affine_rrr import Range, Values, Weight, solve_all
 
 HOPELESS = 2
 """Attempts after which a block with not one solved pixel is given up: its rows contradict each other."""
@@ -41,7 +41,7 @@ def solve_pixels(
     offsets: Values | None,
     members: NDArray[np.int64],
     n: int,
-    a: float,
+    a: Weight,
     rng: np.random.Generator,
     *,
     tolerance: float = 1e-4,
@@ -53,7 +53,7 @@ def solve_pixels(
     target = Range(members, n, np.ones(len(members)), a)
     group = connected_components(target.W.T @ target.W, directed=False)[1].astype(np.int64)
     rms = float(np.sqrt(np.mean(np.square(magnitudes, dtype=np.float64)))) or 1.0
-    apart_from = 1e-2 * rms / a
+    apart_from = 1e-2 * rms / float(np.sqrt(np.mean(np.square(a))))
     values = np.zeros((n, d))
     misfit = np.full(d, np.inf)
     apart = np.zeros((n, d), bool)
@@ -102,7 +102,7 @@ def _solve_block(
     c: Values | None,
     members: NDArray[np.int64],
     n: int,
-    a: float,
+    a: Weight,
     target: Range,
     bound: float,
     rng: np.random.Generator,
