@@ -159,7 +159,7 @@ def test_errors_name_the_cure():
     with pytest.raises(InputError, match="are not those of these 5"):
         full(Encodings(np.ones((5, 5)), Scheme(2)), overlaps=Overlaps.from_array(np.zeros((4, 4), int), 2))
     with pytest.raises(InputError, match=f"up to {LARGEST}"):
-        attack(Encodings(np.ones((LARGEST + 1, 1)), Scheme(2)))
+        attack(Encodings(np.ones((LARGEST + 1, 1)), Scheme(1)))
 
 
 @pytest.mark.parametrize(("k_public", "weighting"), [(1, "equal"), (2, "paper"), (2, "convex")])

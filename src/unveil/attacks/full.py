@@ -10,7 +10,8 @@
 Weights that are new and unknown in every encoding take another way (`attacks.unequal`).
 The number of private vectors is estimated from the mean similarity and corrected by the feedback, which frees columns nobody
 needs and adds those that are missing. With a public part signs are determined, without one they are up to a common one per
-pixel. Dense in m: up to some thousand encodings.
+pixel. Dense in m: up to some thousand encodings. Where there is no public part and single overlaps can be read, the sparse
+route (`attacks.large`) is much faster, and has no such limit: it is tried first.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from unveil.attacks.alone import alone
+from unveil.attacks.large import large
 from unveil.attacks.unequal import full_unequal
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.gram.similarity import assisted_similarity, estimate_vectors, similarity
@@ -50,12 +52,17 @@ from unveil.supports.learn_public import learn_public
 
 NAME = "full"
 LARGEST = 6000
+SPARSE_FROM = 500
+"""Encodings from which the sparse route is tried first; it must explain `ENOUGH` of them."""
+ENOUGH = 0.99
 PIXELS = 300
 
 
 def applies(encodings: Encodings) -> bool:
     """Whether `full` can take these encodings on."""
-    return encodings.scheme.k_private >= 1 and encodings.m <= LARGEST
+    scheme = encodings.scheme
+    sparse_route = scheme.k_private >= 2 and not scheme.k_public and scheme.fixed_weights
+    return scheme.k_private >= 1 and (encodings.m <= LARGEST or sparse_route)
 
 
 def full(
@@ -75,9 +82,10 @@ def full(
     k = scheme.k_private
     if k < 1:
         raise InputError(f"k_private={k}: there is nothing private to recover; use k_private of 1 or more")
-    if m > LARGEST:
+    if not applies(encodings):
         raise InputError(
-            f"m={m}: the full attack handles up to {LARGEST} encodings; pass a part of them, or use attack='paper'"
+            f"m={m}: with a public part, unknown weights or k_private=1 the full attack handles up to {LARGEST} encodings; "
+            "pass a part of them, or use attack='paper'"
         )
     P = as_public(public, encodings)
     P = P if scheme.k_public else None
@@ -86,6 +94,11 @@ def full(
     if not scheme.fixed_weights:
         return full_unequal(encodings, NAME, rng=rng, progress=progress)
     seed = root(rng)
+    if P is None and m >= SPARSE_FROM:
+        given, least = None if overlaps is None else overlaps.of(encodings), ENOUGH if m <= LARGEST else 0.0
+        recovery = large(encodings, seed, overlaps=given, least=least, memory_limit=memory_limit, progress=progress)
+        if recovery.evidence.get("encodings_explained", 0) >= least * m:
+            return recovery
     clock = Stopwatch()
     supports = None
     if P is not None:

@@ -10,6 +10,8 @@ take part.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -33,9 +35,13 @@ class Range:
         """x that minimises Σ weight·(a·Wx − v)²."""
         return np.asarray(self.inverse @ (self.WtD @ v))
 
-    def pinv(self) -> NDArray[np.float64]:
-        """Pseudo-inverse of WᵀDW, for exact least squares where vectors are not determined."""
+    @cached_property
+    def _pinv(self) -> NDArray[np.float64]:
         return np.asarray(np.linalg.pinv(self.gram, rcond=1e-9, hermitian=True), dtype=np.float64)
+
+    def pinv(self) -> NDArray[np.float64]:
+        """Pseudo-inverse of WᵀDW, for exact least squares where vectors are not determined; computed once."""
+        return self._pinv
 
     def image(self, x: Values) -> Values:
         return np.asarray(self.W @ x)
