@@ -51,8 +51,9 @@ def test_self_pairs_copies_and_lone_vectors_do_no_harm():
     recovery = attack(Encodings(values, Scheme(2)))
     found = score(recovery, np.vstack([sim.private, lone]))
     assert (found.exact, found.wrong) == (100, 0)
-    assert recovery.evidence["encodings_explained"] == 720
-    assert "9 encodings use vectors that too few others share" in recovery.explanation
+    assert recovery.evidence["encodings_explained"] == 728
+    assert "8 encodings use one vector more than once" in recovery.explanation
+    assert "appears in one encoding only, number 728" in recovery.reasons[-1]
 
 
 def test_given_overlaps_some_of_them_wrong_are_used():

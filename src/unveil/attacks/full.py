@@ -16,13 +16,13 @@ route (`attacks.large`) is much faster, and has no such limit: it is tried first
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from unveil.attacks.alone import alone
+from unveil.attacks.certified import certified, incidence
 from unveil.attacks.large import large
 from unveil.attacks.unequal import full_unequal
 from unveil.factor.all_vectors import factor_overlaps
@@ -32,7 +32,6 @@ from unveil.parallel import memory_limit as settle_limit
 from unveil.records import (
     AMBIGUOUS,
     UNRESOLVED,
-    VERIFIED,
     Encodings,
     InputError,
     Overlaps,
@@ -43,8 +42,7 @@ from unveil.records import (
     as_public,
 )
 from unveil.seeds import Rng, child, root
-from unveil.solve.certificate import certify
-from unveil.solve.descent import Members, Values
+from unveil.solve.descent import Values
 from unveil.solve.feedback import Assignment, feedback
 from unveil.solve.noisy import NoisySolution, solve_noisy
 from unveil.solve.settle import Settled, settle
@@ -138,7 +136,7 @@ def full(
         with clock("public again"):
             settled = _research(task, settled, P, memory_limit, draw, progress)
         if settled is not None:
-            return _certified(encodings, settled, task.unit, P is not None, clock, facts)
+            return certified(encodings, NAME, settled, task.unit, P is not None, clock, facts)
     with clock("pixels"):
         noisy = _solve_noisy(task, assignment, child(seed, "noisy"), progress)
     if noisy is not None:
@@ -235,45 +233,6 @@ def _solve_noisy(
     return noisy if noisy is not None and 2 * len(noisy.rows) >= len(task.y) else None
 
 
-def _certified(
-    encodings: Encodings, settled: Settled, unit: float, signed: bool, clock: Stopwatch, facts: dict[str, int]
-) -> Recovery:
-    """The recovery of the exact route; vectors that one encoding alone uses come last, as what they are."""
-    m, d = encodings.m, encodings.d
-    rows, members = settled.rows, settled.members
-    solution = replace(settled.solution, values=settled.solution.values * unit)
-    with clock("certificate"):
-        status, reasons = certify(encodings, members, len(rows), solution, signed=signed)
-    n = len(status)
-    pairs = [(rows, members), settled.repeats]
-    for place, single in enumerate(settled.singles):
-        pairs.append((np.array([single.row]), np.append(single.partners, n + place)[None, :]))
-        reasons.append(f"appears in one encoding only, number {single.row}: each pixel is one of two values")
-    status = np.append(status, [AMBIGUOUS] * len(settled.singles)).astype("<U10")
-    values = np.vstack([solution.values, *(single.value[None, :] * unit for single in settled.singles)])
-    explained = len(rows) + len(settled.repeats[0])
-    left = m - explained
-    text = f"{int((status == VERIFIED).sum())} of {len(status)} private vectors verified; "
-    text += f"{explained} of {m} encodings explained exactly"
-    if len(settled.repeats[0]):
-        text += f"; {len(settled.repeats[0])} encodings use one vector more than once"
-    if left:
-        text += f"; {left} encodings use vectors that too few others share"
-        text += ", or their public part was not found" if signed else ""
-    return Recovery(
-        vectors=values.astype(np.float32),
-        status=status,
-        signed=signed,
-        members=_incidence(pairs, m, len(values)),
-        residual=np.full(len(status), float(np.max(solution.misfit, initial=0.0))),
-        reasons=tuple(reasons),
-        attack=NAME,
-        explanation=text,
-        seconds=clock.seconds,
-        evidence={**facts, "encodings_explained": explained, "equations": len(rows) * d, "unknowns": n * d},
-    )
-
-
 def _approximate(
     encodings: Encodings, noisy: NoisySolution, unit: float, signed: bool, clock: Stopwatch, facts: dict[str, int]
 ) -> Recovery:
@@ -292,7 +251,7 @@ def _approximate(
         vectors=(noisy.values * unit).astype(np.float32),
         status=status,
         signed=signed,
-        members=_incidence([(noisy.rows, noisy.members)], m, len(error)),
+        members=incidence([(noisy.rows, noisy.members)], m, len(error)),
         residual=np.full(len(error), noisy.noise),
         reasons=reasons,
         attack=NAME,
@@ -301,14 +260,6 @@ def _approximate(
         seconds=clock.seconds,
         evidence={**facts, "encodings_explained": len(noisy.rows), "noise": size, "standard_error": error.tolist()},
     )
-
-
-def _incidence(pairs: list[tuple[NDArray[np.int64], Members]], m: int, n: int) -> sparse.csr_array:
-    out = sparse.lil_array((m, n), dtype=bool)
-    for rows, members in pairs:
-        for row, names in zip(rows, members, strict=True):
-            out[row, names] = True
-    return sparse.csr_array(out)
 
 
 def _nothing(m: int) -> str:

@@ -18,19 +18,17 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from unveil.attacks.certified import certified
 from unveil.factor.cliques import Subsets, find_cliques
 from unveil.gram.gram_extract import gram_extract
 from unveil.parallel import Stopwatch, rows_per_block, where, worker_count
 from unveil.parallel import memory_limit as settle_limit
-from unveil.records import VERIFIED, Encodings, Overlaps, Progress, Recovery, row_blocks
+from unveil.records import Encodings, Overlaps, Progress, Recovery, row_blocks
 from unveil.seeds import child
-from unveil.solve.certificate import certify
 from unveil.solve.growth import settle_pairs
 from unveil.solve.peeling import peel, reachable
-from unveil.solve.pixels import PixelSolution
-from unveil.solve.settle import settle
+from unveil.solve.settle import Settled, settle, with_leftovers
 from unveil.solve.short_feedback import short_feedback
 
 NAME = "full"
@@ -38,7 +36,8 @@ PIXELS = 256
 MOST_VECTORS = 3000
 """For k ≥ 3: a dense n×n matrix is inverted, and every pixel is multiplied by it some fifty times."""
 
-Solved = tuple[NDArray[np.int64], NDArray[np.int64], PixelSolution]
+Solved = tuple[Settled, float]
+"""What holds, and the unit of its values."""
 
 
 def large(
@@ -54,7 +53,7 @@ def large(
 
     `least`: the share of encodings that must be explained on a few pixels for the rest of the work to be done.
     """
-    m, d, k = encodings.m, encodings.d, encodings.scheme.k_private
+    m, k = encodings.m, encodings.scheme.k_private
     clock, limit = Stopwatch(), settle_limit(memory_limit)
     if overlaps is None:
         with clock("overlaps"):
@@ -69,37 +68,15 @@ def large(
         solved, rounds = (_pairs if k == 2 else _subsets)(encodings, first, seed, least, limit, clock, progress)
     if solved is None:
         return Recovery.empty(encodings, NAME, _nothing(encodings, overlaps), clock.seconds)
-    rows, members, solution = solved
-    with clock("certificate"):
-        status, reasons = certify(encodings, members, len(rows), solution)
-    used = sparse.csr_array(
-        (np.ones(members.size, bool), (np.repeat(rows, k), members.ravel())), shape=(m, len(solution.values))
-    )
-    explanation = f"{int((status == VERIFIED).sum())} of {len(status)} private vectors verified; "
-    explanation += f"{len(rows)} of {m} encodings explained exactly"
-    if 2 * len(rows) < m:
-        explanation += f"; {_nothing(encodings, overlaps)}"
-    elif len(rows) < m:
-        explanation += f"; {m - len(rows)} encodings use vectors that too few others share"
-    return Recovery(
-        vectors=solution.values.astype(np.float32),
-        status=status,
-        signed=False,
-        members=used,
-        residual=np.full(len(status), float(np.max(solution.misfit, initial=0.0))),
-        reasons=tuple(reasons),
-        attack=NAME,
-        explanation=explanation,
-        seconds=clock.seconds,
-        evidence={
-            "overlaps": _pairs_that_overlap(overlaps),
-            "wrong_overlaps_expected": overlaps.expected_errors,
-            "encodings_explained": len(rows),
-            "feedback_rounds": rounds,
-            "equations": len(rows) * d,
-            "unknowns": len(status) * d,
-        },
-    )
+    facts = {
+        "overlaps": _pairs_that_overlap(overlaps),
+        "wrong_overlaps_expected": overlaps.expected_errors,
+        "feedback_rounds": rounds,
+    }
+    recovery = certified(encodings, NAME, *solved, False, clock, facts)
+    if 2 * recovery.evidence["encodings_explained"] < m:
+        return replace(recovery, explanation=f"{recovery.explanation}; {_nothing(encodings, overlaps)}")
+    return recovery
 
 
 def _pairs(
@@ -135,7 +112,13 @@ def _pairs(
             if solution.solved.all() or not wrong.any() or wrong.all():
                 break
             rows, members = rows[~wrong], members[~wrong]
-    return None if solution is None else (rows, members, solution), grown.rounds
+        if solution is None:
+            return None, grown.rounds
+        unit = max(_rms(encodings) / np.sqrt(2) / a, 1e-30)
+        solution = replace(solution, values=solution.values / unit)
+        left = np.setdiff1d(np.arange(m), rows)
+        rest = (encodings.magnitudes(left) / (a * unit)).astype(np.float32)
+        return (with_leftovers(rows, members, solution, left, rest, None, float(np.sqrt(2))), unit), grown.rounds
 
 
 def _subsets(
@@ -149,8 +132,7 @@ def _subsets(
 ) -> tuple[Solved | None, int]:
     """k ≥ 3: the short feedback, then every pixel by the affine iteration; in units of a private pixel's rms."""
     a, k = encodings.scheme.private_weight, encodings.scheme.k_private
-    power = sum(float(np.square(part, dtype=np.float64).sum()) for _, part in row_blocks(encodings.values))
-    unit = max(float(np.sqrt(power / encodings.values.size / k)) / a, 1e-30)
+    unit = max(_rms(encodings) / np.sqrt(k) / a, 1e-30)
     y = encodings.magnitudes() / np.float32(a * unit)
     with clock("feedback"):
         some = np.ascontiguousarray(y[:, : rows_per_block(64 * encodings.m, limit, most=min(encodings.d, PIXELS))])
@@ -162,8 +144,12 @@ def _subsets(
         settled = settle(y, None, rows, found.members[rows], found.x, child(seed, "pixels"), progress=progress)
     if settled is None:
         return None, found.rounds
-    solution = replace(settled.solution, values=settled.solution.values * unit)
-    return (settled.rows, settled.members, solution), found.rounds
+    return (settled, unit), found.rounds
+
+
+def _rms(encodings: Encodings) -> float:
+    power = sum(float(np.square(part, dtype=np.float64).sum()) for _, part in row_blocks(encodings.values))
+    return float(np.sqrt(power / encodings.values.size))
 
 
 def _renamed(members: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -9,7 +9,7 @@ complete  once all pixels are solved: rows left over, by known vectors or by new
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from unveil.solve.pixels import PixelSolution, solve_pixels
 
 TOLERANCE = 1e-3
 """Largest residual of a reproduced encoding, relative to the rms of y."""
+MOST_LEFT = 1000
+"""Encodings looked at one by one at the end; more left over than that means that something else is wrong."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,14 +85,33 @@ def settle(
             values = np.vstack([values, np.full((new, values.shape[1]), np.nan)])
         else:
             break
-    if solution is None or len(solution.group) <= k or len(rows) <= k + 2:
+    if solution is None:
         return None
-    repeats, singles = (np.empty(0, np.int64), np.empty((0, k), np.int64)), []
-    if solution.solved.all():
-        left = np.setdiff1d(np.arange(len(y)), rows)
-        repeats = with_repeats(y, c, values, k, left, TOLERANCE * rms)
-        singles = once_only(y, c, values, k, np.setdiff1d(left, repeats[0]))
-    return Settled(rows, members, solution, repeats, singles)
+    solved = (members < len(solution.values)).all(axis=1)  # columns added in the last round were not solved any more
+    rows, members = rows[solved], members[solved]
+    if len(solution.group) <= k or len(rows) <= k + 2:
+        return None
+    left = np.setdiff1d(np.arange(len(y)), rows)
+    return with_leftovers(rows, members, solution, left, y[left], None if c is None else c[left], rms)
+
+
+def with_leftovers(
+    rows: NDArray[np.int64],
+    members: Members,
+    solution: PixelSolution,
+    left: NDArray[np.int64],
+    y: Values,
+    c: Values | None,
+    rms: float,
+) -> Settled:
+    """What can be said of the encodings `left`, y (left, d), once all pixels are solved: repeats, and vectors used once."""
+    k = members.shape[1]
+    if not solution.solved.all() or len(left) > MOST_LEFT:
+        return Settled(rows, members, solution, (left[:0], members[:0]), [])
+    here = np.arange(len(left))
+    found, theirs = with_repeats(y, c, solution.values, k, here, TOLERANCE * rms)
+    singles = once_only(y, c, solution.values, k, np.setdiff1d(here, found))
+    return Settled(rows, members, solution, (left[found], theirs), [replace(one, row=int(left[one.row])) for one in singles])
 
 
 def _merge(x: NDArray[np.float64], members: Members) -> Members:

@@ -1,0 +1,64 @@
+"""What was settled exactly, as a recovery: certificate vector by vector, and what is left in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from unveil.parallel import Stopwatch
+from unveil.records import AMBIGUOUS, VERIFIED, Encodings, Recovery
+from unveil.solve.certificate import certify
+from unveil.solve.descent import Members
+from unveil.solve.settle import Settled
+
+
+def certified(
+    encodings: Encodings, name: str, settled: Settled, unit: float, signed: bool, clock: Stopwatch, facts: Mapping[str, Any]
+) -> Recovery:
+    """The recovery of the exact route; vectors that one encoding alone uses come last, as what they are."""
+    m, d = encodings.m, encodings.d
+    rows, members = settled.rows, settled.members
+    solution = replace(settled.solution, values=settled.solution.values * unit)
+    with clock("certificate"):
+        status, reasons = certify(encodings, members, len(rows), solution, signed=signed)
+    n = len(status)
+    pairs = [(rows, members), settled.repeats]
+    for place, single in enumerate(settled.singles):
+        pairs.append((np.array([single.row]), np.append(single.partners, n + place)[None, :]))
+        reasons.append(f"appears in one encoding only, number {single.row}: each pixel is one of two values")
+    status = np.append(status, [AMBIGUOUS] * len(settled.singles)).astype("<U10")
+    values = np.vstack([solution.values, *(single.value[None, :] * unit for single in settled.singles)])
+    explained = len(rows) + len(settled.repeats[0])
+    left = m - explained
+    text = f"{int((status == VERIFIED).sum())} of {len(status)} private vectors verified; "
+    text += f"{explained} of {m} encodings explained exactly"
+    if len(settled.repeats[0]):
+        text += f"; {len(settled.repeats[0])} encodings use one vector more than once"
+    if left:
+        text += f"; {left} encodings use vectors that too few others share"
+        text += ", or their public part was not found" if signed else ""
+    return Recovery(
+        vectors=values.astype(np.float32),
+        status=status,
+        signed=signed,
+        members=incidence(pairs, m, len(values)),
+        residual=np.full(len(status), float(np.max(solution.misfit, initial=0.0))),
+        reasons=tuple(reasons),
+        attack=name,
+        explanation=text,
+        seconds=clock.seconds,
+        evidence={**facts, "encodings_explained": explained, "equations": len(rows) * d, "unknowns": n * d},
+    )
+
+
+def incidence(pairs: list[tuple[NDArray[np.int64], Members]], m: int, n: int) -> sparse.csr_array:
+    rows = np.concatenate([np.repeat(rows, members.shape[1]) for rows, members in pairs])
+    names = np.concatenate([members.ravel() for _, members in pairs])
+    out = sparse.csr_array((np.ones(len(rows), bool), (rows, names)), shape=(m, n))
+    out.sum_duplicates()
+    return out
