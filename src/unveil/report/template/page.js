@@ -16,7 +16,8 @@
   const table = byId("records");
   if (!table) return;
   const body = table.tBodies[0], find = byId("find"), outcome = byId("outcome"), more = byId("more");
-  const rows = Array.from(body.rows, (row) => ({ row, text: row.textContent.toLowerCase(), outcome: row.dataset.outcome }));
+  const rest = byId("rest");
+  const rows = [...body.rows, ...(rest ? rest.content.querySelectorAll("tr") : [])].map((row) => ({ row, text: row.textContent.toLowerCase(), outcome: row.dataset.outcome }));
   const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
   let limit = PAGE;
 
