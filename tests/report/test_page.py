@@ -59,7 +59,16 @@ def test_the_verdict_comes_first_and_everything_is_there(make_audit):
     for record in audit.records:
         assert record.name in text
     expected = ("signs are reused", "fresh ones", "pixels are Gaussian", "does not hold", "12 rounds", "250 ms", "1 min 15 s")
-    expected += ("k_private", "0.5, –", "versions · numpy", "1,073,741,824 (1,024 MiB)", "yes", "-0.4", "700", "as many as could be")
+    expected += (
+        "k_private",
+        "0.5, –",
+        "versions · numpy",
+        "1,073,741,824 (1,024 MiB)",
+        "yes",
+        "-0.4",
+        "700",
+        "as many as could be",
+    )
     assert [part for part in expected if part not in text] == []
     assert text.index("signs are reused") < text.index("all is fine")
 
@@ -132,7 +141,9 @@ def test_what_is_missing_is_left_out(tmp_path):
 @pytest.mark.parametrize("part", ["curve", "stages", "findings", "guarantees", "model", "run", "pictures", "records"])
 def test_each_part_can_be_missing_alone(make_audit, part):
     default = next(field for field in fields(Audit) if field.name == part)
-    empty = () if part == "records" else Pictures() if part == "pictures" else {} if part in ("model", "run") else default.default
+    empty = (
+        () if part == "records" else Pictures() if part == "pictures" else {} if part in ("model", "run") else default.default
+    )
     reader = Reader(page.render(replace(make_audit(), **{part: empty})))
     assert reader.balanced
     assert "Do not release" in "".join(reader.text)

@@ -1,9 +1,9 @@
 """The report: one HTML file that works offline, verdict first; and the same content as JSON.
 
-Everything is inside the file: style, script, figures. Text from outside (names of files, reasons) passes Jinja's autoescape, and the
-page's Content-Security-Policy allows only the one script and the one style sheet whose hashes it names, images as data, and
-no request at all: markup that slipped in could still not run. Rows of the table are in the page itself, so that it reads without scripts;
-with them only a hundred rows are laid out at a time.
+Everything is inside the file: style, script, figures. Text from outside (names of files, reasons) passes Jinja's autoescape,
+and the page's Content-Security-Policy allows only the one script and the one style sheet whose hashes it names, images as
+data, and no request at all: markup that slipped in could still not run. The first hundred rows of the table read without
+scripts; the others wait in a <template>, since laying out thousands takes seconds, and a hundred at a time does not.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ import jinja2
 from markupsafe import Markup
 
 from unveil import store
-from unveil.auditing.result import Audit, RecordRisk
+from unveil.auditing.result import Audit, Outcome, RecordRisk
 from unveil.records import InputError
 from unveil.report import figures
 
 MOST_ROWS = 5000
 LEVELS = {"leaks": "Leaks", "partly": "Leaks in part", "nothing": "Nothing recovered"}
-OUTCOMES = ("exact", "approximate", "not recovered")
+OUTCOMES: tuple[Outcome, ...] = ("exact", "approximate", "not recovered")
 SEVERITIES = ("high", "medium", "low", "fine")
 
 
