@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import fields, replace
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -140,10 +140,7 @@ def test_what_is_missing_is_left_out(tmp_path):
 
 @pytest.mark.parametrize("part", ["curve", "stages", "findings", "guarantees", "model", "run", "pictures", "records"])
 def test_each_part_can_be_missing_alone(make_audit, part):
-    default = next(field for field in fields(Audit) if field.name == part)
-    empty = (
-        () if part == "records" else Pictures() if part == "pictures" else {} if part in ("model", "run") else default.default
-    )
+    empty = {"pictures": Pictures(), "model": {}, "run": {}}.get(part, ())
     reader = Reader(page.render(replace(make_audit(), **{part: empty})))
     assert reader.balanced
     assert "Do not release" in "".join(reader.text)
