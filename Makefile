@@ -10,7 +10,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install audit test lint bench clean
+.PHONY: help install audit test lint docs bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,11 +30,15 @@ lint: $(VENV)/.dev ## ruff, mypy and the one-way flow of rooms
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(VENV)/.docs ## build the documentation into docs/_build, every warning an error
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
+	@echo "Built: docs/_build/html/index.html"
+
 bench: $(VENV)/.bench ## compare with peers, all in one run
 	$(BIN)/python -m benchmarks.run
 
 clean: ## remove .venv and every cache
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache src/*.egg-info
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache src/*.egg-info
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp per set of extras, so that a second call is instant and a changed pyproject.toml installs again.
@@ -51,6 +55,10 @@ $(VENV)/.core: pyproject.toml | $(VENV)/.made
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.made
 	$(PIP) --editable '.[images,sdp,dask,dev]'
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/.made
+	$(PIP) --editable '.[docs]'
 	@touch $@
 
 $(VENV)/.bench: pyproject.toml | $(VENV)/.made

@@ -13,6 +13,7 @@ TABLES = {
     "hostile": "Hostile instances: nothing wrong may be verified (2,000 of them)",
     "learn_public": "LearnPublic: every support exact, and honest where it cannot be",
     "overlaps": "The overlap engine",
+    "report": "The report in headless Chromium",
     "scale": "Cost model of the overlap engine: check and forecast",
     "paper_attack": "The paper's attack, end to end (fresh seeds 10000, 10001, …)",
 }

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import unveil
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAPER_TESTS = sorted((ROOT / "tests" / "paper").glob("test_*.py"))
@@ -40,3 +42,8 @@ def test_every_algorithm_and_lemma_of_the_paper_is_in_the_map():
     }
     missing = [f"{kind}:{name}" for kind, names in labels.items() for name in names if f"`{kind}:{name}`" not in text]
     assert missing == []
+
+
+def test_every_top_level_name_is_in_the_api_page():
+    named = set(re.findall(r"auto(?:class|function|exception):: unveil\.(\w+)$", (ROOT / "docs" / "api.md").read_text(), re.M))
+    assert named == set(unveil.__all__) - {"__version__"}

@@ -89,6 +89,12 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
         file.write((json.dumps(content, indent=2, sort_keys=True) + "\n").encode())
 
 
+def write_text(path: Path, text: str) -> None:
+    """As UTF-8; names of files that are not text themselves are spelled out with backslashes."""
+    with _whole(path) as file:
+        file.write(text.encode(errors="backslashreplace"))
+
+
 def must_be_new(folder: Path) -> None:
     """Asked before the work, so that hours of it are not lost to a name that is taken."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -1,0 +1,151 @@
+"""The report: one HTML file that works offline, verdict first; and the same content as JSON.
+
+Everything is inside the file: style, script, figures. Text from outside (names of files, reasons) passes Jinja's autoescape,
+and the page's Content-Security-Policy allows only the one script and the one style sheet whose hashes it names, images as
+data, and no request at all: markup that slipped in could still not run. The first hundred rows of the table read without
+scripts; the others wait in a <template>, since laying out thousands takes seconds, and a hundred at a time does not.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from unveil import store
+from unveil.auditing.result import Audit, Outcome, RecordRisk
+from unveil.records import InputError
+from unveil.report import figures
+
+MOST_ROWS = 5000
+LEVELS = {"leaks": "Leaks", "partly": "Leaks in part", "nothing": "Nothing recovered"}
+OUTCOMES: tuple[Outcome, ...] = ("exact", "approximate", "not recovered")
+SEVERITIES = ("high", "medium", "low", "fine")
+
+
+def write_report(audit: Audit, path: str | Path) -> Path:
+    """Write the report to `path`, whole or not at all."""
+    target = _target(path)
+    store.write_text(target, render(audit))
+    return target
+
+
+def write_json(audit: Audit, path: str | Path) -> Path:
+    """Write what the report shows as JSON: images as PNG in base64, the overlap matrix as numbers."""
+    target = _target(path)
+    shown = audit.pictures
+    overlaps = None if shown.overlaps is None else [[round(float(value), 4) for value in row] for row in shown.overlaps]
+    kinds = {kind: figures.image_uris(getattr(shown, kind)) for kind in ("originals", "encodings", "recoveries")}
+    store.write_json(target, {**audit.facts(), "pictures": {**kinds, "names": list(shown.names), "overlaps": overlaps}})
+    return target
+
+
+def render(audit: Audit) -> str:
+    """The page as text."""
+    style, script = _part("page.css"), _part("page.js")
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment.filters |= {"number": _number, "percent": figures.percent, "duration": _duration}
+    tiles, shrunk = figures.tiles(audit.pictures, audit.records)
+    counts = Counter(record.outcome for record in audit.records)
+    plain = audit.facts()
+    total = sum(stage.seconds for stage in audit.stages)
+    longest = max((stage.seconds for stage in audit.stages), default=0)
+    return environment.from_string(_part("page.html")).render(
+        audit=audit,
+        level=LEVELS[audit.verdict.level],
+        counts=[(outcome, counts[outcome], counts[outcome] / max(1, len(audit.records))) for outcome in OUTCOMES],
+        curves=[figures.curve(audit.curve, audit.m, *size) for size in ((960, 400), (340, 300))] if audit.curve else [],
+        tiles=tiles,
+        shrunk=shrunk,
+        matrix=figures.matrix(audit.pictures.overlaps),
+        rows=sorted(audit.records, key=_risk)[:MOST_ROWS],
+        stages=[(stage, stage.seconds / longest if longest else 0.0) for stage in audit.stages],
+        total=total,
+        findings=sorted(audit.findings, key=lambda finding: SEVERITIES.index(finding.severity)),
+        guarantees=sorted(audit.guarantees, key=lambda guarantee: guarantee.holds),
+        facts=[
+            (title, list(_facts(plain[part])))
+            for title, part in (("Scheme", "scheme"), ("Data", "data"), ("Run", "run"))
+            if plain[part]
+        ],
+        model=list(_facts(plain["model"])),
+        style=Markup(style),
+        script=Markup(script),
+        policy="; ".join(
+            (
+                "default-src 'none'",
+                "img-src data:",
+                f"style-src '{_hash(style)}'",
+                f"script-src '{_hash(script)}'",
+                "base-uri 'none'",
+                "form-action 'none'",
+            )
+        ),
+    )
+
+
+def _target(path: str | Path) -> Path:
+    target = Path(path)
+    if target.is_dir():
+        raise InputError(f"{target} is a folder: give the name of a file in it")
+    if not target.parent.is_dir():
+        raise InputError(f"no folder {target.parent}: make it first")
+    return target
+
+
+def _part(name: str) -> str:
+    """A part of the page as it will stand between its tags, every byte of it: the policy's hash is of this text."""
+    return files("unveil.report").joinpath("template", name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def _risk(record: RecordRisk) -> tuple[int, float, int]:
+    """The most endangered first: by outcome, then by how few encodings it takes."""
+    return OUTCOMES.index(record.outcome), inf if record.from_m is None else record.from_m, record.index
+
+
+def _facts(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    """(name, value) pairs; what is nested gets the names above it."""
+    for key, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from _facts(value, f"{above}{key} · ")
+        else:
+            size = key.endswith("_bytes") and isinstance(value, int)
+            yield f"{above}{key}", f"{value:,} ({value / 2**20:,.0f} MiB)" if size else _shown(value)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        text = ", ".join(_shown(item) for item in value[:12])
+        return text + (f", … ({len(value):,} in all)" if len(value) > 12 else "")
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return _number(value) if value is None or isinstance(value, float) else str(value)
+
+
+def _number(value: float | None, digits: int = 4) -> str:
+    """Short, and "–" for what is not known."""
+    if value is None or value != value:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}g}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
