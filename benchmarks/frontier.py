@@ -3,7 +3,7 @@
 `python -m benchmarks.frontier [k …]` measures the cells of these k (all without one) and adds them to
 `docs/figures/frontier.json`; `python -m benchmarks.frontier draw` draws the figure. Beside it: the d at which rounding each
 pair separately (`gram_extract`'s statistic, best thresholds) is expected to have less than half a wrong overlap, and the
-figures of the notes the search starts from. A cell takes minutes: d goes in steps of 12 percent, down while it succeeds.
+figures of the notes the search starts from. A cell takes minutes: d goes in steps of a quarter, down while it succeeds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from unveil.gram.levels import folded_levels
 from unveil.gram.plan import make_plan
 
 STORE = Path(__file__).resolve().parents[1] / "docs" / "figures" / "frontier.json"
-N, SEEDS, ALLOWED, STEP = 100, 10, 1, 1.12
+N, SEEDS, ALLOWED, STEP = 100, 10, 1, 1.25
 PROTOTYPE = {
     (2, 5): 200, (3, 5): 500, (4, 5): 800, (5, 5): 1600, (6, 5): 3000,
     (2, 7): 100, (3, 7): 260, (4, 7): 500, (5, 7): 850, (6, 7): 1250,

@@ -50,14 +50,15 @@ def exact(k: int, n: int, m: int, d: int, seeds: int, k_public: int = 0, n_publi
         wrong += scores.wrong
         if scores.exact < n:
             short.append(f"{scores.exact} of {n} ({determined} used twice or more): {_why(recovery)}")
-        beside = unveil.score(unveil.recover(sim.encodings, sim.public, attack="paper"), sim.private)
-        paper += beside.exact
-        paper_wrong += beside.wrong
+        if not k_public:  # with so few pixels and a public part it reads thousands of florals for nothing
+            beside = unveil.score(unveil.recover(sim.encodings, attack="paper"), sim.private)
+            paper += beside.exact
+            paper_wrong += beside.wrong
     what = f"k={k}, n={n}, m={m}, d={d}" + (f", k_public={k_public}, n_public={n_public}" if k_public else "")
     must = f"all vectors used twice or more{', signed' if k_public else ''}, in {-(-9 * seeds // 10)} of {seeds} seeds, 0 wrong"
-    measured = (
-        f"{whole} of {seeds}, {wrong} wrong, {np.median(seconds):.1f} s each; the paper's attack: {paper / seeds:.1f} vectors"
-    )
+    measured = f"{whole} of {seeds}, {wrong} wrong, {np.median(seconds):.1f} s each"
+    if not k_public:
+        measured += f"; the paper's attack: {paper / seeds:.1f} vectors"
     if short:
         measured += "; short: " + ", ".join(short)
     return what, must, measured, whole >= 0.9 * seeds and wrong == 0 and paper_wrong == 0
