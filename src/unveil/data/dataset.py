@@ -66,7 +66,7 @@ def load_dataset(
     limit: int | None = None,
     rng: np.random.Generator,
 ) -> Dataset:
-    """From a path, a name, an array or None (Gaussian). `n`, `d`: how many of what is drawn here; `sample`: a random part only."""
+    """From a path, a name, an array or None (Gaussian). `n`, `d`: size of what is drawn here; `sample`: a random part."""
     if sample is not None and sample < 2:
         raise InputError(f"sample={sample}: take at least two records")
     if isinstance(source, Dataset):
@@ -140,7 +140,8 @@ def _pick(count: int, sample: int | None, most: int, source: str, rng: np.random
         return np.sort(rng.choice(count, sample, replace=False))
     if count > most:
         raise InputError(
-            f"{source} has {count:,} records, {most:,} are the most that can be audited at once: audit a random part with --sample"
+            f"{source} has {count:,} records, {most:,} are the most that can be audited at once: "
+            "audit a random part with --sample"
         )
     return np.arange(count)
 

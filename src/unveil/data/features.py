@@ -1,9 +1,9 @@
 """Tables of features from a CSV file: one record a row, read as a stream, so that a file may be larger than memory.
 
-The delimiter is the one of , ; tab | that splits the first lines most evenly. A first line that is not all numbers is a header. A
-first column that is not all numbers holds the records' names; any other text is an error that names its place.
+The delimiter is the one of , ; tab | that splits the first lines most evenly. A first line that is not all numbers is a header.
+A first column that is not all numbers holds the records' names; any other text is an error that names its place.
 
-Without `sample` the whole table is kept, when it fits the limit: its size is estimated from the first lines before the rest is read.
+Without `sample` the whole table is kept, when it fits the limit: its size is estimated from the first lines.
 With `sample` so many records are drawn uniformly in one pass (reservoir sampling): memory for the sample only.
 """
 
@@ -44,7 +44,7 @@ def read_features(
     sample: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> Table:
-    """All records, or a uniform `sample` of them in the order of the file; more than `most` records or `limit` bytes are refused."""
+    """All records, or a uniform `sample` in the order of the file; more than `most` records or `limit` bytes are refused."""
     path = Path(path)
     if not path.is_file():
         raise InputError(f"no file {path}: check the path")
@@ -151,7 +151,8 @@ def _refuse_large(path: Path, head: bytes, form: _Form, most: int | None, limit:
     size = about * form.width * 4
     if limit is not None and size > limit:
         raise InputError(
-            f"{path.name} has about {about:,.0f} records, {size / 2**30:.1f} GiB as numbers: raise memory_limit, or take a sample"
+            f"{path.name} has about {about:,.0f} records, {size / 2**30:.1f} GiB as numbers: "
+            "raise memory_limit, or take a sample"
         )
 
 

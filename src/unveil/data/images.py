@@ -26,7 +26,7 @@ def read_image_folder(
     limit: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[NDArray[np.uint8], tuple[str, ...], tuple[int, ...]]:
-    """Bytes (n, height·width·channels), file names, and (height, width) or (height, width, 3); a random `sample` of the files, or all.
+    """Bytes (n, height·width·channels), file names, and (height, width[, 3]); a random `sample` of the files, or all.
 
     More than `most` files, or `limit` bytes as float32, are refused before they are read.
     """
