@@ -42,11 +42,12 @@ class Trap:
     private: NDArray[np.float32]
 
 
-def trap(kind: str, seed: int) -> Trap:
-    """One instance of random size: k 2 to 4, few vectors, 3 to 250 encodings, 1 to 3000 pixels."""
+def trap(kind: str, seed: int, size: int = 1) -> Trap:
+    """One instance of random size: k 2 to 4, few vectors, 3 to 250 encodings, 1 to 3000 pixels; `size` times as many vectors
+    and encodings."""
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     k = int(rng.integers(2, 5))
-    n, m = int(rng.integers(k, k + 14)), int(rng.integers(3, 250))
+    n, m = int(rng.integers(k, k + 14 * size)), int(rng.integers(3, 250 * size))
     d = int(rng.choice([1, 2, 5, 20, 50, 100, 300, 1000, 3000]))
     k_public = int(rng.choice([0, 0, 1, 2]))
     n_public = int(rng.integers(k_public, 30)) if k_public else 0

@@ -10,14 +10,14 @@ from unveil import Encodings, Overlaps, Scheme, find_all_florals, gram_extract, 
 from unveil.attacks import learn_private_image
 from unveil.encode import encode
 from unveil.gram import overlap_thresholds
-from unveil.records import WEIGHTINGS, Selection
+from unveil.records import FIXED_WEIGHTINGS, Selection
 from unveil.supports import learn_public
 
 FEW = settings(deadline=None, derandomize=True, max_examples=25)
 VERY_FEW = settings(deadline=None, derandomize=True, max_examples=5)
 
 seeds = st.integers(0, 2**32 - 1)
-schemes = st.builds(Scheme, k_private=st.integers(1, 4), k_public=st.just(0), weighting=st.sampled_from(WEIGHTINGS))
+schemes = st.builds(Scheme, k_private=st.integers(1, 4), k_public=st.just(0), weighting=st.sampled_from(FIXED_WEIGHTINGS))
 
 
 def gram(sets, n):

@@ -56,6 +56,7 @@ def test_convex_weights_sum_to_one(k_private, k_public):
         ({"k_private": "2"}, "k_private='2': give a whole number"),
         ({"k_private": 0, "k_public": 0}, "at least one vector"),
         ({"weighting": "fair"}, "weighting='fair': choose one of equal, paper, convex"),
+        ({"weighting": "half-normal", "k_public": 1}, "weights of their own need k_public=0"),
         ({"signs": "lost"}, "signs='lost': choose one of absolute, random, kept"),
     ],
 )
@@ -63,6 +64,16 @@ def test_a_scheme_that_cannot_be_is_refused_in_one_sentence(arguments, complaint
     with pytest.raises(InputError, match=complaint) as caught:
         Scheme(**arguments)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["private_weight", "private_variance"])
+def test_half_normal_weights_are_not_one_number(name):
+    scheme = Scheme(2, weighting="half-normal")
+    assert not scheme.fixed_weights
+    assert Scheme(2).fixed_weights
+    assert scheme.public_variance == 0
+    with pytest.raises(InputError, match="every encoding has weights of its own; use attack='full'"):
+        getattr(scheme, name)
 
 
 def test_a_scheme_takes_numpy_integers_and_is_equal_by_value():

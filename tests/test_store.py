@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,14 @@ class TestSimulation:
         assert store.read_scheme(run / "scheme.json") == (simulation.encodings.scheme, 1.0)
         assert store.read_json(run / "manifest.json") == {"seed": 0}
 
+    def test_weights_are_part_of_the_truth(self, tmp_path: Path) -> None:
+        simulation = simulate(Scheme(2, weighting="half-normal"), 6, m=5, d=7, rng=0)
+        store.write_simulation(tmp_path / "run", simulation, {})
+        assert simulation.selection.weights is not None
+        back = store.read_array(tmp_path / "run" / "truth.npz", "selection_weights")
+        assert np.array_equal(back, simulation.selection.weights)
+        assert store.read_scheme(tmp_path / "run" / "scheme.json")[0] == simulation.encodings.scheme
+
     def test_takes_an_empty_folder_only(self, simulation: Simulation, tmp_path: Path) -> None:
         (tmp_path / "empty").mkdir()
         store.write_simulation(tmp_path / "empty", simulation, {})
@@ -209,6 +218,15 @@ class TestRecovery:
         assert np.array_equal(back.members.toarray(), recovery.members.toarray())
         for name in ("signed", "reasons", "attack", "explanation", "seconds", "evidence"):
             assert getattr(back, name) == getattr(recovery, name), name
+
+    def test_weights_round_trip(self, recovery: Recovery, tmp_path: Path) -> None:
+        weights = sparse.csr_array(recovery.members.toarray() * np.random.default_rng(1).random((5, 3)))
+        store.write_recovery(tmp_path / "recovery.npz", replace(recovery, weights=weights))
+        back = store.read_recovery(tmp_path / "recovery.npz").weights
+        assert back is not None
+        assert np.array_equal(back.toarray(), weights.toarray())
+        store.write_recovery(tmp_path / "recovery.npz", recovery)
+        assert store.read_recovery(tmp_path / "recovery.npz").weights is None
 
     def test_empty_round_trip(self, tmp_path: Path) -> None:
         empty = Recovery.empty(Encodings(np.ones((5, 7)), Scheme()), "paper", "nothing", {})

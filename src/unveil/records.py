@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-Weighting = Literal["equal", "paper", "convex"]
+Weighting = Literal["equal", "paper", "convex", "half-normal"]
 Signs = Literal["absolute", "random", "kept"]
 Progress = Callable[[str, int, int], None]
 """progress(stage, done, total): called from long loops, never from inside kernels."""
 
-WEIGHTINGS: tuple[Weighting, ...] = ("equal", "paper", "convex")
+FIXED_WEIGHTINGS: tuple[Weighting, ...] = ("equal", "paper", "convex")
+WEIGHTINGS: tuple[Weighting, ...] = (*FIXED_WEIGHTINGS, "half-normal")
 SIGNS: tuple[Signs, ...] = ("absolute", "random", "kept")
 
 VERIFIED, AMBIGUOUS, UNRESOLVED = "verified", "ambiguous", "unresolved"
@@ -37,6 +38,8 @@ class Scheme:
     weighting  "equal":  every selected entry is 1/√(k_public+k_private), so the selection vector has norm 1
                "paper":  1/√k_public and 1/√k_private as printed; norm √2 when both parts are present
                "convex": every selected entry is 1/(k_public+k_private); entries sum to 1
+               "half-normal": magnitudes of normal numbers, divided by their sum, drawn anew for every encoding and unknown;
+                         no public part; there is no one weight, and what needs one refuses
     signs      "absolute": y = |Xw|; "random": y = ±Xw with a fair coin per pixel (InstaHide as released);
                "kept": y = Xw (MixUp). The first two carry the same information.
     """
@@ -56,8 +59,17 @@ class Scheme:
             raise InputError("k_private=0 and k_public=0: an encoding must mix at least one vector")
         if self.weighting not in WEIGHTINGS:
             raise InputError(f"weighting={self.weighting!r}: choose one of {', '.join(WEIGHTINGS)}")
+        if not self.fixed_weights and self.k_public:
+            raise InputError(
+                f"weighting={self.weighting!r} with k_public={self.k_public}: weights of their own need k_public=0"
+            )
         if self.signs not in SIGNS:
             raise InputError(f"signs={self.signs!r}: choose one of {', '.join(SIGNS)}")
+
+    @property
+    def fixed_weights(self) -> bool:
+        """Whether all encodings have the same weights."""
+        return self.weighting in FIXED_WEIGHTINGS
 
     @property
     def private_weight(self) -> float:
@@ -82,6 +94,8 @@ class Scheme:
     def _weight(self, part: int) -> float:
         if part == 0:
             return 0.0
+        if not self.fixed_weights:
+            raise InputError(f"weighting={self.weighting!r}: every encoding has weights of its own; use attack='full'")
         total = self.k_private + self.k_public
         return {"equal": 1 / sqrt(total), "paper": 1 / sqrt(part), "convex": 1 / total}[self.weighting]
 
@@ -121,10 +135,14 @@ class Encodings:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Which vectors each encoding mixes: `private` (m, k_private) and `public` (m, k_public), sorted in each row."""
+    """Which vectors each encoding mixes: `private` (m, k_private) and `public` (m, k_public), sorted in each row.
+
+    weights (m, k_private): those of the private vectors, in the same order; None when the scheme's are meant.
+    """
 
     private: NDArray[np.int64]
     public: NDArray[np.int64]
+    weights: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,6 +265,7 @@ class Recovery:
            "ambiguous":  the equations hold, but another solution does as well as this one
            "unresolved": the equations do not hold
     signed False means: one sign per pixel, common to all vectors, is not determined.
+    weights (m, r): what each encoding gives to each vector, at the places of `members`; None when the scheme fixes them.
     """
 
     vectors: NDArray[np.float32]
@@ -259,6 +278,7 @@ class Recovery:
     explanation: str
     seconds: Mapping[str, float] = field(default_factory=dict)
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    weights: sparse.csr_array | None = None
 
     @classmethod
     def empty(cls, encodings: Encodings, attack: str, explanation: str, seconds: Mapping[str, float]) -> Recovery:

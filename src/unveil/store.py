@@ -120,6 +120,8 @@ def write_simulation(folder: Path, simulation: Simulation, manifest: Mapping[str
             "selection_private": simulation.selection.private,
             "selection_public": simulation.selection.public,
         }
+        if simulation.selection.weights is not None:
+            truth["selection_weights"] = simulation.selection.weights
         write_arrays(part / "truth.npz", truth)
         write_json(part / "manifest.json", manifest)
 
@@ -147,6 +149,7 @@ def write_recovery(path: Path, recovery: Recovery) -> None:
         "explanation": recovery.explanation,
         "seconds": dict(recovery.seconds),
         "evidence": dict(recovery.evidence),
+        "weighted": recovery.weights is not None,
     }
     arrays = {
         "vectors": recovery.vectors,
@@ -157,6 +160,8 @@ def write_recovery(path: Path, recovery: Recovery) -> None:
         "members_shape": np.array(members.shape),
         "about": np.array(json.dumps(about)),
     }
+    if recovery.weights is not None:
+        arrays["weights"] = np.asarray(recovery.weights.tocsr()[members.nonzero()], dtype=np.float64)
     write_arrays(path, arrays)
 
 
@@ -179,11 +184,15 @@ def read_recovery(path: Path) -> Recovery:
         rows, columns = (int(size) for size in fields["members_shape"])
         ones = np.ones(len(indices), dtype=bool)
         about = json.loads(str(fields["about"]))
+        places = indices, fields["members_indptr"]
+        weighted = about.pop("weighted", False)
+        weights = sparse.csr_array((read_array(path, "weights"), *places), shape=(rows, columns)) if weighted else None
         return Recovery(
             vectors=as_vectors(fields["vectors"], "vectors") if fields["vectors"].size else fields["vectors"],
             status=fields["status"],
-            members=sparse.csr_array((ones, indices, fields["members_indptr"]), shape=(rows, columns)),
+            members=sparse.csr_array((ones, *places), shape=(rows, columns)),
             residual=fields["residual"],
+            weights=weights,
             **{**about, "reasons": tuple(about["reasons"])},
         )
     except (ValueError, TypeError, KeyError):

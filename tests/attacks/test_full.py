@@ -152,14 +152,14 @@ def test_an_alias_of_other_vectors_is_not_verified():
 
 
 def test_errors_name_the_cure():
-    with pytest.raises(InputError, match="k_private of 2 or more"):
-        attack(Encodings(np.ones((5, 5)), Scheme(1)))
+    with pytest.raises(InputError, match="k_private of 1 or more"):
+        recover(Encodings(np.ones((5, 5)), Scheme(0, 1)), np.ones((2, 5)), attack="full")
     with pytest.raises(InputError, match="pass public="):
         recover(Encodings(np.ones((5, 5)), Scheme(2, 1)), attack="full")
     with pytest.raises(InputError, match="are not those of these 5"):
         full(Encodings(np.ones((5, 5)), Scheme(2)), overlaps=Overlaps.from_array(np.zeros((4, 4), int), 2))
     with pytest.raises(InputError, match=f"up to {LARGEST}"):
-        attack(Encodings(np.ones((LARGEST + 1, 1)), Scheme(2)))
+        attack(Encodings(np.ones((LARGEST + 1, 1)), Scheme(1)))
 
 
 @pytest.mark.parametrize(("k_public", "weighting"), [(1, "equal"), (2, "paper"), (2, "convex")])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unveil.encode.instahide import encode, mix
-from unveil.records import SIGNS, WEIGHTINGS, InputError, Scheme, Selection, row_blocks
+from unveil.records import FIXED_WEIGHTINGS, SIGNS, InputError, Scheme, Selection, row_blocks
 
 
 def instance(k_private=2, k_public=2, m=20, d=30, seed=0):
@@ -32,7 +32,7 @@ def plain(private, public, selection, scheme):
     return out
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("weighting", FIXED_WEIGHTINGS)
 @pytest.mark.parametrize(("k_private", "k_public"), [(2, 0), (2, 2), (3, 1), (0, 2), (1, 4)])
 def test_encodings_equal_the_plain_twin(weighting, k_private, k_public):
     private, public, selection = instance(k_private, k_public)
@@ -47,6 +47,20 @@ def test_encodings_equal_the_plain_twin(weighting, k_private, k_public):
             np.testing.assert_allclose(np.abs(y), np.abs(expected), atol=1e-6)
         if signs == "absolute":
             assert (y >= 0).all()
+
+
+def test_weights_of_their_own_equal_the_plain_twin():
+    private, _, selection = instance(3, 0)
+    weights = np.random.default_rng(2).random((20, 3))
+    expected = [
+        sum(w * private[j] for w, j in zip(ws, js, strict=True)) for ws, js in zip(weights, selection.private, strict=True)
+    ]
+    chosen = Selection(selection.private, selection.public, weights)
+    y = encode(private, None, chosen, Scheme(3, weighting="half-normal", signs="kept"))
+    assert y.dtype == np.float32
+    np.testing.assert_allclose(y, expected, atol=1e-6)
+    with pytest.raises(InputError, match="weights of its own"):
+        encode(private, None, selection, Scheme(3, weighting="half-normal"))
 
 
 def test_random_signs_are_fair_independent_coins_for_every_pixel():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unveil import Scheme, simulate
-from unveil.records import WEIGHTINGS, InputError
+from unveil.records import FIXED_WEIGHTINGS, InputError
 
 SMALL = {"n_public": 6, "m": 12, "d": 40}
 
@@ -57,7 +57,7 @@ def test_random_signs_have_the_same_magnitudes_as_absolute_values():
     assert (random.values < 0).any()
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("weighting", FIXED_WEIGHTINGS)
 def test_encodings_are_the_absolute_mixture_of_the_selected_vectors(weighting):
     sim = simulate(Scheme(3, 2, weighting), 10, rng=1, **SMALL)
     scheme = sim.encodings.scheme
@@ -113,3 +113,27 @@ def test_contradictions_and_nonsense_are_refused_in_one_sentence(arguments, comp
     with pytest.raises(InputError, match=complaint) as caught:
         simulate(Scheme(), **arguments)
     assert "\n" not in str(caught.value)
+
+
+def test_half_normal_weights_are_drawn_for_every_encoding_and_recorded():
+    scheme = Scheme(3, weighting="half-normal")
+    sim = simulate(scheme, 10, m=400, d=40, rng=2)
+    weights = sim.selection.weights
+    assert weights.shape == (400, 3)
+    assert (weights > 0).all()
+    np.testing.assert_allclose(weights.sum(axis=1), 1)
+    assert len(np.unique(weights)) == weights.size
+    for i in range(400):
+        mixed = weights[i] @ sim.private[sim.selection.private[i]].astype(np.float64)
+        np.testing.assert_allclose(sim.encodings.values[i], np.abs(mixed), atol=1e-6)
+    equal = simulate(Scheme(3), 10, m=400, d=40, rng=2)
+    assert equal.selection.weights is None
+    np.testing.assert_array_equal(equal.private, sim.private)
+    np.testing.assert_array_equal(equal.selection.private, sim.selection.private)
+    np.testing.assert_array_equal(weights, simulate(scheme, 10, m=400, d=80, rng=2).selection.weights)
+
+
+def test_half_normal_weights_are_magnitudes_of_normal_numbers_divided_by_their_sum():
+    weights = simulate(Scheme(2, weighting="half-normal"), 5, m=4000, d=1, rng=3).selection.weights
+    angle = np.sort(np.arctan2(weights[:, 1], weights[:, 0]) / (np.pi / 2))  # uniform, as for any two normal numbers
+    assert np.abs(angle - (np.arange(4000) + 0.5) / 4000).max() < 2 / np.sqrt(4000)

@@ -8,7 +8,7 @@ from unveil.encode import selection_matrix
 from unveil.gram import lattice, overlap_engine, overlap_thresholds, psi, psi_inverse
 from unveil.gram.levels import folded_levels
 from unveil.gram.plan import ROUNDINGS
-from unveil.records import WEIGHTINGS, InputError
+from unveil.records import FIXED_WEIGHTINGS, InputError
 
 EVERY_K = [(k, k_public) for k in range(1, 7) for k_public in (0, 2)]
 
@@ -65,7 +65,7 @@ def plain(sim, rounding):
 
 
 @pytest.mark.parametrize("rounding", ROUNDINGS)
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("weighting", FIXED_WEIGHTINGS)
 @pytest.mark.parametrize(("k_private", "k_public"), EVERY_K)
 def test_overlaps_equal_the_plain_twin(k_private, k_public, weighting, rounding):
     sim = instance(k_private, k_public, weighting)
@@ -78,7 +78,7 @@ def test_overlaps_equal_the_plain_twin(k_private, k_public, weighting, rounding)
     np.testing.assert_array_equal(found.toarray()[clear], expected[clear])
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("weighting", FIXED_WEIGHTINGS)
 @pytest.mark.parametrize("k_public", [0, 2])
 def test_the_papers_rounding_is_the_nearest_lattice_point_of_the_inverse(k_public, weighting):
     sim = instance(3, k_public, weighting)
@@ -134,7 +134,7 @@ def test_the_result_is_a_sorted_symmetric_matrix_with_k_on_the_diagonal():
     assert matrix.data.max() <= 3
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("weighting", FIXED_WEIGHTINGS)
 @pytest.mark.parametrize(("k_private", "k_public"), EVERY_K)
 def test_thresholds_rise_with_every_shared_vector_and_lie_between_neighbours(k_private, k_public, weighting):
     scheme = Scheme(k_private, k_public, weighting)

@@ -7,7 +7,7 @@ from unveil import Scheme
 from unveil.gram import psi
 from unveil.gram.levels import assisted_levels, folded_levels, lattice, normal_scale, squares_levels
 from unveil.gram.psi import psi_noise
-from unveil.records import WEIGHTINGS
+from unveil.records import FIXED_WEIGHTINGS
 
 
 def pixels(rng, p, q, k_public, k_private, n):
@@ -20,7 +20,7 @@ def pixels(rng, p, q, k_public, k_private, n):
     return part(p, k_public), part(q, k_private)
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("weighting", FIXED_WEIGHTINGS)
 def test_the_lattice_starts_at_nothing_shared_and_ends_at_everything(weighting):
     z = lattice(Scheme(3, 2, weighting))
     assert z.shape == (3, 4)

@@ -7,7 +7,14 @@ import pytest
 
 from unveil import Encodings, Scheme
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED
-from unveil.solve.certificate import FEWEST_PIXELS, certify
+from unveil.solve.certificate import (
+    FEWEST_PIXELS,
+    _all_eigenvalues_above,
+    _bipartite,
+    _sum_of_squared_products,
+    _touched_by_null,
+    certify,
+)
 from unveil.solve.pixels import PixelSolution
 
 
@@ -185,3 +192,42 @@ def test_an_alias_of_other_vectors_is_ambiguous(k, rows, combination, pixels):
 def test_a_genuine_vector_with_few_partners_is_verified_when_pixels_suffice():
     members = np.vstack([subsets(14, 2, 100), [[1, 14], [2, 14], [3, 14]]])
     assert (certify(*instance(members, 15))[0] == VERIFIED).all()
+
+
+def test_at_scale_the_same_vectors_are_undetermined():
+    """Peeling components, the double cover and the iteration against the null vectors of a dense decomposition."""
+    rng = np.random.default_rng(0)
+    for seed in range(6):
+        pairs = np.sort(rng.integers(0, 40, (34, 2)), axis=1)  # some bipartite trees, some odd cycles, a vector with itself
+        triples = np.vstack([subsets(30, 3, 34, seed), [[30, 31, j] for j in range(4)]])
+        for members, n, quick in ((pairs, 40, _bipartite), (triples, 33, _touched_by_null)):
+            W = np.zeros((len(members), n))
+            np.add.at(W, (np.repeat(np.arange(len(members)), members.shape[1]), members.ravel()), 1)
+            values, vectors = np.linalg.eigh(W.T @ W)
+            dense = (np.abs(vectors[:, values < 1e-9]) > 1e-6).any(axis=1)
+            assert 0 < dense.sum() < n
+            np.testing.assert_array_equal(quick(members, n), dense)
+
+
+def test_eigenvalues_above_a_bound_are_told_by_cholesky():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((40, 200))
+    assert _all_eigenvalues_above(x @ x.T, 1e-3)
+    x[7] = x[3] - x[5]
+    assert not _all_eigenvalues_above(x @ x.T, 1e-3)
+
+
+@pytest.mark.parametrize("shape", [(7, 30), (30, 7)])
+def test_squared_products_are_summed_on_the_smaller_side(shape):
+    x = np.random.default_rng(0).standard_normal(shape)
+    assert abs(_sum_of_squared_products(x) - ((x @ x.T) ** 2).sum()) < 1e-8
+
+
+def test_ten_thousand_vectors_are_certified_within_seconds():
+    n, m, d = 10_000, 70_000, 24
+    members = np.random.default_rng(3).integers(0, n, (m, 2))
+    members = members[members[:, 0] != members[:, 1]]
+    status, reasons = certify(*instance(members, n, d=d))
+    few = [why for what, why in zip(status, reasons, strict=True) if what != VERIFIED]
+    assert len(few) < 20
+    assert all("combination" in why or "one encoding" in why or "do not determine" in why for why in few)

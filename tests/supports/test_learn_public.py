@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from unveil import Encodings, Scheme, learn_public, simulate
-from unveil.records import WEIGHTINGS, InputError
+from unveil.records import FIXED_WEIGHTINGS, InputError
 from unveil.supports import METHODS
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("weighting", FIXED_WEIGHTINGS)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_finds_the_truth_at_generous_d(method, weighting):
     sim = simulate(Scheme(2, 2, weighting, "random"), 10, n_public=20, m=12, d=8000, rng=3)
@@ -124,7 +124,7 @@ def test_unknown_weights_are_learned_with_the_support(k_public):
     assert supports.certain.mean() > 0.9 if k_public else not supports.certain.any()
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("weighting", FIXED_WEIGHTINGS)
 def test_without_a_private_part_the_weights_are_exact(weighting):
     scheme = Scheme(0, 3, weighting)
     sim = simulate(scheme, 0, n_public=300, m=30, d=300, rng=0)

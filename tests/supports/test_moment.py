@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unveil.encode import simulate
-from unveil.records import WEIGHTINGS, Scheme
+from unveil.records import FIXED_WEIGHTINGS, Scheme
 from unveil.supports.moment import moment_matrix, moment_weights
 
 
@@ -19,7 +19,7 @@ def plain(y, public):
     return M
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("weighting", FIXED_WEIGHTINGS)
 def test_the_moment_matrix_equals_the_plain_double_loop(weighting):
     sim = simulate(Scheme(2, 2, weighting), 6, n_public=7, m=3, d=60, rng=0)
     for y in sim.encodings.values:
@@ -28,7 +28,7 @@ def test_the_moment_matrix_equals_the_plain_double_loop(weighting):
         np.testing.assert_allclose(M, M.T, atol=1e-6)
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("weighting", FIXED_WEIGHTINGS)
 def test_the_expectation_is_two_w_w_transposed_over_sigma_squared(weighting):
     # 80 independent instances of 3,000 pixels with the same selection; the mean against twice the outer product.
     scheme = Scheme(2, 2, weighting)

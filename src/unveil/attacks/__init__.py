@@ -39,7 +39,7 @@ def recover(
     if not applies(encodings):
         return run("paper")
     recovery = run("full")
-    if recovery.verified.any():
+    if recovery.verified.any() or not encodings.scheme.fixed_weights:
         return recovery
     second = run("paper")
     return second if second.verified.any() or not len(recovery) else recovery

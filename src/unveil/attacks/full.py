@@ -7,9 +7,11 @@
     4  x ← every pixel, twice                    from the explained encodings (`solve.settle`); under noise `solve.noisy`
     5  status ← Certificate                      vector by vector (`solve.certificate`)
 
+Weights that are new and unknown in every encoding take another way (`attacks.unequal`).
 The number of private vectors is estimated from the mean similarity and corrected by the feedback, which frees columns nobody
 needs and adds those that are missing. With a public part signs are determined, without one they are up to a common one per
-pixel. Dense in m: up to some thousand encodings.
+pixel. Dense in m: up to some thousand encodings. Where there is no public part and single overlaps can be read, the sparse
+route (`attacks.large`) is much faster, and has no such limit: it is tried first.
 """
 
 from __future__ import annotations
@@ -20,9 +22,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from unveil.attacks.alone import alone
+from unveil.attacks.large import large
+from unveil.attacks.unequal import full_unequal
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.gram.similarity import assisted_similarity, estimate_vectors, similarity
-from unveil.parallel import Stopwatch
+from unveil.parallel import Stopwatch, one_blas_thread
+from unveil.parallel import memory_limit as settle_limit
 from unveil.records import (
     AMBIGUOUS,
     UNRESOLVED,
@@ -46,12 +52,17 @@ from unveil.supports.learn_public import learn_public
 
 NAME = "full"
 LARGEST = 6000
+SPARSE_FROM = 500
+"""Encodings from which the sparse route is tried first; it must explain `ENOUGH` of them."""
+ENOUGH = 0.99
 PIXELS = 300
 
 
 def applies(encodings: Encodings) -> bool:
     """Whether `full` can take these encodings on."""
-    return encodings.scheme.k_private >= 2 and encodings.m <= LARGEST
+    scheme = encodings.scheme
+    sparse_route = scheme.k_private >= 2 and not scheme.k_public and scheme.fixed_weights
+    return scheme.k_private >= 1 and (encodings.m <= LARGEST or sparse_route)
 
 
 def full(
@@ -69,17 +80,28 @@ def full(
     """
     scheme, m = encodings.scheme, encodings.m
     k = scheme.k_private
-    if k < 2:
-        raise InputError(f"k_private={k}: the full attack needs k_private of 2 or more")
-    if m > LARGEST:
+    if k < 1:
+        raise InputError(f"k_private={k}: there is nothing private to recover; use k_private of 1 or more")
+    if not applies(encodings):
         raise InputError(
-            f"m={m}: the full attack handles up to {LARGEST} encodings; pass a part of them, or use attack='paper'"
+            f"m={m}: with a public part, unknown weights or k_private=1 the full attack handles up to {LARGEST} encodings; "
+            "pass a part of them, or use attack='paper'"
         )
     P = as_public(public, encodings)
+    P = P if scheme.k_public else None
+    if k == 1:
+        return alone(encodings, P, overlaps, NAME, memory_limit, progress)
+    if not scheme.fixed_weights:
+        return full_unequal(encodings, NAME, rng=rng, progress=progress)
     seed = root(rng)
+    if P is None and m >= SPARSE_FROM:
+        given, least = None if overlaps is None else overlaps.of(encodings), ENOUGH if m <= LARGEST else 0.0
+        recovery = large(encodings, seed, overlaps=given, least=least, memory_limit=memory_limit, progress=progress)
+        if recovery.evidence.get("encodings_explained", 0) >= least * m:
+            return recovery
     clock = Stopwatch()
     supports = None
-    if P is not None and scheme.k_public:
+    if P is not None:
         with clock("learn public"):
             supports = learn_public(encodings, P, memory_limit=memory_limit, progress=progress)
     with clock("similarity"):
@@ -88,14 +110,14 @@ def full(
         return Recovery.empty(
             encodings, NAME, f"{m} encodings of about {n} private vectors: too few, or nothing shared", clock.seconds
         )
-    with clock("factor"):
+    with clock("factor"), one_blas_thread():
         first = factor_overlaps(S, k, n, among=_reliable(supports))
     if first.W.shape[1] <= k:
         return Recovery.empty(
             encodings, NAME, "no clusters among the overlaps: check k_private, or use more pixels", clock.seconds
         )
     task = _in_units(encodings, P, supports)
-    with clock("feedback"):
+    with clock("feedback"), one_blas_thread():
         assignment = feedback(
             np.ascontiguousarray(task.y[:, :PIXELS]),
             k,
@@ -162,12 +184,14 @@ def _research(
     x, k, scheme = settled.solution.values, settled.members.shape[1], task.scheme
     if P is None or task.offsets is None or not len(left) or not settled.solution.solved.all():
         return settled
+    if 4 * P.nbytes > settle_limit(memory_limit):
+        return settled
     public = P * np.float32(scheme.public_weight / (scheme.private_weight * task.unit))
     both = Encodings(task.y[left], Scheme(0, scheme.k_public + k), None)
     found = learn_public(both, np.vstack([public, x.astype(np.float32)]), memory_limit=memory_limit, progress=progress).indices
-    names = np.sort(found, axis=1)
+    whole = (found >= 0).sum(axis=1) == scheme.k_public + k  # it bounds the number of members, and may find another
+    left, names = left[whole], np.sort(found[whole], axis=1)[:, -(scheme.k_public + k) :]
     split = (names[:, : scheme.k_public] < len(P)).all(axis=1) & (names[:, scheme.k_public :] >= len(P)).all(axis=1)
-    split &= (names >= 0).all(axis=1)
     if not split.any():
         return settled
     c = task.offsets.copy()
@@ -219,7 +243,7 @@ def _certified(
     rows, members = settled.rows, settled.members
     solution = replace(settled.solution, values=settled.solution.values * unit)
     with clock("certificate"):
-        status, reasons = certify(encodings, members, len(rows) + len(settled.repeats[0]), solution, signed=signed)
+        status, reasons = certify(encodings, members, len(rows), solution, signed=signed)
     n = len(status)
     pairs = [(rows, members), settled.repeats]
     for place, single in enumerate(settled.singles):

@@ -25,7 +25,7 @@ def scheme_options(command: F) -> F:
     """How encodings are made; what is left out takes the defaults of unveil.Scheme."""
     for option in (
         click.option("--signs", help="absolute, random or kept.  [default: absolute]"),
-        click.option("--weighting", help="equal, paper or convex.  [default: equal]"),
+        click.option("--weighting", help="equal, paper, convex or half-normal.  [default: equal]"),
         click.option("--k-public", type=COUNT, help="Public vectors per encoding.  [default: 0]"),
         click.option("--k-private", type=COUNT, help="Private vectors per encoding.  [default: 2]"),
     ):

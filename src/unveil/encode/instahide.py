@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from unveil.records import InputError, Scheme, Selection, row_blocks
 
 
-def mix(vectors: NDArray[np.float32], chosen: NDArray[np.int64], weight: float) -> NDArray[np.float32]:
-    """weight·Σ of the chosen vectors, one row per row of `chosen` (rows, k), k ≥ 1."""
+def mix(vectors: NDArray[np.float32], chosen: NDArray[np.int64], weight: float | NDArray[np.float64]) -> NDArray[np.float32]:
+    """weight·Σ of the chosen vectors, one row per row of `chosen` (rows, k), k ≥ 1; weights may be (rows, k) as well."""
+    if isinstance(weight, np.ndarray):
+        return np.asarray(np.einsum("ik,ikd->id", weight, vectors[chosen]), dtype=np.float32)
     out = vectors[chosen[:, 0]]
     for column in range(1, chosen.shape[1]):
         out += vectors[chosen[:, column]]
@@ -37,8 +39,9 @@ def encode(
     for start, block in row_blocks(out):
         rows = slice(start, start + len(block))
         block[:] = 0
+        weights = scheme.private_weight if selection.weights is None else selection.weights[rows]
         for vectors, chosen, weight in (
-            (private, selection.private, scheme.private_weight),
+            (private, selection.private, weights),
             (public, selection.public, scheme.public_weight),
         ):
             if vectors is not None and chosen.shape[1]:

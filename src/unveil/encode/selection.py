@@ -2,7 +2,7 @@
 
 Each encoding draws a uniform k_public-subset T₁ of the public and a uniform k_private-subset T₂ of the private
 vectors. The printed entries 1/√k_public and 1/√k_private do not give a unit vector when both parts are present;
-`Scheme.weighting` says which of three readings is meant.
+`Scheme.weighting` says which of three readings is meant, or that every encoding draws weights of its own.
 """
 
 from __future__ import annotations
@@ -21,11 +21,19 @@ def draw_selection(
     m: int,
     private_rng: np.random.Generator,
     public_rng: np.random.Generator,
+    weight_rng: np.random.Generator | None = None,
 ) -> Selection:
-    """m independent draws of (T₁, T₂), each sorted."""
+    """m independent draws of (T₁, T₂), each sorted; and of weights, where the scheme does not fix them."""
+    weights = None
+    if not scheme.fixed_weights:
+        if weight_rng is None:
+            raise InputError(f"weighting={scheme.weighting!r}: drawing weights needs weight_rng=")
+        weights = np.abs(weight_rng.standard_normal((m, scheme.k_private)))
+        weights /= weights.sum(axis=1, keepdims=True)
     return Selection(
         private=_draw_subsets(n_private, scheme.k_private, m, private_rng, "private"),
         public=_draw_subsets(n_public, scheme.k_public, m, public_rng, "public"),
+        weights=weights,
     )
 
 

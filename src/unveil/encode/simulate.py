@@ -40,9 +40,8 @@ def simulate(
     n_public = _settle("n_public", n_public, [] if given_public is None else [len(given_public)], 0)
     if not isinstance(m, (int, np.integer)) or m < 1:
         raise InputError(f"m={m!r}: ask for at least one encoding, and a whole number of them")
-    selection = draw_selection(
-        scheme, n_private, n_public, m, child(seed, "selection-private"), child(seed, "selection-public")
-    )
+    rngs = (child(seed, name) for name in ("selection-private", "selection-public", "weights"))
+    selection = draw_selection(scheme, n_private, n_public, m, *rngs)
     vectors = gaussian_vectors(n_private, d, child(seed, "private")) if given_private is None else given_private
     others: NDArray[np.float32] | None = given_public
     if others is None and n_public:

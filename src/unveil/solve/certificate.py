@@ -23,13 +23,18 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
+from scipy import sparse
+from scipy.linalg import LinAlgError, cholesky, eigh
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import lsmr
 
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings
 from unveil.solve.descent import uses
 from unveil.solve.pixels import PixelSolution
 
 FEWEST_PIXELS = 20
+DENSE = 2000
+"""Vectors up to which null vectors come from one dense decomposition."""
 
 
 def certify(
@@ -44,11 +49,12 @@ def certify(
     members = np.unique(np.sort(members, axis=1), axis=0)  # an encoding drawn twice says nothing new
     degree = uses(members, n)
     undetermined = _undetermined(members, n)
-    whole = _doubt_about_all(encodings, explained, solution, ~undetermined & (solution.differs == 0))
+    whole = doubt_about_all(encodings, explained, solution, ~undetermined & (solution.differs == 0))
     main = int(np.bincount(solution.group).argmax())
     sizes = np.bincount(solution.group)
     rows_of_group = np.bincount(solution.group[members[:, 0]], minlength=len(sizes))
-    alias = _dependent(members, solution.values, solution.group == main)
+    rows_of = _rows_of(members, n)
+    alias = dependent(members, solution.values, solution.group == main)
     unsolved = int((~solution.solved).sum())
     status, reasons = np.full(n, VERIFIED, dtype="<U10"), []
     for i in range(n):
@@ -71,7 +77,7 @@ def certify(
             what, why = AMBIGUOUS, "a combination of other vectors: its encodings can be explained in another way"
         elif sizes[g] == 2 * k:
             what, why = AMBIGUOUS, "there are n = 2·k_private vectors: their complements fit as well"
-        elif _in_a_foursome(members, i):
+        elif _in_a_foursome(members, rows_of, i):
             what, why = AMBIGUOUS, "four vectors always occur in pairs: their complements fit as well"
         else:
             what, why = VERIFIED, f"{degree[i]} different encodings reproduced at all {d} pixels by one solution only"
@@ -80,7 +86,7 @@ def certify(
     return status, reasons
 
 
-def _doubt_about_all(encodings: Encodings, explained: int, solution: PixelSolution, sure: NDArray[np.bool_]) -> str:
+def doubt_about_all(encodings: Encodings, explained: int, solution: PixelSolution, sure: NDArray[np.bool_]) -> str:
     d = encodings.d
     if 2 * explained < encodings.m:
         return f"only {explained} of {encodings.m} encodings are explained: are k_private and the weighting right?"
@@ -101,7 +107,7 @@ def _doubt_about_all(encodings: Encodings, explained: int, solution: PixelSoluti
     # Correlations of independent vectors are N(0, 1/d): their squares, times d, sum to a χ² with one degree per pair.
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     pairs = n * (n - 1) / 2
-    total = d * (float(((unit @ unit.T) ** 2).sum()) - n) / 2
+    total = d * (_sum_of_squared_products(unit) - n) / 2
     chance = 6 * np.sqrt(2 * pairs) + 6
     if d * pairs * 0.15**2 < chance:
         return f"{d} pixels of {n} vectors are too few to rule out a part that all encodings share"
@@ -111,36 +117,93 @@ def _doubt_about_all(encodings: Encodings, explained: int, solution: PixelSoluti
     return ""
 
 
+def _sum_of_squared_products(unit: NDArray[np.float64]) -> float:
+    """‖UUᵀ‖² = ‖UᵀU‖²: the smaller of the two, in blocks of rows."""
+    small = unit if len(unit) <= unit.shape[1] else np.ascontiguousarray(unit.T)
+    return sum(float(((small[s : s + 1024] @ small.T) ** 2).sum()) for s in range(0, len(small), 1024))
+
+
+def _incidence(members: NDArray[np.int64], n: int) -> sparse.csr_array:
+    m, k = members.shape
+    return sparse.csr_array((np.ones(m * k), (np.repeat(np.arange(m), k), members.ravel())), shape=(m, n))
+
+
+def _rows_of(members: NDArray[np.int64], n: int) -> sparse.csr_array:
+    """The encodings that use vector i are the indices of its row i."""
+    return sparse.csr_array(_incidence(members, n).T)
+
+
+def _rows_with(members: NDArray[np.int64], rows_of: sparse.csr_array, i: int) -> NDArray[np.int64]:
+    return members[rows_of.indices[rows_of.indptr[i] : rows_of.indptr[i + 1]]]
+
+
 def _undetermined(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
     """Vectors that some null vector of W touches."""
-    m, k = members.shape
-    W = np.zeros((m, n))
-    np.add.at(W, (np.repeat(np.arange(m), k), members.ravel()), 1.0)
-    values, vectors = eigh(W.T @ W)
+    if members.shape[1] == 2:
+        return _bipartite(members, n)
+    if n > DENSE:
+        return _touched_by_null(members, n)
+    W = _incidence(members, n)
+    values, vectors = eigh((W.T @ W).toarray())
     null = vectors[:, values < 1e-8 * max(1.0, float(values[-1]))]
     return np.asarray((np.abs(null) > 1e-6).any(axis=1))
 
 
-def _dependent(members: NDArray[np.int64], x: NDArray[np.float64], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _bipartite(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
+    """k = 2: a null vector is ±1 on a bipartite component and 0 on others. In the double cover, where every edge joins a vector
+    with the copy of its partner, a bipartite component falls apart into two."""
+    u, v = members.T
+    ends = np.concatenate([u, v]), np.concatenate([v, u]) + n
+    cover = sparse.coo_array((np.ones(2 * len(members), np.int8), ends), shape=(2 * n, 2 * n))
+    group = connected_components(cover, directed=False)[1]
+    return np.asarray(group[:n] != group[n:])
+
+
+def _touched_by_null(members: NDArray[np.int64], n: int, trials: int = 3) -> NDArray[np.bool_]:
+    """z − W⁺Wz is the part of a random z in the null space: nonzero, almost surely, exactly where a null vector is. Where the
+    iteration has not come to an end more is left over, and more is called undetermined."""
+    W = _incidence(members, n)
+    out = np.zeros(n, bool)
+    for trial in range(trials):
+        z = np.random.default_rng(trial).standard_normal(n)
+        out |= np.abs(z - lsmr(W, W @ z, atol=1e-12, btol=1e-12, maxiter=4000)[0]) > 1e-6
+    return out
+
+
+def dependent(members: NDArray[np.int64], x: NDArray[np.float64], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Vectors of a group that are combinations of others; with fewer pixels than vectors, those whose partners allow it."""
     out = np.zeros(len(x), bool)
     chosen = np.flatnonzero(among)
     if len(chosen) <= x.shape[1]:
         unit = x[chosen] / np.maximum(np.linalg.norm(x[chosen], axis=1, keepdims=True), 1e-30)
-        values, vectors = eigh(unit @ unit.T)
+        gram = unit @ unit.T
+        if len(chosen) > DENSE // 4 and _all_eigenvalues_above(gram, 2e-7):
+            return out
+        values, vectors = eigh(gram)
         out[chosen] = np.linalg.norm(vectors[:, values < 1e-7], axis=1) > 1e-2
         return out
-    k = members.shape[1]
+    k, rows_of = members.shape[1], _rows_of(members, len(x))
     for i in chosen:
-        rows = members[(members == i).any(axis=1)]
-        shared = uses(rows, len(x))
-        out[i] = np.count_nonzero(shared == len(rows)) > 1 or np.count_nonzero(shared) - 1 <= 2 * k - 1
+        rows = _rows_with(members, rows_of, int(i))
+        partners, shared = np.unique(rows, return_counts=True)
+        out[i] = np.count_nonzero(shared == len(rows)) > 1 or len(partners) - 1 <= 2 * k - 1
     return out
 
 
-def _in_a_foursome(members: NDArray[np.int64], i: int) -> bool:
+def _all_eigenvalues_above(gram: NDArray[np.float64], bound: float) -> bool:
+    """By Cholesky, at a small part of the cost of the eigenvalues."""
+    shifted = gram.copy()
+    shifted[np.diag_indices_from(shifted)] -= bound
+    try:
+        cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return False
+    return True
+
+
+def _in_a_foursome(members: NDArray[np.int64], rows_of: sparse.csr_array, i: int) -> bool:
     """Whether three other vectors exist such that every encoding holds none or exactly two of the four."""
-    rows = members[(members == i).any(axis=1)]
+    rows = _rows_with(members, rows_of, i)
 
     def extend(chosen: tuple[int, ...]) -> bool:
         hits = np.isin(rows, chosen).sum(axis=1)

@@ -10,6 +10,7 @@ vectors.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from unveil.records import Progress
 from unveil.solve.affine_rrr import Range, solve_all
 from unveil.solve.descent import Members, Values, reassign, restart
+from unveil.solve.pixels import run_pixels
 
 PIXELS = 300
 TRIES = 4
@@ -46,7 +48,7 @@ def solve_noisy(
     rng: np.random.Generator,
     *,
     rounds: int = 3,
-    block: int = 1024,
+    block: int = 256,
     progress: Progress | None = None,
 ) -> NoisySolution | None:
     """From `rows` with their `members` of n columns, y (m, d) with unit weights; rows that fit badly are searched anew.
@@ -56,15 +58,10 @@ def solve_noisy(
     d = y.shape[1]
     k = members.shape[1]
     for turn in range(rounds):
-        offsets = None if c is None else c[rows]
         target = Range(members, n, np.ones(len(rows)), 1.0)
         values = np.zeros((n, d))
-        for start in range(0, d, block):
-            pixels = slice(start, min(start + block, d))
-            part = None if offsets is None else np.ascontiguousarray(offsets[:, pixels])
-            values[:, pixels] = _solve_block(np.ascontiguousarray(y[rows, pixels]), part, members, n, target, noise, rng, TRIES)
-            if progress:
-                progress("pixels", pixels.stop, d)
+        system = _System(y[rows], None if c is None else c[rows], members, n, target, noise)
+        run_pixels(partial(_fill, system, values), d, rng, block=block, progress=progress)
         noise = _noise(y, c, values, rows, members)
         if turn == rounds - 1:
             break
@@ -82,22 +79,28 @@ def solve_noisy(
     return NoisySolution(values, rows, members, noise, noise * np.sqrt(covariance), determined)
 
 
-def _solve_block(
-    y: Values,
-    c: Values | None,
-    members: Members,
-    n: int,
-    target: Range,
-    noise: float,
-    rng: np.random.Generator,
-    tries: int,
-) -> NDArray[np.float64]:
+@dataclass(frozen=True, eq=False)
+class _System:
+    y: Values
+    c: Values | None
+    members: Members
+    n: int
+    target: Range
+    noise: float
+
+
+def _fill(system: _System, values: NDArray[np.float64], task: tuple[slice, np.random.Generator]) -> None:
+    """The best of several starts at each of these pixels."""
+    pixels, rng = task
+    y = np.ascontiguousarray(system.y[:, pixels])
+    c = None if system.c is None else np.ascontiguousarray(system.c[:, pixels])
+    members, n, target, noise = system.members, system.n, system.target, system.noise
     W = target.W.astype(np.float64)
     pinv = target.pinv()
     best, x = np.full(y.shape[1], np.inf), np.zeros((n, y.shape[1]))
     todo = np.arange(y.shape[1])
     even = np.ones(len(y))
-    for _ in range(tries):
+    for _ in range(TRIES):
         part = np.ascontiguousarray(y[:, todo])
         offset = None if c is None else np.ascontiguousarray(c[:, todo])
         scale = np.float32(np.sqrt(np.mean(part**2)) + 1e-30)
@@ -113,7 +116,7 @@ def _solve_block(
         todo = np.flatnonzero(best > 1.5 * np.median(best))
         if not todo.size:
             break
-    return x
+    values[:, pixels] = x
 
 
 def _noise(y: Values, c: Values | None, x: NDArray[np.float64], rows: NDArray[np.int64], members: Members) -> float:

@@ -8,14 +8,16 @@ about half of the pixels; where they agree at every pixel there is, beyond reaso
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from unveil.parallel import run_blocks, where, worker_count
 from unveil.records import Progress
-from unveil.solve.affine_rrr import Range, Values, solve_all
+from unveil.solve.affine_rrr import Range, Values, Weight, solve_all
 
 HOPELESS = 2
 """Attempts after which a block with not one solved pixel is given up: its rows contradict each other."""
@@ -39,11 +41,11 @@ def solve_pixels(
     offsets: Values | None,
     members: NDArray[np.int64],
     n: int,
-    a: float,
+    a: Weight,
     rng: np.random.Generator,
     *,
     tolerance: float = 1e-4,
-    block: int = 1024,
+    block: int = 256,
     progress: Progress | None = None,
 ) -> PixelSolution:
     """Solve |a·Wx + c| = y (rows, d) for x (n, d) when every row is explained by `members` (rows, k)."""
@@ -51,26 +53,48 @@ def solve_pixels(
     target = Range(members, n, np.ones(len(members)), a)
     group = connected_components(target.W.T @ target.W, directed=False)[1].astype(np.int64)
     rms = float(np.sqrt(np.mean(np.square(magnitudes, dtype=np.float64)))) or 1.0
-    apart_from = 1e-2 * rms / a
+    apart_from = 1e-2 * rms / float(np.sqrt(np.mean(np.square(a))))
     values = np.zeros((n, d))
     misfit = np.full(d, np.inf)
-    differs = np.zeros(n, np.int64)
-    for start in range(0, d, block):
-        pixels = slice(start, min(start + block, d))
+    apart = np.zeros((n, d), bool)
+
+    def solve(task: tuple[slice, np.random.Generator]) -> None:
+        pixels, draw = task
         y = np.ascontiguousarray(magnitudes[:, pixels])
         c = None if offsets is None else np.ascontiguousarray(offsets[:, pixels])
-        first, error = _solve_block(y, c, members, n, a, target, tolerance * rms, rng)
-        second, other_error = _solve_block(y, c, members, n, a, target, tolerance * rms, rng)
+        first, error = _solve_block(y, c, members, n, a, target, tolerance * rms, draw)
+        second, other_error = _solve_block(y, c, members, n, a, target, tolerance * rms, draw)
         if offsets is None:
             second = _same_signs(first, second, group, apart_from)
         both = (error <= tolerance * rms) & (other_error <= tolerance * rms)
-        apart = np.abs(first - second) > apart_from
-        differs += (apart & both).sum(axis=1)
+        apart[:, pixels] = (np.abs(first - second) > apart_from) & both
         values[:, pixels] = first
         misfit[pixels] = error / rms
+
+    run_pixels(solve, d, rng, block=block, progress=progress)
+    return PixelSolution(values, misfit, misfit <= tolerance, apart.sum(axis=1), group)
+
+
+def run_pixels(
+    solve: Callable[[tuple[slice, np.random.Generator]], None],
+    d: int,
+    rng: np.random.Generator,
+    *,
+    block: int,
+    progress: Progress | None,
+) -> None:
+    """solve((pixels, generator)) for blocks of pixels, on all cores; what comes out does not depend on how many there are."""
+    slices = [slice(start, min(start + block, d)) for start in range(0, d, block)]
+    tasks = list(zip(slices, rng.spawn(len(slices)), strict=True))
+    finished = 0
+
+    def done(task: tuple[slice, np.random.Generator]) -> None:
+        nonlocal finished
+        finished += task[0].stop - task[0].start
         if progress:
-            progress("pixels", pixels.stop, d)
-    return PixelSolution(values, misfit, misfit <= tolerance, differs, group)
+            progress("pixels", finished, d)
+
+    run_blocks(solve, tasks, worker_count(where().workers), done)
 
 
 def _solve_block(
@@ -78,7 +102,7 @@ def _solve_block(
     c: Values | None,
     members: NDArray[np.int64],
     n: int,
-    a: float,
+    a: Weight,
     target: Range,
     bound: float,
     rng: np.random.Generator,

@@ -1,0 +1,192 @@
+"""The full attack for many encodings: overlaps are rounded, kept sparse, and every stage costs what they hold.
+
+    1  M ← GramExtract                      overlaps of all pairs, some of them wrong (`gram.gram_extract`)
+    2  W ← cliques of M                     first guess at every encoding's subset (`factor.cliques`)
+    3  W ← checked on a few hundred pixels  wrong subsets dropped or corrected, rare vectors added
+                                            (k = 2: `solve.growth`, k ≥ 3: `solve.short_feedback`)
+    4  x ← every pixel, twice               (k = 2: `solve.peeling`, k ≥ 3: `solve.settle`)
+    5  status ← Certificate                 vector by vector (`solve.certificate`)
+
+Where `full` pools noisy similarities over all encodings, this route needs most single overlaps to be readable: for the same n
+and m two or three times the pixels. In return it is much faster, nothing is m×m, and for k = 2 nothing is n×n: tens of
+thousands of encodings are a matter of a minute or two. For k ≥ 3 an n×n inverse bounds the number of vectors. No public part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from unveil.factor.cliques import Subsets, find_cliques
+from unveil.gram.gram_extract import gram_extract
+from unveil.parallel import Stopwatch, rows_per_block, where, worker_count
+from unveil.parallel import memory_limit as settle_limit
+from unveil.records import VERIFIED, Encodings, Overlaps, Progress, Recovery, row_blocks
+from unveil.seeds import child
+from unveil.solve.certificate import certify
+from unveil.solve.growth import settle_pairs
+from unveil.solve.peeling import peel, reachable
+from unveil.solve.pixels import PixelSolution
+from unveil.solve.settle import settle
+from unveil.solve.short_feedback import short_feedback
+
+NAME = "full"
+PIXELS = 256
+MOST_VECTORS = 3000
+"""For k ≥ 3: a dense n×n matrix is inverted, and every pixel is multiplied by it some fifty times."""
+
+Solved = tuple[NDArray[np.int64], NDArray[np.int64], PixelSolution]
+
+
+def large(
+    encodings: Encodings,
+    seed: np.random.SeedSequence,
+    *,
+    overlaps: Overlaps | None = None,
+    least: float = 0.0,
+    memory_limit: int | None = None,
+    progress: Progress | None = None,
+) -> Recovery:
+    """Every private vector the encodings determine, each with its status and the reason for it.
+
+    `least`: the share of encodings that must be explained on a few pixels for the rest of the work to be done.
+    """
+    m, d, k = encodings.m, encodings.d, encodings.scheme.k_private
+    clock, limit = Stopwatch(), settle_limit(memory_limit)
+    if overlaps is None:
+        with clock("overlaps"):
+            overlaps = gram_extract(encodings, memory_limit=memory_limit, progress=progress)
+    with clock("factor"):
+        first = find_cliques(overlaps)
+    if k > 2 and first.columns > MOST_VECTORS:
+        why = f"about {first.columns} private vectors: with k_private={k} the full attack handles up to {MOST_VECTORS}; "
+        return Recovery.empty(encodings, NAME, why + "pass a part of the encodings, or use attack='paper'", clock.seconds)
+    solved, rounds = None, 0
+    if first.columns > k:
+        solved, rounds = (_pairs if k == 2 else _subsets)(encodings, first, seed, least, limit, clock, progress)
+    if solved is None:
+        return Recovery.empty(encodings, NAME, _nothing(encodings, overlaps), clock.seconds)
+    rows, members, solution = solved
+    with clock("certificate"):
+        status, reasons = certify(encodings, members, len(rows), solution)
+    used = sparse.csr_array(
+        (np.ones(members.size, bool), (np.repeat(rows, k), members.ravel())), shape=(m, len(solution.values))
+    )
+    explanation = f"{int((status == VERIFIED).sum())} of {len(status)} private vectors verified; "
+    explanation += f"{len(rows)} of {m} encodings explained exactly"
+    if 2 * len(rows) < m:
+        explanation += f"; {_nothing(encodings, overlaps)}"
+    elif len(rows) < m:
+        explanation += f"; {m - len(rows)} encodings use vectors that too few others share"
+    return Recovery(
+        vectors=solution.values.astype(np.float32),
+        status=status,
+        signed=False,
+        members=used,
+        residual=np.full(len(status), float(np.max(solution.misfit, initial=0.0))),
+        reasons=tuple(reasons),
+        attack=NAME,
+        explanation=explanation,
+        seconds=clock.seconds,
+        evidence={
+            "overlaps": _pairs_that_overlap(overlaps),
+            "wrong_overlaps_expected": overlaps.expected_errors,
+            "encodings_explained": len(rows),
+            "feedback_rounds": rounds,
+            "equations": len(rows) * d,
+            "unknowns": len(status) * d,
+        },
+    )
+
+
+def _pairs(
+    encodings: Encodings,
+    first: Subsets,
+    seed: np.random.SeedSequence,
+    least: float,
+    limit: int,
+    clock: Stopwatch,
+    progress: Progress | None,
+) -> tuple[Solved | None, int]:
+    """k = 2: growth, then peeling of the vectors it reaches; encodings that are not reproduced at all pixels are dropped."""
+    m, d, a = encodings.m, encodings.d, encodings.scheme.private_weight
+    with clock("growth"):
+        some = np.abs(encodings.values[:, : rows_per_block(64 * m, limit, most=min(d, PIXELS))])
+        grown = settle_pairs(some, a, first.members, first.columns, child(seed, "growth"), progress=progress)
+    if grown.right.mean() < least:
+        return None, grown.rounds
+    rng = child(seed, "pixels")
+    rows = np.flatnonzero(grown.right)
+    members, solution = grown.members[rows], None
+    with clock("pixels"):
+        for _ in range(4):
+            used, members = _renamed(members)
+            keep = reachable(members, len(used), rng)[members].all(axis=1)
+            rows, (used, members) = rows[keep], _renamed(members[keep])
+            if len(rows) <= 4:
+                return None, grown.rounds
+            values = np.abs(encodings.values if len(rows) == m else encodings.values[rows])
+            block = rows_per_block(64 * len(rows) * worker_count(where().workers), limit, most=64)
+            solution = peel(values, None, members, len(used), a, rng, block=block, progress=progress)
+            wrong = _missed(values, members, solution.values, a) > 0.05
+            if solution.solved.all() or not wrong.any() or wrong.all():
+                break
+            rows, members = rows[~wrong], members[~wrong]
+    return None if solution is None else (rows, members, solution), grown.rounds
+
+
+def _subsets(
+    encodings: Encodings,
+    first: Subsets,
+    seed: np.random.SeedSequence,
+    least: float,
+    limit: int,
+    clock: Stopwatch,
+    progress: Progress | None,
+) -> tuple[Solved | None, int]:
+    """k ≥ 3: the short feedback, then every pixel by the affine iteration; in units of a private pixel's rms."""
+    a, k = encodings.scheme.private_weight, encodings.scheme.k_private
+    power = sum(float(np.square(part, dtype=np.float64).sum()) for _, part in row_blocks(encodings.values))
+    unit = max(float(np.sqrt(power / encodings.values.size / k)) / a, 1e-30)
+    y = encodings.magnitudes() / np.float32(a * unit)
+    with clock("feedback"):
+        some = np.ascontiguousarray(y[:, : rows_per_block(64 * encodings.m, limit, most=min(encodings.d, PIXELS))])
+        found = short_feedback(some, first.members, first.columns, child(seed, "feedback"), progress=progress)
+    rows = np.flatnonzero(found.exact)
+    if found.exact.mean() < least or len(rows) <= k + 2:
+        return None, found.rounds
+    with clock("pixels"):
+        settled = settle(y, None, rows, found.members[rows], found.x, child(seed, "pixels"), progress=progress)
+    if settled is None:
+        return None, found.rounds
+    solution = replace(settled.solution, values=settled.solution.values * unit)
+    return (settled.rows, settled.members, solution), found.rounds
+
+
+def _renamed(members: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    used, names = np.unique(members, return_inverse=True)
+    return used, names.reshape(members.shape).astype(np.int64)
+
+
+def _missed(values: NDArray[np.float32], members: NDArray[np.int64], x: NDArray[np.float64], a: float) -> NDArray[np.float64]:
+    """The share of pixels at which each encoding is not reproduced."""
+    bound = 1e-3 * float(np.sqrt(np.mean(np.square(values[:1024], dtype=np.float64))))
+    out = np.empty(len(values))
+    for s in range(0, len(values), 1024):
+        part = slice(s, s + 1024)
+        out[part] = (np.abs(a * np.abs(x[members[part]].sum(axis=1)) - values[part]) > bound).mean(axis=1)
+    return out
+
+
+def _nothing(encodings: Encodings, overlaps: Overlaps) -> str:
+    return (
+        f"no consistent explanation of the {encodings.m} encodings: of {_pairs_that_overlap(overlaps)} overlaps "
+        f"{overlaps.expected_errors:.2g} are expected to be wrong; use more pixels, or another k_private"
+    )
+
+
+def _pairs_that_overlap(overlaps: Overlaps) -> int:
+    return int(overlaps.matrix.nnz - np.count_nonzero(overlaps.matrix.diagonal())) // 2

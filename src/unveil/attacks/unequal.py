@@ -1,0 +1,111 @@
+"""The full attack on weights that are unequal, unknown and new in every encoding (InstaHide as released, without public part).
+
+    1  Z ← squared correlations of all pairs of encodings           (`gram.correlation`)
+    2  P ← MixedMemberships(Z)        members and shares: corners of a simplex (`factor.mixed_memberships`)
+    3  W, x ← Feedback on a few hundred pixels                      members and weights until encodings are explained exactly
+       P ← Extend(Z, W)               vectors not counted yet, then 3 again  (`solve.unequal`)
+    4  W, x ← every weight, every pixel, twice                      (`solve.unequal_pixels`)
+    5  status ← Certificate           vector by vector              (`solve.unequal_certificate`)
+
+Dense in m. The number of vectors is found, not given.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from unveil.factor.mixed_memberships import Memberships, extend, mixed_memberships
+from unveil.gram.correlation import squared_correlations
+from unveil.parallel import Stopwatch
+from unveil.records import VERIFIED, Encodings, Progress, Recovery
+from unveil.seeds import Rng, child, root
+from unveil.solve.unequal import WeightedAssignment, feedback_unequal
+from unveil.solve.unequal_certificate import certify_unequal
+from unveil.solve.unequal_pixels import solve_weights_and_pixels
+
+PIXELS = 500
+EXTENSIONS = 3
+FAINTEST = 1e-5
+"""A smaller weight leaves open which vector it belongs to: no member is named."""
+
+
+def full_unequal(encodings: Encodings, name: str, *, rng: Rng = None, progress: Progress | None = None) -> Recovery:
+    """Every private vector and every weight the encodings determine, each vector with its status and the reason for it."""
+    k, m, d = encodings.scheme.k_private, encodings.m, encodings.d
+    seed = root(rng)
+    clock = Stopwatch()
+    Y = encodings.magnitudes()
+    with clock("similarity"):
+        Z = squared_correlations(Y)
+    with clock("factor"):
+        start = mixed_memberships(Z, k)
+    if start is None:
+        return Recovery.empty(encodings, name, f"{m} encodings: too few, or nothing shared", clock.seconds)
+    with clock("feedback"):
+        found = _explain(np.ascontiguousarray(Y[:, :PIXELS]), Z, start, child(seed, "feedback"), progress)
+    with clock("pixels"):
+        solution = solve_weights_and_pixels(Y, found, child(seed, "pixels"), progress=progress)
+    if solution is None:
+        nothing = f"no consistent explanation of the {m} encodings: more pixels or encodings are needed, or another k_private"
+        return Recovery.empty(encodings, name, nothing, clock.seconds)
+    with clock("certificate"):
+        status, reasons = certify_unequal(encodings, solution)
+    n, explained = len(status), len(solution.rows)
+    weights = _placed(solution.rows, solution.members, solution.weights, (m, n))
+    verified = int((status == VERIFIED).sum())
+    return Recovery(
+        vectors=solution.pixels.values.astype(np.float32),
+        status=status,
+        signed=False,
+        members=weights.astype(bool),
+        residual=np.full(n, float(np.max(solution.pixels.misfit, initial=0.0))),
+        reasons=tuple(reasons),
+        attack=name,
+        explanation=f"{verified} of {n} private vectors verified; {explained} of {m} encodings explained exactly, "
+        "weights found with them",
+        seconds=clock.seconds,
+        evidence={
+            "estimated_n_private": start.n,
+            "encodings_explained": explained,
+            "feedback_rounds": found.rounds,
+            "equations": explained * d,
+            "unknowns": n * d + explained * (k - 1),
+        },
+        weights=weights,
+    )
+
+
+def _explain(
+    y: NDArray[np.float32],
+    Z: NDArray[np.float64],
+    start: Memberships | None,
+    rng: np.random.Generator,
+    progress: Progress | None,
+) -> WeightedAssignment:
+    """Feedback; where rows are left, new columns for them and feedback again. The assignment with most exact rows."""
+    best = None
+    for _ in range(1 + EXTENSIONS):
+        assert start is not None
+        found = feedback_unequal(y, start, rng, progress=progress)
+        if best is None or found.exact.sum() > best.exact.sum():
+            best = found
+        if found.exact.all() or 2 * found.exact.sum() < len(y):
+            break
+        power = found.weights**2
+        shares = power / np.maximum(power.sum(axis=1, keepdims=True), 1e-30)
+        start = extend(Z, Memberships(found.members, shares, start.n), found.exact)
+        if start is None:
+            break
+    assert best is not None
+    return best
+
+
+def _placed(
+    rows: NDArray[np.int64], members: NDArray[np.int64], weights: NDArray[np.float64], shape: tuple[int, int]
+) -> sparse.csr_array:
+    """The weights as an m×n matrix, without those too small to tell whose they are."""
+    keep = weights.ravel() > FAINTEST
+    at = np.repeat(rows, members.shape[1])[keep], members.ravel()[keep]
+    return sparse.csr_array((weights.ravel()[keep], at), shape=shape)
