@@ -23,8 +23,8 @@ import numpy as np
 from unveil.auditing.result import CurvePoint
 from unveil.auditing.trials import Trial
 
-FLAT = 0.08
-NARROW = 1.12
+FLAT = 0.1
+NARROW = 1.2
 Z = 1.96
 
 Points = dict[int, list[Trial]]

@@ -6,8 +6,8 @@ Its subsets, weights and masks are read exactly, by feeding it data made for tha
   ones              every value is 1, so that the signs of an encoding are its mask
 
 The generator is looked at from outside: two calls without a seed must differ; the global generator of NumPy, set to the same
-state before both, must not make them equal; and no seed an attacker would try (0 to `GUESSES`, or the second of the release) may give
-the released encodings again.
+state before both, must not make them equal; and no seed an attacker would try (0 to `GUESSES`, or the second of the release)
+may give the released encodings again.
 """
 
 from __future__ import annotations

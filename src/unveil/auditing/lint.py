@@ -2,7 +2,7 @@
 
   duplicates     rows with equal magnitudes: one subset, encoded twice
   self-pairs     a record mixed with itself has twice the power of others for k_private = 2: a second peak of row powers
-  sign masks     independent masks leave signed rows uncorrelated, Σ d·ρ² over pairs is χ²; a mask used twice lets overlaps through
+  sign masks     independent masks leave signed rows uncorrelated, Σ d·ρ² over pairs is χ²; a mask used twice shows overlaps
   fixed weights  the scheme's own weights are the same in every encoding, so that overlaps take k_private + 1 values
   public prefix  with N draws from n_public vectors, all among the first q of them, has probability (q/n_public)^N
 

@@ -23,7 +23,7 @@ from unveil.auditing.result import Guarantee
 
 SAMPLE = 1000
 KS, KURTOSIS, SKEWNESS, CORRELATION, COMMON = 0.05, 1.0, 0.5, 0.1, 0.05
-"""Beyond these the data are not taken for Gaussian and independent; chance stays below them from 20 records of 100 pixels on."""
+"""Beyond these the data are not taken for Gaussian; chance stays below them from 20 records of 100 pixels on."""
 
 
 @dataclass(frozen=True)

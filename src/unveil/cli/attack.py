@@ -46,6 +46,7 @@ def attack(
     """
     from unveil import parallel, store
     from unveil.attacks import recover
+    from unveil.auditing.lint import lint_encodings
     from unveil.records import InputError
     from unveil.verdict import plain, recovery_facts
 
@@ -69,6 +70,7 @@ def attack(
     with parallel.using(workers, scheduler, checkpoint), progress_bar("attack", not as_json) as progress:
         recovery = recover(encodings, public, attack=name, rng=seed, progress=progress)
     facts = recovery_facts(recovery)
+    facts["findings"] = [vars(finding) for finding in lint_encodings(encodings)]
     entry = plain(store.manifest("attack", seed=seed, encodings=str(source), **facts))
     if out is None:
         store.write_recovery(source / "recovery.npz", recovery)
@@ -86,6 +88,11 @@ def attack(
     else:
         terminal = console()
         terminal.print(f"[bold]{escape(facts['verdict'])}[/bold]", soft_wrap=True)
+        for sentence in facts["summary"]:
+            terminal.print(escape(sentence), soft_wrap=True)
         print_evidence(terminal, facts)
+        for finding in facts["findings"]:
+            if finding["severity"] in ("high", "medium"):
+                terminal.print(f"The encoder: {escape(finding['what'])} {escape(finding['consequence'])}", soft_wrap=True)
         terminal.print(f"Written to {escape(str(out or source))}.", soft_wrap=True)
     return 0 if facts["verified"] else 3

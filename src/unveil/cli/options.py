@@ -21,6 +21,24 @@ as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object 
 out_option = click.option("--out", type=PATH, help="Folder to write the results to; it must be new or empty.")
 
 
+def config_option(*paths: str) -> Callable[[F], F]:
+    """--config FILE.toml: every other option of the command, where it is not given; `paths` are those that name files."""
+
+    def read(ctx: click.Context, _: click.Parameter, path: Path | None) -> None:
+        if path is None:
+            return
+        from unveil.config import read_config
+
+        known = {p.name for p in ctx.command.params if p.name not in ("config", None)}
+        names = {"json": "as_json"}
+        found = read_config(path, {("json" if name == "as_json" else name) or "" for name in known}, paths)
+        ctx.default_map = {**(ctx.default_map or {}), **{names.get(name, name): value for name, value in found.items()}}
+
+    return click.option(
+        "--config", type=PATH, callback=read, expose_value=False, is_eager=True, help="Options from a TOML file."
+    )
+
+
 def scheme_options(command: F) -> F:
     """How encodings are made; what is left out takes the defaults of unveil.Scheme."""
     for option in (
