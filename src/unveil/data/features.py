@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,16 +101,17 @@ def _form(path: Path, head: bytes) -> _Form:
     lines = text.splitlines()
     lines = [line for line in (lines[:-1] if len(head) == LOOK and len(lines) > 1 else lines) if line.strip()][:50]
 
-    def width(delimiter: str) -> tuple[bool, int]:
-        counts = {len(row) for row in csv.reader(lines, delimiter=delimiter)}
-        return len(counts) == 1, min(counts)
+    def evenness(delimiter: str) -> tuple[bool, int, int]:
+        width, lines_of_it = Counter(len(row) for row in csv.reader(lines, delimiter=delimiter)).most_common(1)[0]
+        return width > 1, lines_of_it, width
 
-    delimiter = max(DELIMITERS, key=lambda d: (width(d)[1] > 1, *width(d)))
+    delimiter = max(DELIMITERS, key=evenness)
+    width = evenness(delimiter)[2]
     table = list(csv.reader(lines, delimiter=delimiter))
     named = len(table[0]) > 1 and len(table) > 1 and not any(_is_number(row[0]) for row in table[1:] if row)
     first = table[0][1:] if named else table[0]
     header = not all(map(_is_number, first)) and len(table) > 1
-    return _Form(delimiter, header, named, len(table[0]), tuple(first) if header else ())
+    return _Form(delimiter, header, named, width, tuple(first) if header else ())
 
 
 def _records(path: Path, form: _Form) -> Iterator[tuple[int, list[str]]]:
@@ -145,7 +147,7 @@ def _parse(path: Path, line: int, cells: list[str], form: _Form, rows: int) -> t
 
 def _refuse_large(path: Path, head: bytes, form: _Form, most: int | None, limit: int | None) -> None:
     lines = max(1, head.count(b"\n"))
-    about = path.stat().st_size / (len(head) / lines)
+    about = float(f"{path.stat().st_size / (len(head) / lines):.2g}")
     if most is not None and about > 2 * most:
         raise InputError(_too_many(path, f"about {about:,.0f}", most))
     size = about * form.width * 4
