@@ -77,17 +77,6 @@ def score_facts(recovery: Recovery, scores: Scores) -> dict[str, Any]:
     return {"verdict": verdict, **counts, **arrays}
 
 
-def audit_verdict(recovery: Recovery, scores: Scores) -> tuple[str, str]:
-    attack = "the paper's attack" if recovery.attack == "paper" else f"the {recovery.attack} attack"
-    if scores.wrong:
-        return str(score_facts(recovery, scores)["verdict"]), "red"
-    if scores.exact:
-        total = _vectors(scores.exact + scores.missing)
-        found = f"{scores.exact} of {total} recovered exactly by {attack} in {sum(recovery.seconds.values()):.1f} s"
-        return f"NOT SAFE TO RELEASE: {found}, {_signs(recovery)}.", "red"
-    return f"NOTHING RECOVERED by {attack}, which is no proof of safety: {recovery.explanation}.", "yellow"
-
-
 def _vectors(count: int) -> str:
     return f"{count} private vector{'' if count == 1 else 's'}"
 

@@ -21,13 +21,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unveil import store
+from unveil.auditing.costs import nominal_seconds
 from unveil.auditing.curve import Points, curve, trace
 from unveil.auditing.encoder_lint import Encoder, lint_encoder
 from unveil.auditing.judgement import record_risks, verdict
 from unveil.auditing.lint import lint_encodings, repeated_subsets
 from unveil.auditing.model_check import check_model, guarantees
 from unveil.auditing.pictures import draw_pictures
-from unveil.auditing.plan import encodings_for_all, nominal_seconds
+from unveil.auditing.plan import encodings_for_all
 from unveil.auditing.result import Audit, Finding, Stage
 from unveil.auditing.trials import Attacker, Laboratory, Trial
 from unveil.data import Dataset, gaussian_vectors, load_dataset
@@ -76,9 +77,9 @@ def audit(
     scheme = Scheme() if scheme is None else scheme
     if not isinstance(scheme, Scheme):
         raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
-    if scheme.k_private < 2:
+    if scheme.k_private + scheme.k_public < 2 or not scheme.k_private:
         raise InputError(
-            f"k_private={scheme.k_private}: an audit needs 2 or more, fewer records per encoding are not mixed at all"
+            f"k_private={scheme.k_private}, k_public={scheme.k_public}: nothing private is mixed with anything; use k_private of 2 or more"
         )
     if isinstance(seeds, bool) or not 1 <= seeds <= 1000:
         raise InputError(f"seeds={seeds!r}: give how many independent draws to make, 1 or more")

@@ -130,6 +130,8 @@ def repeated_subsets(chosen: NDArray[np.int64], n: int) -> Finding:
 
 
 def fixed_weights(encodings: Encodings) -> Finding:
+    if not encodings.scheme.fixed_weights:
+        return Finding("Weights are drawn anew for every encoding.", "fine", "")
     return Finding(
         f"Weights are the same in every encoding ({encodings.scheme.weighting}).",
         "low",

@@ -100,7 +100,8 @@ class Laboratory:
         return Encodings(self.draw(number).encodings.values[:m], self.scheme, self.pixel_rms)
 
     def can_be_told(self, m: int) -> bool:
-        return self.scheme.k_private >= 2 and applies(Encodings(np.zeros((m, 1), np.float32), self.scheme))
+        """Whether the full attack can start from given overlaps."""
+        return self.scheme.fixed_weights and applies(Encodings(np.zeros((m, 1), np.float32), self.scheme))
 
     def trial(self, m: int, number: int, attacker: Attacker, *, show: bool = False) -> Trial:
         """The trial, from disk where it was done before."""
