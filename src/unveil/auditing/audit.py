@@ -25,7 +25,7 @@ from unveil.auditing.costs import nominal_seconds
 from unveil.auditing.curve import Points, curve, trace
 from unveil.auditing.encoder_lint import Encoder, lint_encoder
 from unveil.auditing.judgement import record_risks, verdict
-from unveil.auditing.lint import lint_encodings, repeated_subsets
+from unveil.auditing.lint import lint_encodings
 from unveil.auditing.model_check import check_model, guarantees
 from unveil.auditing.pictures import draw_pictures
 from unveil.auditing.plan import encodings_for_all
@@ -79,7 +79,8 @@ def audit(
         raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
     if scheme.k_private + scheme.k_public < 2 or not scheme.k_private:
         raise InputError(
-            f"k_private={scheme.k_private}, k_public={scheme.k_public}: nothing private is mixed with anything; use k_private of 2 or more"
+            f"k_private={scheme.k_private}, k_public={scheme.k_public}: nothing private is mixed with anything; "
+            "use k_private of 2 or more"
         )
     if isinstance(seeds, bool) or not 1 <= seeds <= 1000:
         raise InputError(f"seeds={seeds!r}: give how many independent draws to make, 1 or more")
@@ -125,7 +126,7 @@ def audit(
     wrong = sum(trial.wrong for trials in points.values() for trial in trials)
     simulation = lab.draw(0)
     encodings = lab.encodings(0, high)
-    findings = [*lint_encodings(encodings), repeated_subsets(simulation.selection.private, n)]
+    findings = [*lint_encodings(encodings, chosen=simulation.selection.private, n_private=n)]
     if encoder is not None:
         findings = [*lint_encoder(encoder, min(n, 200), 0 if others is None else min(200, len(others)), progress=progress)]
     if wrong:

@@ -8,7 +8,8 @@
 A recovered vector counts for one record only, its nearest. What the attacker believes of it ("verified", …) plays no part here.
 
 Without a public part one sign per pixel, common to all vectors, is free. It is chosen by all vectors for the errors, as in
-`unveil.score`; for the correlation each vector has it chosen by the *others*, so that it gains nothing from the choice.
+`unveil.score`; for the correlation each vector has it chosen by those of *other* records, so that it gains nothing from the
+choice.
 Fewer than `FEWEST` pixels correlate by chance: then nothing is called approximate.
 """
 
@@ -61,7 +62,7 @@ def assess(recovery: Recovery, private: NDArray[np.float32], *, tolerance: float
     error, correlation = np.full(n, np.nan), np.full(n, np.nan)
     which = np.full(n, -1, np.int64)
     for i, j in enumerate(nearest):
-        others = np.sign(total - votes[i]) if voters[i] else np.sign(total)
+        others = np.sign(total - votes[voters & (nearest == j)].sum(axis=0))
         alone = X[i] * (np.ones(d, np.float32) if recovery.signed else others)
         alike = _correlation(alone - common, private[j] - common)
         if which[j] >= 0 and scores.error[i] >= error[j]:

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from unveil.auditing.result import Audit
 
 COLOURS = {"leaks": "red", "partly": "yellow", "nothing": "green"}
-DEFAULT = {"gaussian": {"effort": 8.0}, "fashion-mnist": {"n_private": 30, "effort": 8.0}}
+DEFAULT = {
+    "gaussian": {"n_private": 50, "d": 512, "effort": 12.0},
+    "fashion-mnist": {"n_private": 30, "effort": 8.0},
+}
 """What is audited when nothing is said: small enough for a minute in all."""
 
 
