@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from unveil import cli, doctor
+from unveil.cli import terminal
 
 TINY = ["--n-private", "20", "--m", "120", "--d", "1024", "--seed", "1"]
 
@@ -145,13 +146,13 @@ class TestAttack:
     def test_a_large_run_keeps_its_blocks_until_it_is_done(self, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         paper = ("--attack", "paper")
         expected = call("attack", run, *paper, "--json", "--workers", 1).stdout
-        monkeypatch.setattr(cli, "WORTH_RESUMING", 1)
+        monkeypatch.setattr(cli.attack, "WORTH_RESUMING", 1)
         monkeypatch.setattr("unveil.store.write_recovery", lambda *_: pytest.fail("stopped"))
         with pytest.raises(pytest.fail.Exception):
             call_through("attack", run, *paper)
         assert list((run / "overlaps").rglob("block-*.npz"))
         monkeypatch.undo()
-        monkeypatch.setattr(cli, "WORTH_RESUMING", 1)
+        monkeypatch.setattr(cli.attack, "WORTH_RESUMING", 1)
         again = call("attack", run, *paper, "--json", "--workers", 2)
         assert not (run / "overlaps").exists()
         assert {**json.loads(again.stdout), "seconds": 0} == {**json.loads(expected), "seconds": 0}
@@ -533,18 +534,18 @@ class TestProcess:
 
 class TestProgress:
     def test_none_without_a_terminal(self) -> None:
-        with cli._progress_bar("work", True) as progress:
+        with terminal.progress_bar("work", True) as progress:
             assert progress is None
 
     @pytest.mark.parametrize(("patience", "seen"), [(0.0, True), (60.0, False)])
     def test_appears_only_after_a_while(
         self, patience: float, seen: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        monkeypatch.setattr(cli, "PATIENCE", patience)
+        monkeypatch.setattr(terminal, "PATIENCE", patience)
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
         monkeypatch.setenv("TTY_COMPATIBLE", "1")
         monkeypatch.setenv("TTY_INTERACTIVE", "1")
-        with cli._progress_bar("work", True) as progress:
+        with terminal.progress_bar("work", True) as progress:
             assert progress is not None
             for done in range(60):
                 progress("overlaps", done, 60)

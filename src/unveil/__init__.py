@@ -12,6 +12,10 @@ from unveil._version import __version__
 
 if TYPE_CHECKING:
     from unveil.attacks import learn_private_image, recover
+    from unveil.auditing.audit import audit
+    from unveil.auditing.encoder_lint import lint_encoder
+    from unveil.auditing.lint import lint_encodings
+    from unveil.auditing.plan import plan
     from unveil.encode import simulate
     from unveil.factor import find_all_florals, find_floral_submatrix, is_floral
     from unveil.gram import gram_extract
@@ -39,12 +43,16 @@ _HOME = {
     "Scores": "records",
     "Simulation": "records",
     "Supports": "records",
+    "audit": "auditing.audit",
     "find_all_florals": "factor",
     "find_floral_submatrix": "factor",
     "gram_extract": "gram",
     "is_floral": "factor",
     "learn_private_image": "attacks",
     "learn_public": "supports",
+    "lint_encoder": "auditing.encoder_lint",
+    "lint_encodings": "auditing.lint",
+    "plan": "auditing.plan",
     "recover": "attacks",
     "score": "scoring",
     "simulate": "encode",
@@ -61,12 +69,16 @@ __all__ = [
     "Simulation",
     "Supports",
     "__version__",
+    "audit",
     "find_all_florals",
     "find_floral_submatrix",
     "gram_extract",
     "is_floral",
     "learn_private_image",
     "learn_public",
+    "lint_encoder",
+    "lint_encodings",
+    "plan",
     "recover",
     "score",
     "simulate",

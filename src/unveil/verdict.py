@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from unveil.records import Recovery, Scores
+from unveil.records import VERIFIED, Recovery, Scores
+
+REASONS = 5
+"""Kinds of doubt listed in a summary."""
 
 
 def recovery_facts(recovery: Recovery) -> dict[str, Any]:
@@ -27,7 +31,34 @@ def recovery_facts(recovery: Recovery) -> dict[str, Any]:
         "residual": recovery.residual.tolist(),
         "seconds": dict(recovery.seconds),
         "evidence": dict(recovery.evidence),
+        "summary": summary(recovery),
     }
+
+
+def summary(recovery: Recovery) -> list[str]:
+    """What was recovered, with what evidence, what was not and why: for a reader who has no truth to compare with."""
+    evidence, m = recovery.evidence, recovery.members.shape[0]
+    out = []
+    if len(recovery):
+        explained = evidence.get("encodings_explained")
+        if explained is None:
+            explained = int((np.diff(recovery.members.tocsr().indptr) > 0).sum())
+        text = f"{explained} of {m} encodings are reproduced by the vectors found"
+        if evidence.get("unknowns"):
+            text += f": {evidence['equations']:,} equations for {evidence['unknowns']:,} unknowns"
+        out.append(text + ".")
+        if explained < m:
+            out.append(f"{m - explained} encodings are not explained: what only they use is not among the vectors.")
+    reasons = Counter(zip(recovery.status.tolist(), recovery.reasons, strict=True))
+    doubtful = [(count, status, why) for (status, why), count in reasons.most_common() if status != VERIFIED]
+    for count, status, why in doubtful[:REASONS]:
+        out.append(f"{count} {status}: {why}.")
+    if len(doubtful) > REASONS:
+        out.append(f"{sum(count for count, _, _ in doubtful[REASONS:])} more that are not verified, each with its reason.")
+    estimate = evidence.get("estimated_n_private")
+    if estimate and np.isfinite(estimate) and len(recovery) < 0.95 * estimate:
+        out.append(f"About {estimate:.0f} private vectors are behind these encodings, {len(recovery)} were found.")
+    return out
 
 
 def score_facts(recovery: Recovery, scores: Scores) -> dict[str, Any]:
@@ -44,17 +75,6 @@ def score_facts(recovery: Recovery, scores: Scores) -> dict[str, Any]:
     arrays = {name: getattr(scores, name).tolist() for name in ("matches", "nearest", "error")}
     counts = {name: getattr(scores, name) for name in ("exact", "wrong", "missing", "tolerance")}
     return {"verdict": verdict, **counts, **arrays}
-
-
-def audit_verdict(recovery: Recovery, scores: Scores) -> tuple[str, str]:
-    attack = "the paper's attack" if recovery.attack == "paper" else f"the {recovery.attack} attack"
-    if scores.wrong:
-        return str(score_facts(recovery, scores)["verdict"]), "red"
-    if scores.exact:
-        total = _vectors(scores.exact + scores.missing)
-        found = f"{scores.exact} of {total} recovered exactly by {attack} in {sum(recovery.seconds.values()):.1f} s"
-        return f"NOT SAFE TO RELEASE: {found}, {_signs(recovery)}.", "red"
-    return f"NOTHING RECOVERED by {attack}, which is no proof of safety: {recovery.explanation}.", "yellow"
 
 
 def _vectors(count: int) -> str:

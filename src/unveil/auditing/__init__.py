@@ -1,1 +1,1 @@
-"""The main job: what leaks if these encodings are released? (The function is `unveil.audit`.)"""
+"""The main job: what leaks if these encodings are released? (The functions are `unveil.audit` and `unveil.plan`.)"""

@@ -1,7 +1,8 @@
-"""Where vectors come from: the Gaussian model, the user's arrays, folders of images."""
+"""Where vectors come from: the Gaussian model, the user's arrays, tables and images, what comes with the package."""
 
 from unveil.data.arrays import load_vectors
+from unveil.data.dataset import Dataset, load_dataset
 from unveil.data.gaussian import gaussian_vectors
 from unveil.data.images import load_image_folder
 
-__all__ = ["gaussian_vectors", "load_image_folder", "load_vectors"]
+__all__ = ["Dataset", "gaussian_vectors", "load_dataset", "load_image_folder", "load_vectors"]

@@ -1,4 +1,4 @@
-"""The user's own vectors from a file: .npy, .npz, or a folder of images, told apart by what is there."""
+"""The user's own vectors from a file: .npy, .npz, .csv or a folder of images, told apart by what is there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.data.features import SUFFIXES, read_features
 from unveil.data.images import load_image_folder
+from unveil.parallel import free_memory
 from unveil.records import InputError, as_vectors
 from unveil.store import read_array
 
@@ -18,6 +20,8 @@ def load_vectors(path: str | Path, name: str = "vectors") -> NDArray[np.float32]
     path = Path(path)
     if path.is_dir():
         return load_image_folder(path)
+    if path.suffix.lower() in SUFFIXES:
+        return read_features(path, limit=free_memory() // 2).values
     array = read_array(path)
     if array.ndim < 2:
         raise InputError(f"{path.name} holds an array of shape {array.shape}: {name} need (items, pixels)")

@@ -30,10 +30,8 @@ def score(recovery: Recovery, private: ArrayLike, *, tolerance: float = 1e-2) ->
     if not recovery.signed and len(X):
         # Unverified vectors may be anything: they must not choose the sign when verified ones can.
         voters = recovery.verified if recovery.verified.any() else np.ones(len(X), dtype=bool)
-        A, B = X[voters], truth[nearest[voters]]
-        cap = np.float32(10 * tolerance)
-        keep, flip = np.minimum(np.abs(A - B), cap).sum(axis=0), np.minimum(np.abs(A + B), cap).sum(axis=0)
-        signs = np.where(flip < keep, np.float32(-1), np.float32(1))
+        votes = sign_votes(X[voters], truth[nearest[voters]], tolerance).sum(axis=0)
+        signs = np.where(votes < 0, np.float32(-1), np.float32(1))
         # Private vectors that differ in signs only have the same magnitudes: match again, now with signs.
         nearest = _nearest(signs * X, truth, True)
     error = np.array([np.abs(signs * x - truth[j]).max() for x, j in zip(X, nearest, strict=True)], dtype=np.float64)
@@ -42,6 +40,13 @@ def score(recovery: Recovery, private: ArrayLike, *, tolerance: float = 1e-2) ->
     exact = len(set(matches[equal & recovery.verified].tolist()))
     wrong = int((recovery.verified & ~equal).sum())
     return Scores(exact, wrong, len(truth) - exact, matches, nearest, error, tolerance)
+
+
+def sign_votes(X: NDArray[np.float32], truth: NDArray[np.float32], tolerance: float) -> NDArray[np.float32]:
+    """How much each pixel of each vector speaks for its sign as it is, and, negative, for the other one; capped, so that one
+    vector that is far off does not decide for all."""
+    cap = np.float32(10 * tolerance)
+    return np.asarray(np.minimum(np.abs(X + truth), cap) - np.minimum(np.abs(X - truth), cap))
 
 
 def _nearest(X: NDArray[np.float32], truth: NDArray[np.float32], signed: bool) -> NDArray[np.int64]:

@@ -19,6 +19,10 @@ from unveil.parallel import run_blocks, where, worker_count
 from unveil.records import Progress
 from unveil.solve.affine_rrr import Range, Values, Weight, solve_all
 
+SHARP = 10.0
+"""Pixels whose residual is so many times the typical one are solved again."""
+TIE = 1e-5
+"""Misfit, relative to the rms of y, within which another value counts as fitting; rounding leaves about 1e-6."""
 HOPELESS = 2
 """Attempts after which a block with not one solved pixel is given up: its rows contradict each other."""
 
@@ -67,7 +71,8 @@ def solve_pixels(
         if offsets is None:
             second = _same_signs(first, second, group, apart_from)
         both = (error <= tolerance * rms) & (other_error <= tolerance * rms)
-        apart[:, pixels] = (np.abs(first - second) > apart_from) & both
+        other = _ties(y, c, first, members, a, np.maximum(TIE * rms, 3 * error), apart_from)
+        apart[:, pixels] = ((np.abs(first - second) > apart_from) & both) | (other & (error <= tolerance * rms))
         values[:, pixels] = first
         misfit[pixels] = error / rms
 
@@ -124,8 +129,9 @@ def _solve_block(
         better = miss < error[todo]
         x[:, todo[better]] = found64[:, better]
         error[todo[better]] = miss[better]
-        todo = np.flatnonzero(error > bound)
-        if not todo.size or (attempt >= HOPELESS and len(todo) == pixels):
+        # A value that fits by chance fits worse than the others: it is given another try, though it is within the bound.
+        todo = np.flatnonzero(error > min(bound, max(SHARP * float(np.median(error)), 0.01 * bound)))
+        if not todo.size or (attempt >= HOPELESS and (error > bound).all()):
             break
     return x, error
 
@@ -142,6 +148,37 @@ def _polish(
     for _ in range(steps):
         out = pinv @ (W.T @ (np.copysign(y64, W @ out + c64) - c64))
     return out, np.asarray(np.abs(np.abs(W @ out + c64) - y64).max(axis=0))
+
+
+def _ties(
+    y: Values,
+    c: Values | None,
+    x: NDArray[np.float64],
+    members: NDArray[np.int64],
+    a: Weight,
+    margin: NDArray[np.float64],
+    apart_from: float,
+) -> NDArray[np.bool_]:
+    """(n, pixels): where one vector alone could have another value, so that all of its rows still fit within `margin`.
+
+    Another value turns the sign of every row that uses it: x' = x − 2t/a, the same for all rows. For a vector that two
+    rows use one coincidence suffices, and among thousands of pixels it happens; both solves may fall for it.
+    """
+    weight = np.broadcast_to(np.asarray(a, dtype=np.float64), members.shape)
+    total = np.einsum("rk,rkp->rp", weight, x[members]) + (0 if c is None else c)
+    out = np.zeros(x.shape, bool)
+    flat = members.ravel()
+    order = np.argsort(flat, kind="stable")
+    ends = np.searchsorted(flat[order], np.arange(len(x) + 1))
+    for i in range(len(x)):
+        places = order[ends[i] : ends[i + 1]]
+        if not len(places):
+            continue
+        t, w = total[places // members.shape[1]], weight.ravel()[places, None]
+        change = -2 * t[0] / w[0]
+        fits = np.abs(np.abs(t + w * change) - np.abs(t)).max(axis=0) <= margin
+        out[i] = fits & (np.abs(change) > apart_from)
+    return out
 
 
 def _same_signs(

@@ -1,0 +1,179 @@
+"""What an attack costs: operations of every stage, seconds per operation on this machine, bytes.
+
+Seconds of a stage = Σ coefficient · operations · (seconds per operation). Operations are counted from the loops of the stages;
+seconds per operation come from a probe of a few hundredths of a second, a matrix product and elementwise arithmetic.
+Coefficients were fitted to measured stages, relative errors weighted by a stage's share of the whole; how well they hold shows
+`python -m benchmarks.plan`. They are for data like the Gaussian model; on other data the solver tries again and again, and
+`HARD` times longer is typical. Time to compile kernels, once per machine, is not in them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+
+from unveil.attacks.full import LARGEST, SPARSE_FROM, applies
+from unveil.attacks.full import PIXELS as FEEDBACK_PIXELS
+from unveil.gram.levels import folded_levels
+from unveil.gram.plan import OverlapPlan, make_plan
+from unveil.parallel import one_blas_thread
+from unveil.records import Encodings, Scheme
+
+PER_VECTOR = 7.0
+"""Encodings per private vector from which on all of them come back (`benchmarks/full_attack.py`)."""
+HARD, SHORT = 15.0, 2.5
+"""How much longer it takes on data that are not Gaussian, and with too few encodings."""
+ROUNDS = 3
+BASE = 250 << 20
+"""Bytes of the interpreter with everything loaded."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Seconds per multiply-add of a float32 product, and per value of elementwise float32 arithmetic; one BLAS thread."""
+
+    product: float
+    value: float
+
+
+NOMINAL = Machine(1.5e-11, 1.3e-9)
+"""The machine by whose seconds effort is counted: one core of about 2020."""
+
+FLOOR = 2e-3
+"""Seconds of any stage, however small."""
+COEFFICIENTS: dict[str, dict[str, float]] = {
+    "learn public": {"rows": 230.0, "scores": 8.0},
+    "similarity": {"features": 5.8, "pairs": 1.4},
+    "factor": {"grow": 17.0, "refine": 0.7},
+    "feedback": {"inverse": 14.0, "pairs": 1.2, "steps": 0.23},
+    "pixels": {"inverse": 4.0, "steps": 0.33, "peel": 55.0},
+    "certificate": {"vectors": 45.0},
+    "overlaps": {"work": 2.0, "doubt": 1.0, "features": 6.0},
+    "cliques": {"rows": 6.0},
+    "growth": {"rows": 6.0},
+    "unequal": {"rows": 2e3, "pairs": 2.0},
+}
+
+
+def nominal_seconds(scheme: Scheme, n: int, m: int, d: int, n_public: int, *, hard: bool) -> float:
+    """Forecast on the nominal machine: the same everywhere, so that decisions that rest on it are.
+
+    `hard`: the data are not like the Gaussian model.
+    """
+    counts = operations(scheme, n, m, d, n_public, route(scheme, n, m, d))
+    return sum(stage_seconds(counts, NOMINAL).values()) * (HARD if hard else 1.0)
+
+
+@cache
+def this_machine() -> Machine:
+    """Measured once per process."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((512, 512)).astype(np.float32)
+    B = np.abs(A)
+    with one_blas_thread():
+        product = _best(lambda: A @ A.T, 8) / 512**3
+        value = _best(lambda: A + np.float32(0.5) * (np.copysign(B, 2 * B - A) - B), 8) / A.size
+    return Machine(product, value)
+
+
+def _best(work: Callable[[], object], times: int) -> float:
+    best = np.inf
+    for _ in range(times):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return float(best)
+
+
+def route(scheme: Scheme, n: int, m: int, d: int) -> str:
+    """Which way `unveil.recover` should go: single overlaps readable → "sparse" (`attacks.large`), else "dense"."""
+    if not applies(Encodings(np.zeros((m, 1), np.float32), scheme)):
+        return "paper"
+    if scheme.k_public or scheme.k_private < 2 or not scheme.fixed_weights or m < SPARSE_FROM:
+        return "dense"
+    found = _overlap_plan(scheme, n, m, d)
+    wrong = found.expected_errors / (found.occupancy * m * (m - 1) / 2)
+    return "sparse" if m > LARGEST or wrong < (1.5 if scheme.k_private == 2 else 0.3) else "dense"
+
+
+def _overlap_plan(scheme: Scheme, n: int, m: int, d: int) -> OverlapPlan:
+    density = min(0.9, scheme.k_private**2 / n)
+    return make_plan(folded_levels(scheme), m, d, statistic="folded", doubt="affordable", occupancy=density, limit=8 << 30)
+
+
+Operations = dict[str, dict[str, tuple[str, float]]]
+
+
+def operations(scheme: Scheme, n: int, m: int, d: int, n_public: int, route: str) -> Operations:
+    """stage → term → (unit, operations); units are the fields of `Machine`."""
+    k = scheme.k_private
+    rows = float(m) * d
+    if not scheme.fixed_weights:
+        return {"unequal": {"rows": ("value", rows), "pairs": ("product", float(m) * rows)}}
+    learn: Operations = {}
+    if scheme.k_public:
+        learn["learn public"] = {"rows": ("value", rows * scheme.k_public), "scores": ("product", rows * n_public)}
+    overlaps: Operations = {}
+    if route in ("sparse", "paper") or (m >= SPARSE_FROM and not scheme.k_public and scheme.fixed_weights):
+        found = _overlap_plan(replace(scheme, weighting="equal"), n, m, d)
+        work = found.work * (1 + 1 / found.blocks)
+        overlaps["overlaps"] = {"work": ("product", work), "doubt": ("product", 2.5e9), "features": ("value", rows)}
+    if route == "paper":
+        return {**learn, **overlaps}
+    p = min(d, FEEDBACK_PIXELS)
+    columns = n + max(3, n // 10)
+    step_p, step_d = (float(m) * width * (6 + 2 * k) for width in (p, d))
+    pixels = {"steps": ("value", 200 * step_d), "inverse": ("product", 200 * float(n) ** 2 * d)}
+    certificate = {"vectors": ("value", 1e4 * n * (k / 2) ** 2.5)}
+    if route == "sparse":
+        return {
+            **overlaps,
+            "cliques": {"rows": ("value", 1e3 * m)},
+            "growth": {"rows": ("value", 1e3 * m)},
+            "pixels": {"peel": ("value", rows)} if k == 2 else pixels,
+            "certificate": certificate,
+        }
+    seeds = 0.7 * m * min(max(4000 // m, 2), 12)
+    again = 1.0 if m >= 0.6 * PER_VECTOR * n else SHORT
+    steps = again * (200 + 60 * (ROUNDS - 1))
+    feedback = {"steps": ("value", steps * step_p), "inverse": ("product", steps * float(columns) ** 2 * p)}
+    if k == 2 and not scheme.k_public:
+        feedback["pairs"] = ("product", ROUNDS * columns**2 / 2 * float(m) * p)
+    return {
+        **learn,
+        **overlaps,
+        "similarity": {"pairs": ("product", float(m) * rows), "features": ("value", rows)},
+        "factor": {
+            "grow": ("product", 12 * 2 * float(m) * n * seeds),
+            "refine": ("product", 10 * 2 * n * float(m) ** 2),
+        },
+        "feedback": feedback,
+        "pixels": {term: (unit, again * number) for term, (unit, number) in pixels.items()},
+        "certificate": certificate,
+    }
+
+
+def stage_seconds(counts: Operations, machine: Machine) -> dict[str, float]:
+    return {
+        stage: FLOOR
+        + sum(COEFFICIENTS[stage][term] * number * getattr(machine, unit) for term, (unit, number) in terms.items())
+        for stage, terms in counts.items()
+    }
+
+
+def memory_needed(scheme: Scheme, n: int, m: int, d: int, n_public: int, route: str) -> int:
+    """Peak bytes: the process, the data with their copies, and the largest stage."""
+    data = 4.0 * d * (m * (3 + 2 * (scheme.k_public > 0)) + 3 * n + 3 * n_public)
+    if route in ("paper", "sparse"):
+        overlaps = 30.0 * m * (m * min(0.9, scheme.k_private**2 / n))
+        return int(BASE + data + overlaps + 2 * (4 * 1024**2 + 12 * 1024 * min(d, 1024)))
+    seeds = 0.7 * m * min(max(4000 // m, 2), 12)
+    factor = 8.0 * m * m * 4 + 4.0 * m * seeds * 4
+    block = 2 * min(d, 256)
+    pixels = 4.0 * m * block * 8 + 8.0 * m * block * 5
+    pairs = 8.0 * m * min(16384, n * n // 2) if scheme.k_private == 2 and not scheme.k_public else 0.0
+    return int(BASE + data + max(factor, 8.0 * m * m + max(pixels, pairs)))

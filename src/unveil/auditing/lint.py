@@ -1,0 +1,164 @@
+"""Encoder lint: what an implementation gives away besides the mathematics, read off its encodings alone.
+
+  duplicates     rows with equal magnitudes: one subset, encoded twice
+  self-pairs     a record mixed with itself has twice the power of others for k_private = 2: a second peak of row powers
+  sign masks     independent masks leave signed rows uncorrelated but for chance; a mask used twice lets overlaps through
+  fixed weights  the scheme's own weights are the same in every encoding, so that overlaps take k_private + 1 values
+  public prefix  with N draws from n_public vectors, all among the first q of them, has probability (q/n_public)^N
+
+Every finding has its consequence and its cure. Thresholds leave a false alarm about one chance in a million.
+"""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.auditing.result import Finding
+from unveil.records import Encodings, Supports, row_blocks
+
+CHANCE = 1e-6
+SAMPLE = 1500
+"""Encodings, evenly spaced, whose pairs are compared."""
+
+
+def lint_encodings(
+    encodings: Encodings,
+    *,
+    supports: Supports | None = None,
+    n_public: int = 0,
+    chosen: NDArray[np.int64] | None = None,
+    n_private: int = 0,
+) -> tuple[Finding, ...]:
+    """What these encodings show of how they were made; `supports` (learned or known) for the public part, `chosen` (m, k) the
+    true subsets, where they are known."""
+    found = [
+        duplicates(encodings.values) if chosen is None else repeated_subsets(chosen, n_private),
+        self_pairs(encodings),
+        *sign_masks(encodings),
+        fixed_weights(encodings),
+    ]
+    if supports is not None and n_public and supports.indices.size:
+        rows = np.ones(len(supports.indices), bool) if supports.certain is None else supports.certain
+        found.append(public_prefix(supports.indices[rows], n_public))
+    return tuple(f for f in found if f is not None)
+
+
+def duplicates(values: NDArray[np.float32]) -> Finding:
+    """Rows equal up to signs."""
+    seen = {hash(row.tobytes()) for _, block in row_blocks(values) for row in np.abs(block)}
+    count = len(values) - len(seen)
+    if not count:
+        return Finding("No encoding is repeated.", "fine", "")
+    return Finding(
+        f"{count} encodings repeat another one, up to signs.",
+        "medium",
+        "A repeat says that the same records were mixed twice, and with random signs two copies reveal where they differ.",
+        "Draw subsets without repetition, and drop encodings whose subset was drawn before.",
+    )
+
+
+def self_pairs(encodings: Encodings) -> Finding | None:
+    """k_private = 2 without a public part: rows with twice the power of the typical one."""
+    scheme = encodings.scheme
+    if scheme.k_private != 2 or scheme.k_public or encodings.m < 20 or encodings.d < 100:
+        return None
+    power = np.concatenate([np.einsum("ij,ij->i", b, b, dtype=np.float64) for _, b in row_blocks(encodings.values)])
+    typical = float(np.median(power))
+    ratio = power / max(typical, 1e-30)
+    spread = 1.4826 * float(np.median(np.abs(ratio - 1)))
+    # Records of different power, as images have, widen the peak: then the second one cannot be told from its tail.
+    if spread > 0.12:
+        return None
+    twice = int((np.abs(ratio - 2) < 6 * spread + 0.02).sum())
+    if not twice or 1 + 6 * spread > 2 - 6 * spread:
+        return None if twice else Finding("No encoding mixes a record with itself.", "fine", "")
+    return Finding(
+        f"{twice} of {encodings.m} encodings have twice the power of the others: a record mixed with itself.",
+        "high",
+        "Such an encoding is the record itself, with its signs hidden and nothing mixed in.",
+        "Draw the records of a subset without replacement.",
+    )
+
+
+def sign_masks(encodings: Encodings) -> list[Finding]:
+    """Independent random signs leave no correlation between signed rows."""
+    values, d = encodings.values, encodings.d
+    rows = np.unique(np.linspace(0, encodings.m - 1, min(encodings.m, SAMPLE)).astype(np.int64))
+    Y = np.asarray(values[rows])
+    if not (Y < 0).any():
+        return [Finding("Signs are hidden.", "fine", "")]
+    m = len(Y)
+    if m < 2 or d < 20:
+        return []
+    if encodings.scheme.signs == "kept":
+        return [
+            Finding(
+                "Signs are kept, as in MixUp.",
+                "high",
+                "Encodings are plain sums of records: with the subsets known, linear least squares recovers all of them.",
+                "Hide the signs (they are still not enough), or do not release.",
+            )
+        ]
+    unit = Y / np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), np.float32(1e-30))
+    # Given the magnitudes, fair coins per pixel leave ρ² the mean Σ u_i²u_j², whatever the data; the quotient is about χ².
+    power = unit**2
+    square = (unit @ unit.T).astype(np.float64) ** 2 / np.maximum((power @ power.T).astype(np.float64), 1e-30)
+    np.fill_diagonal(square, 0)
+    pairs = m * (m - 1) / 2
+    if float(square.sum()) / 2 <= pairs + 8 * np.sqrt(2 * pairs) + 8:
+        return [Finding("Sign masks are independent of each other.", "fine", "")]
+    linked = int((square > 7.0**2).any(axis=1).sum())
+    return [
+        Finding(
+            f"Sign masks are not independent: {linked} of {m} encodings correlate with others, signs included.",
+            "high",
+            "Where two encodings share a mask their signed product shows which records they share, as if nothing were hidden.",
+            "Draw a fresh mask for every encoding from a generator seeded by the operating system.",
+        )
+    ]
+
+
+def repeated_subsets(chosen: NDArray[np.int64], n: int) -> Finding:
+    """Subsets drawn more than once, `chosen` (m, k) sorted in each row; by chance there are about m²/2/C(n, k) of them."""
+    m, k = chosen.shape
+    count = m - len(np.unique(chosen, axis=0))
+    expected = m * (m - 1) / 2 / comb(n, k)
+    if not count:
+        return Finding("No subset of records is drawn twice.", "fine", "")
+    return Finding(
+        f"{count} of {m} encodings repeat a subset of records; {expected:.1f} repeats are to be expected by chance.",
+        "low" if count <= expected + 6 * np.sqrt(expected) + 1 else "high",
+        "A repeated subset is a second look at the same mixture: noise and fresh public parts average out.",
+        "Draw subsets without repetition.",
+    )
+
+
+def fixed_weights(encodings: Encodings) -> Finding:
+    if not encodings.scheme.fixed_weights:
+        return Finding("Weights are drawn anew for every encoding.", "fine", "")
+    return Finding(
+        f"Weights are the same in every encoding ({encodings.scheme.weighting}).",
+        "low",
+        f"Overlaps take only {encodings.scheme.k_private + 1} values, which makes them easy to read.",
+        "Draw weights anew for every encoding. This makes attacks harder, not impossible.",
+    )
+
+
+def public_prefix(indices: NDArray[np.int64], n_public: int) -> Finding | None:
+    """Whether the public vectors used all come from the beginning of the list."""
+    used = indices[indices >= 0]
+    if not used.size or n_public < 2:
+        return None
+    last = int(used.max()) + 1
+    chance = used.size * np.log(last / n_public)
+    if chance > np.log(CHANCE):
+        return Finding("Public vectors are drawn from the whole set.", "fine", "")
+    return Finding(
+        f"Only the first {last} of {n_public} public vectors are used.",
+        "medium",
+        f"The search for the public part is {n_public / last:.0f} times smaller than it should be, and more often right.",
+        "Draw public vectors from the whole set.",
+    )

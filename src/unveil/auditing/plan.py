@@ -1,0 +1,158 @@
+"""Before running: which attack, what holds, how many seconds, how much memory, how many encodings would be needed.
+
+Seconds and bytes come from `auditing.costs`; kernels are compiled once per machine, `COMPILE` seconds more.
+
+Encodings needed. All vectors: each must be used twice or more, and the factorisation must lock in; runs of
+`benchmarks/full_attack.py` give `costs.PER_VECTOR` encodings per private vector, with the pixels of `PIXELS_FOR`. The paper's
+attack: where one floral is to be expected (`factor.expectation`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from unveil.attacks.full import LARGEST
+from unveil.auditing.costs import PER_VECTOR, Machine, memory_needed, operations, route, stage_seconds, this_machine
+from unveil.auditing.result import Guarantee, Stage
+from unveil.factor.expectation import encodings_needed, expected_florals
+from unveil.parallel import free_memory
+from unveil.records import InputError, Scheme
+
+COMPILE = 30.0
+PAPER = "enough encodings for the paper's attack"
+PIXELS_FOR = {2: 120, 3: 300, 4: 600, 5: 1000, 6: 1400}
+"""Pixels from which on all 100 vectors came back from 700 encodings in 9 or 10 of 10 seeds (`benchmarks/full_attack.py`)."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a call of `unveil.recover` would do. `str(plan)` says it in words.
+
+    seconds: all stages, without compiling; memory: peak bytes of the process; needed: encodings for all vectors
+    """
+
+    attack: str
+    scheme: Scheme
+    n_private: int
+    m: int
+    d: int
+    n_public: int
+    seconds: float
+    compile_seconds: float
+    memory: int
+    stages: tuple[Stage, ...]
+    preconditions: tuple[Guarantee, ...]
+    needed: int
+    needed_by_paper: int
+    advice: str
+
+    @property
+    def feasible(self) -> bool:
+        """Whether all that the chosen attack needs holds."""
+        return all(item.holds for item in self.preconditions if item.what != PAPER or self.attack == "paper")
+
+    def facts(self) -> dict[str, Any]:
+        out = {name: value for name, value in vars(self).items() if name not in ("scheme", "stages", "preconditions")}
+        out["scheme"] = dict(vars(self.scheme))
+        out["stages"] = {stage.name: stage.seconds for stage in self.stages}
+        out["preconditions"] = [dict(vars(item)) for item in self.preconditions]
+        return {**out, "feasible": self.feasible}
+
+    def __str__(self) -> str:
+        return self.advice
+
+
+def plan(
+    scheme: Scheme | None = None,
+    n_private: int = 100,
+    m: int | None = None,
+    d: int = 3072,
+    *,
+    n_public: int = 0,
+    noise: float = 0.0,
+    machine: Machine | None = None,
+) -> Plan:
+    """Forecast for m encodings (None: as many as are needed) of n_private vectors with d pixels, on this machine."""
+    scheme = Scheme() if scheme is None else scheme
+    if not isinstance(scheme, Scheme):
+        raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
+    counts_given = (("n_private", n_private, 1), ("m", 1 if m is None else m, 1), ("d", d, 1), ("n_public", n_public, 0))
+    for name, value, least in counts_given:
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+            raise InputError(f"{name}={value!r}: give a whole number, {least} or more")
+    k = scheme.k_private
+    if k > n_private:
+        raise InputError(f"k_private={k} of only {n_private} private vectors: lower k_private or raise n_private")
+    if scheme.k_public > n_public:
+        raise InputError(f"k_public={scheme.k_public} of only {n_public} public vectors: lower k_public or raise n_public")
+    if k < 2:
+        raise InputError(f"k_private={k}: forecasts are for k_private of 2 or more")
+    needed = encodings_for_all(scheme, n_private)
+    m = needed if m is None else int(m)
+    way = route(scheme, n_private, m, d)
+    attack = "paper" if way == "paper" else "full"
+    counts = operations(scheme, n_private, m, d, n_public, way)
+    stages = tuple(Stage(name, seconds) for name, seconds in stage_seconds(counts, machine or this_machine()).items())
+    memory = memory_needed(scheme, n_private, m, d, n_public, way)
+    by_paper = encodings_needed(n_private, k) if n_private >= k + 2 else 0
+    conditions = _preconditions(scheme, n_private, m, d, needed, memory, noise, attack)
+    seconds = sum(stage.seconds for stage in stages)
+    return Plan(
+        attack=attack,
+        scheme=scheme,
+        n_private=n_private,
+        m=m,
+        d=d,
+        n_public=n_public,
+        seconds=seconds,
+        compile_seconds=COMPILE,
+        memory=memory,
+        stages=stages,
+        preconditions=conditions,
+        needed=needed,
+        needed_by_paper=by_paper,
+        advice=_advice(attack, n_private, m, needed, conditions),
+    )
+
+
+def encodings_for_all(scheme: Scheme, n: int) -> int:
+    """From about how many encodings on all n private vectors come back.
+
+    Every vector must be in two different encodings at least: m·k/n of Poisson uses, n·P(fewer than 2) below 1/10.
+    """
+    k = max(1, scheme.k_private)
+    uses = 1.0
+    while n * (1 + uses) * np.exp(-uses) > 0.1:
+        uses += 0.1
+    needed = max(ceil(PER_VECTOR * n), ceil(uses * n / k), k + 10)
+    return needed if scheme.fixed_weights and not scheme.k_public else min(LARGEST, needed)
+
+
+def _preconditions(
+    scheme: Scheme, n: int, m: int, d: int, needed: int, memory: int, noise: float, attack: str
+) -> tuple[Guarantee, ...]:
+    k = scheme.k_private
+    least = int(PIXELS_FOR.get(k, 1400 * (k / 6) ** 2) * max(1.0, 7 * n / max(m, 1)) ** 2)
+    florals = expected_florals(n, k, m)
+    uses = m * k / n
+    return (
+        Guarantee("the full attack applies", attack == "full", f"{m:,} encodings; with a public part up to {LARGEST:,}"),
+        Guarantee("enough encodings", m >= needed, f"{m:,} of about {needed:,}, {uses:.1f} uses of each vector"),
+        Guarantee("enough pixels", d >= least, f"{d:,} of about {least:,} for k_private={k}"),
+        Guarantee("more than 2·k_private vectors", n > 2 * k, f"{n} vectors; of 2·k_private two sets give the same encodings"),
+        Guarantee(PAPER, florals >= 1, f"{florals:.2g} florals to be expected"),
+        Guarantee("no noise", noise == 0, "exact values need exact encodings" if noise else "encodings are exact"),
+        Guarantee("enough memory", memory < free_memory(), f"{memory / 2**30:.2f} GiB of {free_memory() / 2**30:.1f} free"),
+    )
+
+
+def _advice(attack: str, n: int, m: int, needed: int, conditions: tuple[Guarantee, ...]) -> str:
+    missing = [item.what for item in conditions if not item.holds and (item.what != PAPER or attack == "paper")]
+    who = "the full attack" if attack == "full" else "the paper's attack"
+    if not missing:
+        return f"All {n} private vectors should come back from {m:,} encodings by {who}."
+    return f"By {who} not all of {n} private vectors should come back from {m:,} encodings: missing are {', '.join(missing)}."

@@ -1,0 +1,10 @@
+"""The command line: every command prints its verdict first, then the evidence, and returns its exit code.
+
+0: done; 2: bad input, said in one sentence on stderr, nothing written; 3: it ran, but could not recover.
+One command, one file. NumPy and all that stands on it load inside the commands, so that `unveil --help` answers at once.
+"""
+
+from unveil.cli import attack, audit, doctor, plan, score, simulate
+from unveil.cli.group import main
+
+__all__ = ["attack", "audit", "doctor", "main", "plan", "score", "simulate"]

@@ -1,0 +1,98 @@
+"""`unveil attack`: recover private vectors from released encodings."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.markup import escape
+
+from unveil.cli.group import main
+from unveil.cli.options import PATH, as_json, out_option, read_file, read_run, scheme_options
+from unveil.cli.terminal import console, echo_json, print_evidence, progress_bar
+
+WORTH_RESUMING = 10_000
+"""From so many encodings on, finished blocks of overlaps are kept until the attack is done."""
+
+
+@main.command()
+@click.argument("source", metavar="RUN|ENCODINGS", type=PATH)
+@scheme_options
+@click.option("--public", type=PATH, help="Public vectors: .npy, .npz or a folder of images.")
+@click.option("--pixel-rms", help="Root mean square of a private pixel, or 'unknown'.  [default: 1]")
+@click.option("--attack", "name", help="Attack by name.  [default: the strongest]")
+@click.option("--workers", type=click.IntRange(1), help="Threads, or processes with --scheduler processes.  [default: cores]")
+@click.option("--scheduler", metavar="ADDRESS", help="Dask cluster to compute on: tcp://…, or 'processes' for a local one.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@out_option
+@as_json
+def attack(
+    source: Path,
+    name: str | None,
+    workers: int | None,
+    scheduler: str | None,
+    seed: int,
+    out: Path | None,
+    as_json: bool,
+    **about: Any,
+) -> int:
+    """Recover private vectors from encodings.
+
+    RUN is a run directory; ENCODINGS is a file, and then the options describe how it was made and --out takes the result.
+    A long run that was interrupted goes on where it stood when RUN is attacked again.
+    """
+    from unveil import parallel, store
+    from unveil.attacks import recover
+    from unveil.auditing.lint import lint_encodings
+    from unveil.records import InputError
+    from unveil.verdict import plain, recovery_facts
+
+    if source.is_dir():
+        given = [f"--{key.replace('_', '-')}" for key, value in about.items() if value is not None]
+        if given:
+            raise InputError(f"{', '.join(given)}: a run directory says this itself; leave it out")
+        encodings, public = read_run(source)
+    else:
+        if out is None:
+            raise InputError("no place for the result: add --out with the name of a new folder")
+        encodings, public = read_file(source, **about)
+    if out is None:
+        past = store.read_json(source / "manifest.json") if (source / "manifest.json").exists() else {}
+        if not os.access(source, os.W_OK):
+            raise InputError(f"{source} is not writable: add --out with the name of a new folder")
+    else:
+        store.must_be_new(out)
+        past = {}
+    checkpoint = source / "overlaps" if out is None and encodings.m >= WORTH_RESUMING else None
+    with parallel.using(workers, scheduler, checkpoint), progress_bar("attack", not as_json) as progress:
+        recovery = recover(encodings, public, attack=name, rng=seed, progress=progress)
+    facts = recovery_facts(recovery)
+    facts["findings"] = [vars(finding) for finding in lint_encodings(encodings)]
+    entry = plain(store.manifest("attack", seed=seed, encodings=str(source), **facts))
+    if out is None:
+        store.write_recovery(source / "recovery.npz", recovery)
+        (source / "scores.json").unlink(missing_ok=True)  # they belong to the recovery that was just replaced
+        store.write_json(source / "manifest.json", {**past, "attack": entry})
+        if checkpoint is not None:
+            shutil.rmtree(checkpoint, ignore_errors=True)
+    else:
+        with store.whole_folder(out) as part:
+            store.write_scheme(part / "scheme.json", encodings)
+            store.write_recovery(part / "recovery.npz", recovery)
+            store.write_json(part / "manifest.json", {"attack": entry})
+    if as_json:
+        echo_json({"run": str(out or source), **facts})
+    else:
+        terminal = console()
+        terminal.print(f"[bold]{escape(facts['verdict'])}[/bold]", soft_wrap=True)
+        for sentence in facts["summary"]:
+            terminal.print(escape(sentence), soft_wrap=True)
+        print_evidence(terminal, facts)
+        for finding in facts["findings"]:
+            if finding["severity"] in ("high", "medium"):
+                terminal.print(f"The encoder: {escape(finding['what'])} {escape(finding['consequence'])}", soft_wrap=True)
+        terminal.print(f"Written to {escape(str(out or source))}.", soft_wrap=True)
+    return 0 if facts["verified"] else 3

@@ -1,0 +1,55 @@
+"""The command `unveil` itself: what a user can cause becomes one sentence and an exit code; the rest keeps its traceback."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from unveil._version import __version__
+
+
+class _Polite(click.Group):
+    """Turns what a user can cause into one sentence and an exit code; anything else is a bug and keeps its traceback."""
+
+    def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
+        try:
+            sys.exit(super().main(args, **{**extra, "prog_name": "unveil", "standalone_mode": False}) or 0)
+        except click.Abort:
+            sys.exit(130)
+        except click.UsageError as error:
+            where = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
+            sentence = error.format_message().rstrip(".") + where
+        except click.ClickException as error:
+            sentence = error.format_message()
+        except MemoryError:
+            sentence = "not enough memory: lower m or d, or use a larger machine"
+        except OSError as error:
+            place = f"{error.filename}: " if error.filename else ""
+            sentence = f"{place}{error.strerror or error}; check the path, its permissions and the space on the disk"
+        except ValueError as error:
+            from unveil.records import InputError
+
+            if not isinstance(error, InputError):
+                raise
+            sentence = str(error)
+        click.echo(f"Error: {' '.join(sentence.split())}", err=True)
+        sys.exit(2)
+
+
+@click.group(cls=_Polite, name="unveil", invoke_without_command=True)
+@click.version_option(__version__, prog_name="unveil")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """What can be recovered of private data from its InstaHide encodings?
+
+    Exit code 0: done; 2: bad input; 3: it ran, but could not recover.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks × or Σ shows ?, not a traceback
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())

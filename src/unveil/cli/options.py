@@ -1,0 +1,83 @@
+"""Options that several commands share, and what they say read from disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from unveil.records import Encodings, Scheme
+
+F = TypeVar("F", bound=Callable[..., Any])
+PATH = click.Path(path_type=Path)
+COUNT = click.IntRange(0, 10**9)
+as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else.")
+out_option = click.option("--out", type=PATH, help="Folder to write the results to; it must be new or empty.")
+
+
+def config_option(*paths: str) -> Callable[[F], F]:
+    """--config FILE.toml: every other option of the command, where it is not given; `paths` are those that name files."""
+
+    def read(ctx: click.Context, _: click.Parameter, path: Path | None) -> None:
+        if path is None:
+            return
+        from unveil.config import read_config
+
+        known = {p.name for p in ctx.command.params if p.name not in ("config", None)}
+        names = {"json": "as_json"}
+        found = read_config(path, {("json" if name == "as_json" else name) or "" for name in known}, paths)
+        ctx.default_map = {**(ctx.default_map or {}), **{names.get(name, name): value for name, value in found.items()}}
+
+    return click.option(
+        "--config", type=PATH, callback=read, expose_value=False, is_eager=True, help="Options from a TOML file."
+    )
+
+
+def scheme_options(command: F) -> F:
+    """How encodings are made; what is left out takes the defaults of unveil.Scheme."""
+    for option in (
+        click.option("--signs", help="absolute, random or kept.  [default: absolute]"),
+        click.option("--weighting", help="equal, paper, convex or half-normal.  [default: equal]"),
+        click.option("--k-public", type=COUNT, help="Public vectors per encoding.  [default: 0]"),
+        click.option("--k-private", type=COUNT, help="Private vectors per encoding.  [default: 2]"),
+    ):
+        command = option(command)
+    return command
+
+
+def scheme_of(options: dict[str, Any]) -> Scheme:
+    from unveil.records import Scheme
+
+    return Scheme(**{key: value for key in Scheme.__dataclass_fields__ if (value := options.pop(key)) is not None})
+
+
+def read_run(run: Path) -> tuple[Encodings, NDArray[np.float32] | None]:
+    from unveil import records, store
+
+    scheme, pixel_rms = store.read_scheme(run / "scheme.json")
+    encodings = records.Encodings(store.read_array(run / "encodings.npy"), scheme, pixel_rms)
+    public = store.read_array(run / "public.npy") if (run / "public.npy").exists() else None
+    return encodings, records.as_public(public, encodings)
+
+
+def read_file(
+    path: Path, public: Path | None, pixel_rms: str | None, **scheme: Any
+) -> tuple[Encodings, NDArray[np.float32] | None]:
+    from unveil import records
+    from unveil.data import load_vectors
+
+    try:
+        rms = None if pixel_rms == "unknown" else float(pixel_rms or 1.0)
+    except ValueError:
+        raise records.InputError(f"--pixel-rms {pixel_rms}: give a positive number, or 'unknown'") from None
+    encodings = records.Encodings(load_vectors(path, "encodings"), scheme_of(scheme), rms)
+    if public is not None and not encodings.scheme.k_public:
+        raise records.InputError("--public without --k-public: say how many public vectors an encoding mixes")
+    vectors = None if public is None else load_vectors(public, "public")
+    return encodings, records.as_public(vectors, encodings)

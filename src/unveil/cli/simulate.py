@@ -1,0 +1,55 @@
+"""`unveil simulate`: encode vectors and write a run directory."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.markup import escape
+
+from unveil.cli.group import main
+from unveil.cli.options import COUNT, PATH, as_json, scheme_of, scheme_options
+from unveil.cli.terminal import console, echo_json, progress_bar
+
+
+@main.command()
+@click.argument("out", type=PATH)
+@scheme_options
+@click.option("--n-private", type=COUNT, help="Private vectors.  [default: 100]")
+@click.option("--n-public", type=COUNT, help="Public vectors.  [default: 0]")
+@click.option("--m", type=COUNT, default=800, show_default=True, help="Encodings.")
+@click.option("--d", type=COUNT, help="Pixels.  [default: 3072]")
+@click.option("--private", type=PATH, help="Your private vectors: .npy, .npz or a folder of images.")
+@click.option("--public", type=PATH, help="Your public vectors: .npy, .npz or a folder of images.")
+@click.option("--noise", type=float, default=0.0, show_default=True, help="Standard deviation added to every pixel.")
+@click.option("--seed", type=int, help="Same seed, same bytes; drawn and noted in the manifest when left out.")
+@as_json
+def simulate(out: Path, private: Path | None, public: Path | None, as_json: bool, **options: Any) -> int:
+    """Encode vectors and write a run directory.
+
+    OUT, a new folder, gets the encodings of Gaussian vectors, or of your own, with the truth beside them.
+    """
+    from unveil import encode, store
+    from unveil.data import load_vectors
+
+    store.must_be_new(out)
+    scheme = scheme_of(options)
+    seed = options.pop("seed")
+    seed = secrets.randbits(32) if seed is None else seed
+    for name, path in (("private", private), ("public", public)):
+        options[name] = None if path is None else load_vectors(path, name)
+    with progress_bar("simulate", not as_json):
+        simulation = encode.simulate(scheme, **options, rng=seed)
+        store.write_simulation(out, simulation, store.manifest("simulate", seed=seed, noise=options["noise"]))
+    m, d = simulation.encodings.values.shape
+    facts = {"run": str(out), "seed": seed, "m": m, "d": d, "n_private": len(simulation.private)}
+    facts["n_public"] = 0 if simulation.public is None else len(simulation.public)
+    if as_json:
+        return echo_json(facts)
+    text = (
+        f"{m} encodings of {facts['n_private']} private vectors, {d} pixels each, written to {escape(str(out))} (seed {seed})."
+    )
+    console().print(text, soft_wrap=True)
+    return 0

@@ -1,0 +1,56 @@
+"""Options of a command from one TOML file. Every option may stand there under its own name, with _ or - between words.
+
+    k_private = 2
+    m = "100:2000"
+    private = "data/private.csv"      # paths are relative to the file
+
+An option on the command line wins over the file. An unknown key is an error that names the one that was probably meant.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from unveil.records import InputError
+
+
+def read_config(path: str | Path, known: Collection[str], paths: Collection[str] = ()) -> dict[str, Any]:
+    """The options of the file by name; `paths` are those that name files."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"no file {path}: check the path")
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path.name} is not valid TOML: {error}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path.name} is not UTF-8 text: save it as UTF-8") from None
+    out: dict[str, Any] = {}
+    for key, value in content.items():
+        name = key.replace("-", "_")
+        if name not in known:
+            raise InputError(_unknown(path, key, name, known))
+        if name in out:
+            raise InputError(f"{path.name} says {name} twice: keep one of them")
+        if isinstance(value, (dict, list)):
+            raise InputError(f"{path.name}: {key} must be one value, not a table or a list")
+        out[name] = _beside(path, value) if name in paths else value
+    return out
+
+
+def _unknown(path: Path, key: str, name: str, known: Collection[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    cure = f"did you mean {close[0]}?" if close else f"choose from {', '.join(sorted(known))}"
+    return f"{path.name} has no option {key!r}: {cure}"
+
+
+def _beside(path: Path, value: Any) -> Any:
+    """A relative path is one beside the file; names of bundled data and functions stay as they are."""
+    if not isinstance(value, str):
+        return value
+    beside = path.parent / value
+    return str(beside) if beside.exists() or "/" in value else value

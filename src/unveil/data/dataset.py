@@ -1,0 +1,150 @@
+"""Private records as an audit takes them: numbers ready to be encoded, names, and the way back to the user's own units.
+
+.npy, .npz       as they are; unsigned bytes are images, scaled like those
+folder of images from 0..255 to −1..1, as InstaHide does
+.csv             features have wild scales: every column is standardised before it is encoded, x = (value − mean)/deviation, and
+                 what is recovered can be turned back (`restore`). A scheme that mixes raw features hides nothing of large ones
+a name           "gaussian" or "fashion-mnist": what comes with the package
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unveil.data.bundled import fashion_mnist
+from unveil.data.features import SUFFIXES, read_features
+from unveil.data.gaussian import gaussian_vectors
+from unveil.data.images import read_image_folder
+from unveil.records import InputError, as_vectors
+from unveil.store import read_array
+
+Kind = Literal["gaussian", "images", "features", "array"]
+BUNDLED = ("gaussian", "fashion-mnist")
+MOST = 5000
+"""Records audited at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """values (n, d) as they are encoded; value = mean + scale·x in the user's units; image_shape: (height, width[, 3])."""
+
+    values: NDArray[np.float32]
+    names: tuple[str, ...]
+    kind: Kind
+    source: str
+    image_shape: tuple[int, ...] | None = None
+    mean: NDArray[np.float64] | float = 0.0
+    scale: NDArray[np.float64] | float = 1.0
+
+    def restore(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Encoded units back to the user's."""
+        return np.asarray(self.mean + self.scale * vectors.astype(np.float64))
+
+    def facts(self) -> dict[str, Any]:
+        how = {
+            "gaussian": "independent standard normal values",
+            "images": "pixels from -1 to 1",
+            "features": "every column standardised, constant ones zero",
+            "array": "values as they are",
+        }
+        n, d = self.values.shape
+        return {"source": self.source, "kind": self.kind, "records": n, "pixels": d, "encoded as": how[self.kind]}
+
+
+def load_dataset(
+    source: str | Path | ArrayLike | Dataset | None,
+    *,
+    n: int | None = None,
+    d: int | None = None,
+    sample: int | None = None,
+    most: int = MOST,
+    limit: int | None = None,
+    rng: np.random.Generator,
+) -> Dataset:
+    """From a path, a name, an array or None (Gaussian). `n`, `d`: size of what is drawn here; `sample`: a random part."""
+    if sample is not None and sample < 2:
+        raise InputError(f"sample={sample}: take at least two records")
+    if isinstance(source, Dataset):
+        return source
+    gaussian = source is None or (isinstance(source, str) and source == "gaussian")
+    if d is not None and not gaussian:
+        raise InputError(f"d={d} is for Gaussian vectors: the data given have their own, leave it out")
+    if gaussian:
+        n, d = (60 if n is None else n), (784 if d is None else d)
+        if n < 1 or d < 1:
+            raise InputError(f"n_private={n}, d={d}: give positive numbers")
+        values = gaussian_vectors(n, d, rng)
+        return Dataset(values, tuple(f"vector {i}" for i in range(n)), "gaussian", "Gaussian vectors, simulated")
+    if isinstance(source, str) and source == "fashion-mnist":
+        images, labels = fashion_mnist()
+        count = len(images) if n is None and sample is None else int(n or sample or 0)
+        if not 1 <= count <= len(images):
+            raise InputError(f"n_private={count}: the bundled set has {len(images)} images")
+        pick = np.sort(rng.choice(len(images), count, replace=False))
+        names = tuple(f"{i} {labels[i]}" for i in pick)
+        return _images(images[pick], names, "Fashion-MNIST test images (MIT licence, Zalando SE), bundled subset")
+    if n is not None:
+        raise InputError(f"n_private={n} contradicts data of their own size: leave it out, or use --sample {n}")
+    return _users_own(source, sample, most, limit, rng)
+
+
+def _users_own(source: Any, sample: int | None, most: int, limit: int | None, rng: np.random.Generator) -> Dataset:
+    if not isinstance(source, (str, Path)):
+        return _array(np.asanyarray(source), "array", sample, most, rng)
+    path = Path(source)
+    if path.is_dir():
+        pixels, names, shape = read_image_folder(path, sample=sample, most=most, limit=limit, rng=rng)
+        return _images(pixels.reshape(len(pixels), *shape), names, path.name)
+    if path.suffix.lower() in SUFFIXES:
+        table = read_features(path, sample=sample, most=most, limit=limit, rng=rng)
+        return _standardised(table.values, table.names, path.name)
+    return _array(read_array(path), path.name, sample, most, rng)
+
+
+def _array(array: NDArray[Any], source: str, sample: int | None, most: int, rng: np.random.Generator) -> Dataset:
+    if array.ndim < 2:
+        raise InputError(f"{source} holds an array of shape {array.shape}: private records need (items, pixels)")
+    rows = _pick(len(array), sample, most, source, rng)
+    array = array[rows] if len(rows) < len(array) else array
+    names = tuple(f"row {i}" for i in rows)
+    if array.dtype == np.uint8:
+        return _images(array, names, source)
+    shape = array.shape[1:] if _is_image(array.shape[1:]) else None
+    values = as_vectors(array.reshape(len(array), -1), source)
+    return Dataset(values, names, "array", source, shape)
+
+
+def _images(pixels: NDArray[Any], names: tuple[str, ...], source: str) -> Dataset:
+    shape = pixels.shape[1:] if _is_image(pixels.shape[1:]) else None
+    values = pixels.reshape(len(pixels), -1).astype(np.float32) / np.float32(127.5) - np.float32(1)
+    return Dataset(as_vectors(values, source), names, "images", source, shape, 127.5, 127.5)
+
+
+def _standardised(values: NDArray[np.float32], names: tuple[str, ...], source: str) -> Dataset:
+    wide = values.astype(np.float64)
+    mean, scale = wide.mean(axis=0), wide.std(axis=0)
+    scale[scale <= 1e-6 * np.abs(mean)] = 0.0  # float32 cannot tell such a column from a constant one
+    x = np.divide(wide - mean, scale, out=np.zeros_like(wide), where=scale > 0)
+    if not scale.any():
+        raise InputError(f"{source}: every column is constant; there is nothing to encode")
+    return Dataset(as_vectors(x, source), names, "features", source, None, mean, scale)
+
+
+def _pick(count: int, sample: int | None, most: int, source: str, rng: np.random.Generator) -> NDArray[np.int64]:
+    if sample is not None and sample < count:
+        return np.sort(rng.choice(count, sample, replace=False))
+    if count > most:
+        raise InputError(
+            f"{source} has {count:,} records, {most:,} are the most that can be audited at once: "
+            "audit a random part with --sample"
+        )
+    return np.arange(count)
+
+
+def _is_image(shape: tuple[int, ...]) -> bool:
+    return len(shape) == 2 or (len(shape) == 3 and shape[2] == 3)

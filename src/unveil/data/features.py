@@ -1,0 +1,172 @@
+"""Tables of features from a CSV file: one record a row, read as a stream, so that a file may be larger than memory.
+
+The delimiter is the one of , ; tab | that splits the first lines most evenly. A first line that is not all numbers is a header.
+A first column that is not all numbers holds the records' names; any other text is an error that names its place.
+
+Without `sample` the whole table is kept, when it fits the limit: its size is estimated from the first lines.
+With `sample` so many records are drawn uniformly in one pass (reservoir sampling): memory for the sample only.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.records import InputError, as_vectors
+
+SUFFIXES = (".csv", ".tsv", ".txt")
+DELIMITERS = ",;\t|"
+LOOK = 1 << 16
+"""Bytes from which the form of the file is read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """values (n, d) as they are in the file; names of the records and of the columns; rows: how many records the file has."""
+
+    values: NDArray[np.float32]
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: int
+
+
+def read_features(
+    path: str | Path,
+    *,
+    most: int | None = None,
+    limit: int | None = None,
+    sample: int | None = None,
+    rng: np.random.Generator | None = None,
+) -> Table:
+    """All records, or a uniform `sample` in the order of the file; more than `most` records or `limit` bytes are refused."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"no file {path}: check the path")
+    with path.open("rb") as file:
+        head = file.read(LOOK)
+    if not head.strip():
+        raise InputError(f"{path.name} is empty: give one record a line")
+    if b"\0" in head:
+        raise InputError(f"{path.name} is no text: give a CSV file, or a NumPy array as .npy")
+    form = _form(path, head)
+    if sample is None:
+        _refuse_large(path, head, form, most, limit)
+    kept: list[tuple[int, str, NDArray[np.float32]]] = []
+    rows = 0
+    for line, cells in _records(path, form):
+        if len(cells) != form.width:
+            raise InputError(f"{path.name}, line {line}: {len(cells)} values instead of {form.width}; repair or remove it")
+        rows += 1
+        place = len(kept)
+        if sample is not None and rows > sample:
+            assert rng is not None
+            place = int(rng.integers(rows))
+            if place >= sample:
+                continue
+        elif sample is None and most is not None and rows > most:
+            raise InputError(_too_many(path, f"more than {most:,}", most))
+        record = (rows, *_parse(path, line, cells, form, rows))
+        if place < len(kept):
+            kept[place] = record
+        else:
+            kept.append(record)
+    if not kept:
+        raise InputError(f"{path.name} has a header and no records: give one record a line")
+    kept.sort(key=lambda record: record[0])
+    values = as_vectors(np.stack([record[2] for record in kept]), path.name)
+    return Table(values, tuple(record[1] for record in kept), form.columns, rows)
+
+
+@dataclass(frozen=True)
+class _Form:
+    delimiter: str
+    header: bool
+    named: bool
+    width: int
+    columns: tuple[str, ...]
+
+
+def _form(path: Path, head: bytes) -> _Form:
+    try:
+        text = head.decode("utf-8-sig", errors="ignore" if len(head) == LOOK else "strict")
+    except UnicodeDecodeError:
+        raise InputError(f"{path.name} is not UTF-8 text: save it as UTF-8, or the numbers as .npy") from None
+    lines = text.splitlines()
+    lines = [line for line in (lines[:-1] if len(head) == LOOK and len(lines) > 1 else lines) if line.strip()][:50]
+
+    def evenness(delimiter: str) -> tuple[bool, int, int]:
+        width, lines_of_it = Counter(len(row) for row in csv.reader(lines, delimiter=delimiter)).most_common(1)[0]
+        return width > 1, lines_of_it, width
+
+    delimiter = max(DELIMITERS, key=evenness)
+    width = evenness(delimiter)[2]
+    table = list(csv.reader(lines, delimiter=delimiter))
+    named = len(table[0]) > 1 and len(table) > 1 and not any(_is_number(row[0]) for row in table[1:] if row)
+    first = table[0][1:] if named else table[0]
+    header = not all(map(_is_number, first)) and len(table) > 1
+    return _Form(delimiter, header, named, width, tuple(first) if header else ())
+
+
+def _records(path: Path, form: _Form) -> Iterator[tuple[int, list[str]]]:
+    with path.open("rb") as raw:
+        reader = csv.reader(io.TextIOWrapper(raw, "utf-8-sig", newline=""), delimiter=form.delimiter)
+        header = form.header
+        try:
+            for cells in reader:
+                if not any(cell.strip() for cell in cells):
+                    continue
+                if header:
+                    header = False
+                    continue
+                yield reader.line_num, cells
+        except UnicodeDecodeError:
+            raise InputError(f"{path.name} is not UTF-8 text: save it as UTF-8, or the numbers as .npy") from None
+        except csv.Error as error:
+            raise InputError(f"{path.name}, line {reader.line_num}: {error}; write the file again") from None
+
+
+def _parse(path: Path, line: int, cells: list[str], form: _Form, rows: int) -> tuple[str, NDArray[np.float32]]:
+    name, numbers = (cells[0], cells[1:]) if form.named else (f"row {rows}", cells)
+    try:
+        values = np.array(numbers, dtype=np.float64)
+    except ValueError:
+        column = next(i for i, cell in enumerate(numbers) if not _is_number(cell))
+        place = form.columns[column] if form.columns else f"column {column + 1 + form.named}"
+        cure = "fill it in or remove the record" if not numbers[column].strip() else "turn it into a number or drop the column"
+        raise InputError(f"{path.name}, line {line}, {place}: {numbers[column][:30]!r} is no number; {cure}") from None
+    with np.errstate(over="ignore"):
+        return name, values.astype(np.float32)
+
+
+def _refuse_large(path: Path, head: bytes, form: _Form, most: int | None, limit: int | None) -> None:
+    lines = max(1, head.count(b"\n"))
+    about = float(f"{path.stat().st_size / (len(head) / lines):.2g}")
+    if most is not None and about > 2 * most:
+        raise InputError(_too_many(path, f"about {about:,.0f}", most))
+    size = about * form.width * 4
+    if limit is not None and size > limit:
+        raise InputError(
+            f"{path.name} has about {about:,.0f} records, {size / 2**30:.1f} GiB as numbers: "
+            "raise memory_limit, or take a sample"
+        )
+
+
+def _too_many(path: Path, count: str, most: int) -> str:
+    return (
+        f"{path.name} has {count} records, {most:,} are the most that can be audited at once: audit a random part with --sample"
+    )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
