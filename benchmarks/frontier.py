@@ -1,7 +1,7 @@
 """The frontier of the full attack: the smallest d at which all 100 vectors come back, in 9 of 10 seeds, for k and m.
 
-`python -m benchmarks.frontier [k …]` measures the cells of these k (all without one) and adds them to
-`docs/figures/frontier.json`; `python -m benchmarks.frontier draw` draws the figure. Beside it: the d at which rounding each
+`python -m benchmarks.frontier [k …]` measures the cells of these k (all without one) that `docs/figures/frontier.json` lacks and
+adds them there; `python -m benchmarks.frontier draw` draws the figure. Beside it: the d at which rounding each
 pair separately (`gram_extract`'s statistic, best thresholds) is expected to have less than half a wrong overlap, and the
 figures of the notes the search starts from. A cell takes minutes: d goes in steps of a quarter, down while it succeeds.
 """
@@ -73,8 +73,10 @@ def load() -> dict[str, dict[str, int]]:
 
 
 def measure(ks: list[int]) -> None:
-    for k in ks:
-        for ratio in (15, 7, 5):
+    for ratio in (7, 5, 15):
+        for k in ks:
+            if f"{k},{ratio}" in load():
+                continue
             cell = {"d": smallest(k, ratio), "separate": separate_rounding(k, ratio * N)}
             cells = load()
             cells[f"{k},{ratio}"] = cell
