@@ -1,8 +1,8 @@
 """The frontier of the full attack: the smallest d at which all 100 vectors come back, in 9 of 10 seeds, for k and m.
 
-`python -m benchmarks.frontier [k …]` measures the cells of these k (all without one) that `docs/figures/frontier.json` lacks and
-adds them there; `python -m benchmarks.frontier draw` draws the figure. Beside it: the d at which rounding each
-pair separately (`gram_extract`'s statistic, best thresholds) is expected to have less than half a wrong overlap, and the
+`python -m benchmarks.frontier [k …]` measures the cells of these k (all without one) that `docs/figures/frontier.json`
+lacks, and adds them there; `python -m benchmarks.frontier draw` draws the figure. Beside it: the d at which rounding each pair
+separately (`gram_extract`'s statistic, best thresholds) is expected to have less than half a wrong overlap, and the
 figures of the notes the search starts from. A cell takes minutes: d goes in steps of a quarter, down while it succeeds.
 """
 

@@ -47,6 +47,18 @@ def test_a_wrong_subset_is_put_right():
     np.testing.assert_array_equal(np.sort(out.members, axis=1), members[out.rows])
 
 
+def test_two_columns_of_one_vector_become_one():
+    rng, X, members, _, mix = noisy_data(2, False, m=300)
+    halves = members.copy()
+    halves[150:][halves[150:] == 7] = 20  # vector 7 under another name in half of its encodings
+    out = solve_noisy(np.abs(mix).astype(np.float32), None, np.arange(300), halves, 21, 0.05, rng)
+    assert out is not None
+    assert len(out.values) == 20
+    V = out.values * np.sign((out.values * X).sum(axis=0))
+    error, least = (np.sqrt(np.mean((Z - X) ** 2, axis=1)) for Z in (V, least_squares(members, 20, mix, None)))
+    assert (error < 1.2 * least).all()
+
+
 def test_rows_that_fit_nothing_give_nothing():
     rng, _, members, _, mix = noisy_data(2, False)
     y = np.abs(rng.standard_normal(mix.shape)).astype(np.float32)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unveil import Scheme, simulate
-from unveil.solve.settle import _merge, _needed, settle
+from unveil.solve.settle import _needed, merge, settle
 
 
 def start(k, n=12, m=90, d=120, seed=0):
@@ -45,7 +45,7 @@ def test_nothing_holds_when_all_subsets_are_wrong():
 def test_copies_of_a_vector_get_one_name_and_unsolved_ones_stay_apart():
     x = np.random.default_rng(0).standard_normal((6, 40))
     x[4], x[5] = x[1], np.nan
-    np.testing.assert_array_equal(_merge(x, np.array([[0, 4], [4, 2], [5, 3]])), [[0, 1], [1, 2], [5, 3]])
+    np.testing.assert_array_equal(merge(x, np.array([[0, 4], [4, 2], [5, 3]])), [[0, 1], [1, 2], [5, 3]])
 
 
 def test_rows_that_lonely_columns_explain_are_dropped_to_the_end_of_the_chain():

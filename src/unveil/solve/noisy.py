@@ -19,6 +19,7 @@ from unveil.records import Progress
 from unveil.solve.affine_rrr import Range, solve_all
 from unveil.solve.descent import Members, Values, reassign, restart
 from unveil.solve.pixels import run_pixels
+from unveil.solve.settle import merge
 
 PIXELS = 300
 TRIES = 4
@@ -47,7 +48,7 @@ def solve_noisy(
     noise: float,
     rng: np.random.Generator,
     *,
-    rounds: int = 3,
+    rounds: int = 4,
     block: int = 256,
     progress: Progress | None = None,
 ) -> NoisySolution | None:
@@ -65,6 +66,13 @@ def solve_noisy(
         noise = _noise(y, c, values, rows, members)
         if turn == rounds - 1:
             break
+        # Two columns of one vector share its encodings between them, and each is worse than need be.
+        used, names = np.unique(merge(values, members), return_inverse=True)
+        if len(used) < n:
+            members, n = names.reshape(members.shape).astype(np.int64), len(used)
+            keep = (np.diff(np.sort(members, axis=1), axis=1) > 0).all(axis=1)
+            rows, members = rows[keep], members[keep]
+            continue
         found, theirs = _explained(y, c, values, noise, k, rng)
         if np.array_equal(found, rows) and np.array_equal(np.sort(theirs, axis=1), np.sort(members, axis=1)):
             break

@@ -54,7 +54,7 @@ def settle(
     values: NDArray[np.float64] = x.astype(np.float64)
     solution = None
     for _ in range(rounds):
-        members = _merge(values, members)
+        members = merge(values, members)
         # A vector taken twice makes room for the wrong k_private: such rows are explained at the end, and prove nothing.
         keep = (np.diff(np.sort(members, axis=1), axis=1) > 0).all(axis=1)
         rows, members = rows[keep], members[keep]
@@ -74,7 +74,7 @@ def settle(
         wrong = ((miss > TOLERANCE * rms).mean(axis=1) > 0.05) & (size > 0.5 * size.max())
         if wrong.any():
             rows, members = rows[~wrong], members[~wrong]
-        elif not np.array_equal(_merge(values, members), members):
+        elif not np.array_equal(merge(values, members), members):
             pass
         elif solution.solved.all() and len(values) > k and len(rows) < len(y):
             left = np.setdiff1d(np.arange(len(y)), rows)
@@ -114,7 +114,7 @@ def with_leftovers(
     return Settled(rows, members, solution, (left[found], theirs), [replace(one, row=int(left[one.row])) for one in singles])
 
 
-def _merge(x: NDArray[np.float64], members: Members) -> Members:
+def merge(x: NDArray[np.float64], members: Members) -> Members:
     """Columns that are one vector get one name (columns not solved yet are NaN and stay apart)."""
     scale = np.linalg.norm(x, axis=1) + 1e-9
     alike = np.triu((x @ x.T) / np.outer(scale, scale), 1) > 0.98
