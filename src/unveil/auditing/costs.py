@@ -28,6 +28,7 @@ PER_VECTOR = 7.0
 HARD, SHORT = 15.0, 2.5
 """How much longer it takes on data that are not Gaussian, and with too few encodings."""
 ROUNDS = 3
+MOST_PIXELS = 1 << 15
 BASE = 250 << 20
 """Bytes of the interpreter with everything loaded."""
 
@@ -101,7 +102,8 @@ def route(scheme: Scheme, n: int, m: int, d: int) -> str:
 
 
 def _overlap_plan(scheme: Scheme, n: int, m: int, d: int) -> OverlapPlan:
-    density = min(0.9, scheme.k_private**2 / n)
+    """The engine's own plan; beyond `MOST_PIXELS` more of them change nothing it decides."""
+    density, d = min(0.9, scheme.k_private**2 / n), min(d, MOST_PIXELS)
     return make_plan(folded_levels(scheme), m, d, statistic="folded", doubt="affordable", occupancy=density, limit=8 << 30)
 
 

@@ -1,0 +1,53 @@
+"""Options from a file: every one, and a right name for a wrong one."""
+
+from pathlib import Path
+
+import pytest
+
+from unveil.config import read_config
+from unveil.records import InputError
+
+KNOWN = ("k_private", "private", "m", "seed", "out")
+
+
+def test_values_and_paths_beside_the_file(tmp_path: Path) -> None:
+    (tmp_path / "data.npy").touch()
+    file = tmp_path / "a.toml"
+    file.write_text('k-private = 3\nm = "10:20"\nprivate = "data.npy"\nout = "runs/x"\nseed = 1\n')
+    found = read_config(file, KNOWN, ("private", "out"))
+    assert found == {
+        "k_private": 3,
+        "m": "10:20",
+        "private": str(tmp_path / "data.npy"),
+        "out": str(tmp_path / "runs/x"),
+        "seed": 1,
+    }
+    file.write_text('private = "fashion-mnist"\n')
+    assert read_config(file, KNOWN, ("private",)) == {"private": "fashion-mnist"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("k_privat = 2", "did you mean k_private"),
+        ("sed = 2", "did you mean seed"),
+        ("zzz = 2", "choose from k_private, m, out"),
+        ("seed = 1\nseed = 2", "not valid TOML"),
+        ("k_private = 1\nk-private = 2", "twice"),
+        ("m = [1, 2]", "one value"),
+        ("[audit]\nm = 1", "no option 'audit'"),
+        ("m = ", "not valid TOML"),
+    ],
+)
+def test_mistakes_get_one_sentence(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(text)
+    with pytest.raises(InputError, match=words):
+        read_config(tmp_path / "a.toml", KNOWN)
+
+
+def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="check the path"):
+        read_config(tmp_path / "no.toml", KNOWN)
+    (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="UTF-8"):
+        read_config(tmp_path / "b.toml", KNOWN)
