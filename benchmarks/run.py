@@ -14,6 +14,7 @@ TABLES = {
     "learn_public": "LearnPublic: every support exact, and honest where it cannot be",
     "overlaps": "The overlap engine",
     "scale": "Cost model of the overlap engine: check and forecast",
+    "plan": "The plan against reality",
     "paper_attack": "The paper's attack, end to end (fresh seeds 10000, 10001, …)",
 }
 
