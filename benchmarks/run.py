@@ -15,6 +15,7 @@ TABLES = {
     "overlaps": "The overlap engine",
     "report": "The report in headless Chromium",
     "scale": "Cost model of the overlap engine: check and forecast",
+    "plan": "The plan against reality",
     "paper_attack": "The paper's attack, end to end (fresh seeds 10000, 10001, …)",
 }
 

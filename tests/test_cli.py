@@ -248,26 +248,6 @@ class TestScore:
         assert not (done / "scores.json").exists()
 
 
-class TestAudit:
-    def test_verdict(self) -> None:
-        result = call("audit", *TINY)
-        assert result.exit_code == 0
-        flat = " ".join(result.stdout.replace("│", " ").split())
-        assert "NOT SAFE TO RELEASE: 20 of 20 private vectors recovered exactly by the full attack" in flat
-
-    def test_json_and_out(self, tmp_path: Path) -> None:
-        result = call("audit", *TINY, "--json", "--out", tmp_path / "run")
-        facts = json.loads(result.stdout, parse_constant=pytest.fail)
-        assert (facts["exact"], facts["wrong"]) == (20, 0)
-        assert {p.name for p in tmp_path.iterdir()} == {"run"}
-        assert call("score", tmp_path / "run").exit_code == 0
-
-    def test_no_recovery_is_no_proof_of_safety(self) -> None:
-        result = call("audit", "--m", 30, "--d", 512)
-        assert result.exit_code == 0
-        assert "no proof of safety" in " ".join(result.stdout.replace("│", " ").split())
-
-
 class TestDoctor:
     def test_healthy(self) -> None:
         result = call("doctor")
@@ -443,8 +423,8 @@ BAD_CALLS = {
     "pixel_rms as text": (["attack", "run/encodings.npy", "--pixel-rms", "big", "--out", "new"], "unknown"),
     "negative pixel_rms": (["attack", "run/encodings.npy", "--pixel-rms", -1, "--out", "new"], "positive"),
     "score of nothing": (["score", "nowhere"], "unveil attack"),
-    "audit onto a folder": (["audit", "--out", "run"], "choose another name"),
-    "audit with k larger than n": (["audit", "--k-private", 9, "--n-private", 8, "--out", "new"], "lower k_private"),
+    "plan with k larger than n": (["plan", "--k-private", 9, "--n-private", 8], "lower k_private"),
+    "plan without encodings": (["plan", "--m", 0], "m=0"),
     "no such command": (["atack"], "attack"),
     "no such option": (["attack", "run", "--fast"], "--help"),
     "no argument": (["simulate"], "unveil simulate --help"),
@@ -513,7 +493,7 @@ class TestProcess:
     def test_help_and_version(self) -> None:
         shown = self.unveil("--help")
         assert shown.returncode == 0
-        for command in ("simulate", "attack", "score", "audit", "doctor"):
+        for command in ("simulate", "attack", "score", "audit", "plan", "doctor"):
             assert command in shown.stdout
         assert self.unveil().stdout == shown.stdout
         assert re.fullmatch(r"unveil, version \S+\n", self.unveil("--version").stdout)

@@ -15,7 +15,7 @@ import unveil
 from unveil.auditing.trials import Laboratory
 from unveil.records import InputError, Scheme
 
-SMALL = {"n_private": 20, "d": 200, "rng": 0, "seeds": 2, "effort": 1.2}
+SMALL = {"n_private": 15, "d": 120, "rng": 0, "seeds": 2, "effort": 0.5}
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +25,11 @@ def small():
 
 def test_gaussian_records_leak_and_it_says_so(small):
     assert small.verdict.level == "leaks"
-    assert small.verdict.headline == "Do not release: 20 of 20 records come back exactly from 140 encodings."
+    assert small.verdict.headline == "Do not release: 15 of 15 records come back exactly from 105 encodings."
     assert {record.outcome for record in small.records} == {"exact"}
     assert all(record.status == "verified" and record.error < 1e-2 and record.correlation > 0.99 for record in small.records)
-    assert all(record.from_m is not None and record.from_m <= 140 for record in small.records)
-    assert sum(record.encodings for record in small.records) == 2 * 140
+    assert all(record.from_m is not None and record.from_m <= 105 for record in small.records)
+    assert sum(record.encodings for record in small.records) == 2 * 105
     assert small.attack == "full"
     assert small.guarantees[1].holds
 
@@ -47,7 +47,7 @@ def test_every_part_is_filled_and_is_json(small):
 def test_the_curve_goes_from_nothing_to_all(small):
     ms = [point.m for point in small.curve]
     assert ms == sorted(set(ms))
-    assert ms[-1] == 140
+    assert ms[-1] == 105
     assert small.curve[-1].exact == 1.0
     assert small.curve[0].exact < 0.5
     assert all(point.low <= point.exact <= point.high and point.runs == 2 for point in small.curve)

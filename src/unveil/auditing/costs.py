@@ -25,8 +25,8 @@ from unveil.records import Encodings, Scheme
 
 PER_VECTOR = 7.0
 """Encodings per private vector from which on all of them come back (`benchmarks/full_attack.py`)."""
-HARD, SHORT = 15.0, 2.5
-"""How much longer it takes on data that are not Gaussian, and with too few encodings."""
+HARD, SHORT, ENOUGH = 15.0, 2.5, 0.7
+"""How much longer it takes on data that are not Gaussian, and with fewer encodings than the share ENOUGH of PER_VECTOR."""
 ROUNDS = 3
 MOST_PIXELS = 1 << 15
 BASE = 250 << 20
@@ -49,11 +49,11 @@ FLOOR = 2e-3
 COEFFICIENTS: dict[str, dict[str, float]] = {
     "learn public": {"rows": 230.0, "scores": 8.0},
     "similarity": {"features": 5.8, "pairs": 1.4},
-    "factor": {"grow": 17.0, "refine": 0.7},
-    "feedback": {"inverse": 14.0, "pairs": 1.2, "steps": 0.23},
-    "pixels": {"inverse": 4.0, "steps": 0.33, "peel": 55.0},
-    "certificate": {"vectors": 45.0},
-    "overlaps": {"work": 2.0, "doubt": 1.0, "features": 6.0},
+    "factor": {"grow": 12.0, "refine": 0.5},
+    "feedback": {"inverse": 10.0, "pairs": 0.9, "steps": 0.2},
+    "pixels": {"inverse": 3.0, "steps": 0.26, "peel": 40.0},
+    "certificate": {"vectors": 22.0},
+    "overlaps": {"work": 1.7, "doubt": 1.0, "features": 6.0},
     "cliques": {"rows": 6.0},
     "growth": {"rows": 6.0},
     "unequal": {"rows": 2e3, "pairs": 2.0},
@@ -140,7 +140,7 @@ def operations(scheme: Scheme, n: int, m: int, d: int, n_public: int, route: str
             "certificate": certificate,
         }
     seeds = 0.7 * m * min(max(4000 // m, 2), 12)
-    again = 1.0 if m >= 0.6 * PER_VECTOR * n else SHORT
+    again = 1.0 if m >= ENOUGH * PER_VECTOR * n else SHORT
     steps = again * (200 + 60 * (ROUNDS - 1))
     feedback = {"steps": ("value", steps * step_p), "inverse": ("product", steps * float(columns) ** 2 * p)}
     if k == 2 and not scheme.k_public:

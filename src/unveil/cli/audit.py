@@ -57,6 +57,7 @@ def audit(private: str | None, out: Path, as_json: bool, **options: Any) -> int:
     Encodes the records as the scheme would, attacks, holds what comes back against the truth, and writes a report.
     With no options: Gaussian vectors and bundled images. An interrupted audit goes on where it stopped.
     """
+    from unveil import store
     from unveil.auditing.audit import audit as run
     from unveil.report.page import write_json, write_report
 
@@ -66,6 +67,8 @@ def audit(private: str | None, out: Path, as_json: bool, **options: Any) -> int:
     scheme = scheme_of(options)
     options = {name: value for name, value in options.items() if value is not None}
     several = private is None and not {"n_private", "d", "n_public", "m", "public", "sample"} & options.keys()
+    if several and not any((out / name / "trials").is_dir() for name in DEFAULT):
+        store.must_be_new(out)
     names = [*DEFAULT] if several else [private or "gaussian"]
     facts = []
     for name in names:

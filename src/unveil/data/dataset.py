@@ -2,8 +2,9 @@
 
 .npy, .npz       as they are; unsigned bytes are images, scaled like those
 folder of images from 0..255 to −1..1, as InstaHide does
-.csv             features have wild scales: every column is standardised before it is encoded, x = (value − mean)/deviation, and
-                 what is recovered can be turned back (`restore`). A scheme that mixes raw features hides nothing of large ones
+.csv             features have wild scales: every column is standardised before it is encoded, x = (value − mean)/sd, and
+                 what is recovered can be turned back (`restore`). Columns then sum to zero, so that every record is a
+                 combination of the others: the attack's certificate does not hold, the truth tells
 a name           "gaussian" or "fashion-mnist": what comes with the package
 """
 
