@@ -35,6 +35,21 @@ def test_vectors_left_out_of_the_start_are_added_however_they_are_paired():
     np.testing.assert_array_equal(np.sort(out.rows), np.arange(140))
 
 
+def test_an_alias_of_known_vectors_does_not_stand_in_their_way():
+    """Two encodings that use x_3 twice look like encodings of 2·x_3 − x_5 and x_5."""
+    sim, y, members = start(3, n=12, m=120, d=200)
+    X = sim.private.astype(float)
+    more = np.abs([2 * X[3] + X[1], 2 * X[3] + X[2]]).astype(np.float32)
+    rows, theirs = np.arange(122), np.vstack([members, [[12, 5, 1], [12, 5, 2]]])
+    x = np.vstack([X, 2 * X[3] - X[5]])[:, :60].astype(np.float32)
+    out = settle(np.vstack([y, more]), None, rows, theirs, x, np.random.default_rng(0))
+    assert out is not None
+    assert len(out.solution.values) == 12
+    np.testing.assert_array_equal(np.sort(out.rows), np.arange(120))
+    np.testing.assert_array_equal(out.repeats[0], [120, 121])
+    np.testing.assert_array_equal(np.sort(out.repeats[1], axis=1), [[1, 3, 3], [2, 3, 3]])
+
+
 def test_nothing_holds_when_all_subsets_are_wrong():
     sim, y, members = start(2)
     members = np.random.default_rng(1).permuted(members, axis=0)

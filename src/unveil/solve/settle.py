@@ -3,7 +3,7 @@
 merge     columns that are one vector get one name
 needed    a row with a column of its own says nothing
 solve     every pixel, twice (`solve.pixels`)
-drop      rows that are not reproduced where the others are
+drop      rows that are not reproduced where the others are, and those of a column that is a combination of others
 complete  once all pixels are solved: rows left over, by known vectors or by new ones (`solve.completion`)
 """
 
@@ -53,6 +53,7 @@ def settle(
     rms = float(np.sqrt(np.mean(np.square(y, dtype=np.float64))))
     values: NDArray[np.float64] = x.astype(np.float64)
     solution = None
+    banned = np.empty(0, np.int64)
     for _ in range(rounds):
         members = merge(values, members)
         # A vector taken twice makes room for the wrong k_private: such rows are explained at the end, and prove nothing.
@@ -76,8 +77,12 @@ def settle(
             rows, members = rows[~wrong], members[~wrong]
         elif not np.array_equal(merge(values, members), members):
             pass
+        elif (alias := _alias(values[:, solution.solved], members)) >= 0:
+            uses_it = (members == alias).any(axis=1)
+            banned = np.append(banned, rows[uses_it])
+            rows, members = rows[~uses_it], members[~uses_it]
         elif solution.solved.all() and len(values) > k and len(rows) < len(y):
-            left = np.setdiff1d(np.arange(len(y)), rows)
+            left = np.setdiff1d(np.arange(len(y)), np.append(rows, banned))
             more, theirs, new = complete(y, c, values, k, left, TOLERANCE * rms, rng)
             if not len(more):
                 break
@@ -122,6 +127,21 @@ def merge(x: NDArray[np.float64], members: Members) -> Members:
     for i, j in np.argwhere(alike):
         name[name == name[j]] = name[i]
     return np.asarray(name[members])
+
+
+def _alias(x: NDArray[np.float64], members: Members) -> int:
+    """A column of few rows that is a combination of others, −1 if there is none.
+
+    2·x_j − x_p explains two encodings that use x_j twice, and casts doubt on all it is made of.
+    """
+    if len(x) >= x.shape[1]:
+        return -1
+    unit = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-30)
+    spectrum, vectors = np.linalg.eigh(unit @ unit.T)
+    share = np.linalg.norm(vectors[:, spectrum < 1e-7], axis=1)
+    count = uses(members, len(x))
+    suspects = np.flatnonzero((share > 1e-2) & (count <= max(3, 0.2 * float(np.median(count)))))
+    return int(suspects[count[suspects].argmin()]) if suspects.size else -1
 
 
 def _needed(members: Members) -> NDArray[np.bool_]:
