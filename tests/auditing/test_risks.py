@@ -90,3 +90,17 @@ def test_tolerance_is_relative_to_the_data(truth):
     vectors[:, 0] += 0.5
     assert (assess(recovery(vectors), 100 * truth).outcome[:6] == EXACT).all()
     assert (assess(recovery(vectors), 100 * truth, tolerance=1e-3).outcome[:6] == ALMOST).all()
+
+
+def test_wrong_signs_in_a_flat_background_do_not_hide_a_picture():
+    rng = np.random.default_rng(3)
+    truth = np.full((8, 400), -1, np.float32)
+    for row in truth:
+        row[rng.choice(300, 60, replace=False)] = rng.uniform(0, 1, 60)
+    found = truth.copy()
+    found[:, 300:340] = 1  # where all records are −1 their common sign is anyone's guess
+    risks = assess(recovery(found, "unresolved", signed=True), truth)
+    assert (risks.outcome == ALMOST).all()
+    assert (risks.correlation < 0.9).all()
+    blank = np.full_like(truth, -1)
+    assert (assess(recovery(blank, "unresolved", signed=True), truth).outcome == NOT).all()

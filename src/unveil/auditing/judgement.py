@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from unveil.auditing.curve import Points
 from unveil.auditing.model_check import ModelCheck
 from unveil.auditing.result import CurvePoint, Level, RecordRisk, Verdict
-from unveil.auditing.risks import APPROXIMATE, NOT, OUTCOMES
+from unveil.auditing.risks import APPROXIMATE, MOST, NOT, OUTCOMES
 from unveil.auditing.trials import Attacker, Trial
 from unveil.data import Dataset
 
@@ -94,7 +94,8 @@ def verdict(
         sentences.append("Exact is up to one sign per pixel that all records share; relative signs are recovered.")
     if almost:
         sentences.append(
-            f"Approximate means a correlation above {APPROXIMATE} with the true record, the mean of all records taken off."
+            f"Approximate means a correlation above {APPROXIMATE} with the true record, the mean of all records taken off, "
+            f"or {MOST:.0%} of the pixels that set it apart right."
         )
     sentences.append(check.sentence())
     if not check.independent:

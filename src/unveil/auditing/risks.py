@@ -2,7 +2,9 @@
 
   exact          every pixel within `tolerance`, times the root mean square of the data
   approximate    not exact, but correlated with the record by more than `APPROXIMATE` after the mean of all records is taken off
-                 both: what is common to all records (the grey background of every image) is no leak of one
+                 both: what is common to all records (the grey background of every image) is no leak of one. Or `MOST` of the
+                 pixels that set it apart from that mean are right, to a tenth of the rms: a few wrong signs in the background
+                 spoil a correlation, but not a picture
   not recovered  neither
 
 A recovered vector counts for one record only, its nearest. What the attacker believes of it ("verified", …) plays no part here.
@@ -25,6 +27,7 @@ from unveil.scoring import score
 from unveil.scoring.score import sign_votes
 
 APPROXIMATE = 0.9
+MOST = 0.8
 FEWEST = 30
 NOT, ALMOST, EXACT = 0, 1, 2
 OUTCOMES = ("not recovered", "approximate", "exact")
@@ -58,6 +61,7 @@ def assess(recovery: Recovery, private: NDArray[np.float32], *, tolerance: float
     voters = recovery.verified if recovery.verified.any() else np.ones(len(X), bool)
     total = votes[voters].sum(axis=0)
     common = private.mean(axis=0) if n > 2 else np.zeros(d, np.float32)
+    spread = float(np.sqrt(np.mean(np.square(private - common, dtype=np.float64))))
     outcome = np.zeros(n, np.int8)
     error, correlation = np.full(n, np.nan), np.full(n, np.nan)
     which = np.full(n, -1, np.int64)
@@ -68,13 +72,21 @@ def assess(recovery: Recovery, private: NDArray[np.float32], *, tolerance: float
         if which[j] >= 0 and scores.error[i] >= error[j]:
             continue
         which[j], error[j], correlation[j] = i, scores.error[i], alike
-        close = alike > APPROXIMATE
+        close = alike > APPROXIMATE or _mostly_right(alone, private[j], common, spread, 0.1 * rms)
         if scores.error[i] <= bound and (close or recovery.signed):
             outcome[j] = EXACT
         else:
             outcome[j] = ALMOST if close and d >= FEWEST else NOT
     signs = np.ones(d, np.float32) if recovery.signed else np.where(total < 0, np.float32(-1), np.float32(1))
     return Risks(outcome, error, correlation, which, scores.wrong, X * signs)
+
+
+def _mostly_right(
+    found: NDArray[np.float32], record: NDArray[np.float32], common: NDArray[np.float32], spread: float, bound: float
+) -> bool:
+    """Whether most of the pixels in which the record differs from the mean of all are right."""
+    its_own = np.abs(record - common) > 0.25 * spread
+    return bool(its_own.sum() >= FEWEST and (np.abs(found - record)[its_own] < bound).mean() >= MOST)
 
 
 def _correlation(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
