@@ -8,6 +8,7 @@ import sys
 TABLES = {
     "floral_search": "Finding florals",
     "full_attack": "The full attack: every private vector, their number unknown (fresh seeds 20000, 20001, …)",
+    "frontier": "The frontier of the full attack, as stored by `python -m benchmarks.frontier`",
     "full_large": "The full attack on many encodings (fresh seeds 30000, 30001, …)",
     "full_unequal": "The full attack: unequal weights, unknown and new in every encoding (fresh seeds 30000, 30001, …)",
     "hostile": "Hostile instances: nothing wrong may be verified (2,000 of them)",
