@@ -72,6 +72,8 @@ def solve_noisy(
             members, n = names.reshape(members.shape).astype(np.int64), len(used)
             keep = (np.diff(np.sort(members, axis=1), axis=1) > 0).all(axis=1)
             rows, members = rows[keep], members[keep]
+            if len(rows) <= n:
+                return None
             continue
         found, theirs = _explained(y, c, values, noise, k, rng)
         if np.array_equal(found, rows) and np.array_equal(np.sort(theirs, axis=1), np.sort(members, axis=1)):
