@@ -42,8 +42,12 @@ def config_option(*paths: str) -> Callable[[F], F]:
 def scheme_options(command: F) -> F:
     """How encodings are made; what is left out takes the defaults of unveil.Scheme."""
     for option in (
+        click.option("--pairing", help="independent or epochs.  [default: independent]"),
         click.option("--signs", help="absolute, random or kept.  [default: absolute]"),
-        click.option("--weighting", help="equal, paper, convex or half-normal.  [default: equal]"),
+        click.option(
+            "--weighting",
+            help="equal, paper, convex, half-normal, released, uniform, dirichlet or sorted.  [default: equal]",
+        ),
         click.option("--k-public", type=COUNT, help="Public vectors per encoding.  [default: 0]"),
         click.option("--k-private", type=COUNT, help="Private vectors per encoding.  [default: 2]"),
     ):
@@ -60,10 +64,9 @@ def scheme_of(options: dict[str, Any]) -> Scheme:
 def read_run(run: Path) -> tuple[Encodings, NDArray[np.float32] | None]:
     from unveil import records, store
 
-    scheme, pixel_rms = store.read_scheme(run / "scheme.json")
-    encodings = records.Encodings(store.read_array(run / "encodings.npy"), scheme, pixel_rms)
+    encodings = store.read_encodings(run)
     public = store.read_array(run / "public.npy") if (run / "public.npy").exists() else None
-    return encodings, records.as_public(public, encodings)
+    return encodings, None if public is None else records.as_public(public, encodings)
 
 
 def read_file(
