@@ -143,6 +143,13 @@ def read_encodings(folder: Path) -> Encodings:
     return Encodings(read_array(folder / "encodings.npy"), scheme, pixel_rms, shape, labels)
 
 
+def read_truth(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64] | None]:
+    """Private vectors, and which of them each encoding mixes (m, k_private), where the file says so."""
+    private = read_array(path, "private")
+    with np.load(path, allow_pickle=False) as archive:
+        return private, archive["selection_private"] if "selection_private" in archive.files else None
+
+
 def write_scheme(path: Path, encodings: Encodings) -> None:
     """The scheme, and what else is known of the vectors but the vectors."""
     write_json(path, {**asdict(encodings.scheme), "pixel_rms": encodings.pixel_rms, "shape": encodings.shape})

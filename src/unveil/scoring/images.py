@@ -34,6 +34,7 @@ WINDOW = 7
 RANGE = 2.0
 C1, C2 = (0.01 * RANGE) ** 2, (0.03 * RANGE) ** 2
 SAMPLE = WINDOW**2 / (WINDOW**2 - 1)
+SLACK = 1e-3
 HIGHEST = 100.0
 """PSNR of equal images, in dB."""
 
@@ -110,6 +111,11 @@ def challenge_scores(
     )
 
 
+def are_images(truth: NDArray[np.float32], shape: tuple[int, ...] | None) -> bool:
+    """Whether these scores apply: vectors with the shape of an image that is large enough, and pixels in range."""
+    return shape is not None and min(shape[:2]) >= WINDOW and float(np.abs(truth).max()) <= RANGE / 2 + SLACK
+
+
 def ssim(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """SSIM (n,) of image i of `first` with image i of `second`."""
     A, B = _same(first, second, shape)
@@ -171,7 +177,7 @@ def _same(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> tuple[
 
 def _as_truth(values: Any, shape: tuple[int, ...]) -> Images:
     array = np.asanyarray(values)
-    if array.dtype.kind == "f" and array.size and max(abs(float(array.min())), abs(float(array.max()))) > RANGE / 2 + 1e-3:
+    if array.dtype.kind == "f" and array.size and max(abs(float(array.min())), abs(float(array.max()))) > RANGE / 2 + SLACK:
         raise InputError(
             f"private images from {array.min():.3g} to {array.max():.3g}: bring them to [-1, 1], or give bytes from 0 to 255"
         )
