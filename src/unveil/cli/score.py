@@ -55,7 +55,8 @@ def score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> i
         scores = scoring.score(recovery, truth, tolerance=tolerance)
         facts = score_facts(recovery, scores)
         verdicts, wrong, good = [facts["verdict"]], scores.wrong > 0, scores.exact > 0
-    if pictures or are_images(truth, shape):
+    # Signs that are not known, one per pixel, leave nothing to see: exact scores are for such vectors.
+    if pictures or (recovery.signed and are_images(truth, shape)):
         found = scoring.image_scores(recovery.vectors if exact else distinct_images(rows), truth, tuple(shape or ()))
         facts["images"] = image_facts(found)
         verdicts.append(facts["images"].pop("verdict"))

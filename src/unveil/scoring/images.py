@@ -101,12 +101,17 @@ def challenge_scores(
         raise InputError(f"pairs of shape {pairs.shape}: give the private images of each of the {len(X)} encodings, (m, k)")
     if pairs.min() < 0 or pairs.max() >= len(T):
         raise InputError(f"pairs name private images beyond the {len(T)} there are: give indices from 0")
-    similar = np.stack([ssim(X, T[column], shape) for column in pairs.T])
-    differ = np.stack([_mean_square(X, T[column]) for column in pairs.T])
+    similar, differ = np.empty(pairs.shape), np.empty(pairs.shape)
+    private_windows = _Local.of(T)
+    for rows in _blocks(len(X), X[0].size):
+        windows = _Local.of(X[rows])
+        for slot, chosen in enumerate(pairs[rows].T):
+            similar[rows, slot] = _ssim(windows, private_windows.take(chosen))
+            differ[rows, slot] = _mean_square(X[rows], T[chosen])
     return ChallengeScores(
-        max_ssim=float(similar.max(axis=0).mean()),
+        max_ssim=float(similar.max(axis=1).mean()),
         mean_ssim=float(similar.mean()),
-        min_l2=float(differ.min(axis=0).mean()),
+        min_l2=float(differ.min(axis=1).mean()),
         mean_l2=float(differ.mean()),
     )
 
@@ -121,7 +126,7 @@ def ssim(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> NDArray
     A, B = _same(first, second, shape)
     out = np.empty(len(A))
     for rows in _blocks(len(A), A[0].size):
-        out[rows] = _ssim(_Local(A[rows]), _Local(B[rows]))
+        out[rows] = _ssim(_Local.of(A[rows]), _Local.of(B[rows]))
     return out
 
 
@@ -130,9 +135,9 @@ def ssim_table(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> N
     A, B = (_as_images(values, shape, "images") for values in (first, second))
     out = np.empty((len(A), len(B)))
     for columns in _blocks(len(B), B[0].size):
-        others = _Local(B[columns])
+        others = _Local.of(B[columns])
         for i in range(len(A)):
-            out[i, columns] = _ssim(_Local(A[i : i + 1]), others)
+            out[i, columns] = _ssim(_Local.of(A[i : i + 1]), others)
     return out
 
 
@@ -142,13 +147,21 @@ def psnr(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> NDArray
     return 10 * np.log10(RANGE**2 / np.maximum(error, RANGE**2 * 10 ** (-HIGHEST / 10)))
 
 
+@dataclass(frozen=True, eq=False)
 class _Local:
     """Images with the means and variances of their windows."""
 
-    def __init__(self, images: Images) -> None:
-        self.images = images
-        self.mean = _windows(images)
-        self.variance = SAMPLE * (_windows(images**2) - self.mean**2)
+    images: Images
+    mean: Images
+    variance: Images
+
+    @classmethod
+    def of(cls, images: Images) -> _Local:
+        mean = _windows(images)
+        return cls(images, mean, SAMPLE * (_windows(images**2) - mean**2))
+
+    def take(self, rows: NDArray[np.int64]) -> _Local:
+        return _Local(self.images[rows], self.mean[rows], self.variance[rows])
 
 
 def _ssim(a: _Local, b: _Local) -> NDArray[np.float64]:
@@ -197,6 +210,6 @@ def _as_images(values: Any, shape: tuple[int, ...], name: str) -> Images:
 
 
 def _blocks(count: int, pixels: int) -> Iterator[slice]:
-    step = max(1, (1 << 21) // pixels)
+    step = max(1, (1 << 20) // pixels)
     for start in range(0, count, step):
         yield slice(start, start + step)
