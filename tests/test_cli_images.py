@@ -98,6 +98,15 @@ def test_score_against_a_file_of_images(kind: str, folder: Path, made: Simulatio
     assert scores["images"]["matches"].count(-1) == 5
 
 
+def test_images_each_once_are_scored_without_the_challenges_rules(folder: Path, made: Simulation) -> None:
+    (folder / "recovery.npz").unlink()
+    np.save(folder / "decryption.npy", made.private.reshape(-1, *SHAPE))
+    np.savez(folder / "truth.npz", private=made.private, selection_private=made.selection.private)
+    scores = json.loads(call("score", folder, "--json").stdout)
+    assert scores["images"]["mean_ssim"] == pytest.approx(1)
+    assert "challenge" not in scores
+
+
 def test_images_that_are_not_the_private_ones_are_3(folder: Path, made: Simulation, tmp_path: Path) -> None:
     (folder / "recovery.npz").unlink()
     np.save(folder / "decryption.npy", np.random.default_rng(5).uniform(-1, 1, (20, *SHAPE)))

@@ -221,3 +221,12 @@ def test_flips_change_nothing_else_and_need_a_shape():
     np.testing.assert_array_equal(simulate(scheme, shape=(24, 1), flips=True, **how).encodings.values, plain.encodings.values)
     with pytest.raises(InputError, match=r"add shape=\(height, width"):
         simulate(scheme, flips=True, **how)
+
+
+@pytest.mark.parametrize("weighting", ["released", "uniform", "dirichlet", "sorted"])
+def test_a_part_may_be_missing(weighting):
+    public_only = simulate(Scheme(0, 3, weighting), 0, n_public=9, m=10, d=30, rng=0)
+    np.testing.assert_allclose(public_only.encodings.values, np.abs(slow(public_only)), atol=1e-6)
+    private_only = simulate(Scheme(3, 0, weighting, pairing="epochs"), 5, m=10, d=30, rng=0)
+    assert private_only.selection.public_weights is None
+    np.testing.assert_allclose(private_only.selection.weights.sum(axis=1), 1, rtol=1e-12)

@@ -61,7 +61,7 @@ def score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> i
         facts["images"] = image_facts(found)
         verdicts.append(facts["images"].pop("verdict"))
         good = good or facts["images"]["recognisable"] > 0
-    if pictures and mixed is not None:
+    if pictures and mixed is not None and len(mixed) == len(rows):
         facts["challenge"] = challenge_facts(scoring.challenge_scores(rows, truth, mixed, tuple(shape or ())))
         verdicts.append(facts["challenge"].pop("verdict"))
     facts["verdict"] = " ".join(verdicts)
