@@ -90,11 +90,12 @@ class TestSimulate:
         assert np.array_equal(np.load(tmp_path / "0/encodings.npy"), np.load(tmp_path / "2/encodings.npy"))
 
     def test_every_option_reaches_the_scheme(self, tmp_path: Path) -> None:
-        scheme = ["--k-private", 1, "--k-public", 2, "--weighting", "paper", "--signs", "random"]
+        scheme = ["--k-private", 1, "--k-public", 2, "--weighting", "paper", "--signs", "random", "--pairing", "epochs"]
         result = call("simulate", tmp_path / "run", *scheme, "--n-public", 7, "--m", 4, "--d", 6, "--noise", 0.1, "--json")
         assert json.loads(result.stdout)["n_public"] == 7
         stored = json.loads((tmp_path / "run/scheme.json").read_text())
-        assert stored == {"k_private": 1, "k_public": 2, "weighting": "paper", "signs": "random", "pixel_rms": 1.0}
+        expected = {"k_private": 1, "k_public": 2, "weighting": "paper", "signs": "random", "pairing": "epochs"}
+        assert stored == {**expected, "pixel_rms": 1.0, "shape": None}
         assert np.load(tmp_path / "run/public.npy").shape == (7, 6)
         assert (np.load(tmp_path / "run/encodings.npy") < 0).any()
 

@@ -8,6 +8,8 @@ import pytest
 from scipy import sparse
 
 from unveil.records import (
+    EXACT_WEIGHTINGS,
+    WEIGHTINGS,
     Encodings,
     Floral,
     InputError,
@@ -57,6 +59,7 @@ def test_convex_weights_sum_to_one(k_private, k_public):
         ({"k_private": 0, "k_public": 0}, "at least one vector"),
         ({"weighting": "fair"}, "weighting='fair': choose one of equal, paper, convex"),
         ({"weighting": "half-normal", "k_public": 1}, "weights of their own need k_public=0"),
+        ({"pairing": "twins"}, "pairing='twins': choose one of independent, epochs"),
         ({"signs": "lost"}, "signs='lost': choose one of absolute, random, kept"),
     ],
 )
@@ -74,6 +77,57 @@ def test_half_normal_weights_are_not_one_number(name):
     assert scheme.public_variance == 0
     with pytest.raises(InputError, match="every encoding has weights of its own; use attack='full'"):
         getattr(scheme, name)
+
+
+@pytest.mark.parametrize("weighting", ["released", "uniform", "dirichlet", "sorted"])
+@pytest.mark.parametrize("name", ["private_weight", "private_variance", "public_weight", "public_variance"])
+def test_drawn_weights_allow_a_public_part_and_are_not_one_number(weighting, name):
+    scheme = Scheme(2, 4, weighting)
+    assert not scheme.fixed_weights
+    assert Scheme(2, 0, weighting).public_weight == 0
+    with pytest.raises(InputError, match="every encoding has weights of its own; use attack='natural'"):
+        getattr(scheme, name)
+
+
+def test_what_takes_some_weightings_only_lets_those_pass():
+    for weighting in WEIGHTINGS:
+        scheme = Scheme(2, 0, weighting)
+        if weighting in EXACT_WEIGHTINGS:
+            scheme.require_weighting(*EXACT_WEIGHTINGS)
+        else:
+            with pytest.raises(InputError, match="use attack='natural'"):
+                scheme.require_weighting(*EXACT_WEIGHTINGS)
+
+
+def test_encodings_of_images_know_their_shape_and_labels():
+    labels = np.array([[0.5, 0.25], [0, 1]])
+    plain = Encodings(np.ones((2, 12)), Scheme())
+    images = Encodings(np.ones((2, 12)), Scheme(), None, [2, 2, 3], labels)
+    assert (plain.shape, plain.labels) == (None, None)
+    assert images.shape == (2, 2, 3)
+    assert images.labels.dtype == np.float32
+    np.testing.assert_array_equal(images.labels, labels)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"shape": (3, 3)}, "has 9 pixels, the vectors 12"),
+        ({"shape": (12,)}, "give .height, width. or .height, width, channels."),
+        ({"shape": (2, 2, 3, 1)}, "give .height, width."),
+        ({"shape": (-3, -4)}, "give .height, width."),
+        ({"shape": (3.5, 4)}, "give .height, width."),
+        ({"shape": 12}, "give .height, width."),
+        ({"shape": "ab"}, "give .height, width."),
+        ({"labels": np.ones((3, 2))}, "3 labels of 2 encodings: give one row"),
+        ({"labels": np.ones(2)}, "labels of shape"),
+        ({"labels": [[0.5, -0.1], [0, 0]]}, "labels below zero"),
+        ({"labels": [[0.5, np.nan], [0, 0]]}, "labels: the value at row 0"),
+    ],
+)
+def test_shapes_and_labels_that_do_not_fit_are_refused(arguments, complaint):
+    with pytest.raises(InputError, match=complaint):
+        Encodings(np.ones((2, 12)), Scheme(), **arguments)
 
 
 def test_a_scheme_takes_numpy_integers_and_is_equal_by_value():

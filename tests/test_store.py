@@ -183,6 +183,27 @@ class TestSimulation:
         assert np.array_equal(back, simulation.selection.weights)
         assert store.read_scheme(tmp_path / "run" / "scheme.json")[0] == simulation.encodings.scheme
 
+    def test_images_come_back_with_shape_labels_and_public_weights(self, tmp_path: Path) -> None:
+        scheme = Scheme(2, 3, "released", "random", "epochs")
+        made = simulate(scheme, 6, n_public=5, m=8, d=12, shape=(2, 2, 3), labels=np.arange(6) % 3, rng=0)
+        store.write_simulation(tmp_path / "run", made, {})
+        back = store.read_encodings(tmp_path / "run")
+        assert (back.scheme, back.shape) == (scheme, (2, 2, 3))
+        assert back.labels is not None
+        assert np.array_equal(back.labels, made.encodings.labels)
+        assert np.array_equal(back.values, made.encodings.values)
+        weights = store.read_array(tmp_path / "run" / "truth.npz", "selection_public_weights")
+        assert np.array_equal(weights, made.selection.public_weights)
+        assert store.read_json(tmp_path / "run" / "scheme.json")["pairing"] == "epochs"
+
+    def test_runs_of_earlier_versions_load(self, simulation: Simulation, tmp_path: Path) -> None:
+        store.write_simulation(tmp_path / "run", simulation, {})
+        path = tmp_path / "run" / "scheme.json"
+        old = {key: value for key, value in store.read_json(path).items() if key not in ("pairing", "shape")}
+        store.write_json(path, old)
+        back = store.read_encodings(tmp_path / "run")
+        assert (back.scheme, back.shape, back.labels) == (simulation.encodings.scheme, None, None)
+
     def test_takes_an_empty_folder_only(self, simulation: Simulation, tmp_path: Path) -> None:
         (tmp_path / "empty").mkdir()
         store.write_simulation(tmp_path / "empty", simulation, {})

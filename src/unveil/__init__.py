@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from unveil.auditing.encoder_lint import lint_encoder
     from unveil.auditing.lint import lint_encodings
     from unveil.auditing.plan import plan
+    from unveil.data import read_challenge
     from unveil.encode import simulate
     from unveil.factor import find_all_florals, find_floral_submatrix, is_floral
     from unveil.gram import gram_extract
@@ -30,12 +31,14 @@ if TYPE_CHECKING:
         Simulation,
         Supports,
     )
-    from unveil.scoring import score
+    from unveil.scoring import ChallengeScores, ImageScores, challenge_scores, image_scores, score
     from unveil.supports import learn_public
 
 _HOME = {
+    "ChallengeScores": "scoring",
     "Encodings": "records",
     "Floral": "records",
+    "ImageScores": "scoring",
     "InputError": "records",
     "Overlaps": "records",
     "Recovery": "records",
@@ -44,23 +47,28 @@ _HOME = {
     "Simulation": "records",
     "Supports": "records",
     "audit": "auditing.audit",
+    "challenge_scores": "scoring",
     "find_all_florals": "factor",
     "find_floral_submatrix": "factor",
     "gram_extract": "gram",
+    "image_scores": "scoring",
     "is_floral": "factor",
     "learn_private_image": "attacks",
     "learn_public": "supports",
     "lint_encoder": "auditing.encoder_lint",
     "lint_encodings": "auditing.lint",
     "plan": "auditing.plan",
+    "read_challenge": "data",
     "recover": "attacks",
     "score": "scoring",
     "simulate": "encode",
 }
 
 __all__ = [
+    "ChallengeScores",
     "Encodings",
     "Floral",
+    "ImageScores",
     "InputError",
     "Overlaps",
     "Recovery",
@@ -70,15 +78,18 @@ __all__ = [
     "Supports",
     "__version__",
     "audit",
+    "challenge_scores",
     "find_all_florals",
     "find_floral_submatrix",
     "gram_extract",
+    "image_scores",
     "is_floral",
     "learn_private_image",
     "learn_public",
     "lint_encoder",
     "lint_encodings",
     "plan",
+    "read_challenge",
     "recover",
     "score",
     "simulate",

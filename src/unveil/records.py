@@ -8,21 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from math import sqrt
+from math import prod, sqrt
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-Weighting = Literal["equal", "paper", "convex", "half-normal"]
+Weighting = Literal["equal", "paper", "convex", "half-normal", "released", "uniform", "dirichlet", "sorted"]
 Signs = Literal["absolute", "random", "kept"]
+Pairing = Literal["independent", "epochs"]
 Progress = Callable[[str, int, int], None]
 """progress(stage, done, total): called from long loops, never from inside kernels."""
 
 FIXED_WEIGHTINGS: tuple[Weighting, ...] = ("equal", "paper", "convex")
-WEIGHTINGS: tuple[Weighting, ...] = (*FIXED_WEIGHTINGS, "half-normal")
+EXACT_WEIGHTINGS: tuple[Weighting, ...] = (*FIXED_WEIGHTINGS, "half-normal")
+"""Those the attacks that recover exact values take on."""
+WEIGHTINGS: tuple[Weighting, ...] = (*EXACT_WEIGHTINGS, "released", "uniform", "dirichlet", "sorted")
 SIGNS: tuple[Signs, ...] = ("absolute", "random", "kept")
+PAIRINGS: tuple[Pairing, ...] = ("independent", "epochs")
 
 VERIFIED, AMBIGUOUS, UNRESOLVED = "verified", "ambiguous", "unresolved"
 
@@ -40,14 +44,20 @@ class Scheme:
                "convex": every selected entry is 1/(k_public+k_private); entries sum to 1
                "half-normal": magnitudes of normal numbers, divided by their sum, drawn anew for every encoding and unknown;
                          no public part; there is no one weight, and what needs one refuses
+               "released", "uniform", "dirichlet", "sorted": weights of private and public vectors together, drawn anew
+                         for every encoding and unknown; each law is a function of `encode.weights`
     signs      "absolute": y = |Xw|; "random": y = ±Xw with a fair coin per pixel (InstaHide as released);
                "kept": y = Xw (MixUp). The first two carry the same information.
+    pairing    "independent": every encoding draws a subset of private vectors of its own
+               "epochs": as a training run does: in each epoch encoding i mixes private vector i with those that random
+                         permutations put at place i, one for each further slot; a vector may meet itself, weights then add
     """
 
     k_private: int = 2
     k_public: int = 0
     weighting: Weighting = "equal"
     signs: Signs = "absolute"
+    pairing: Pairing = "independent"
 
     def __post_init__(self) -> None:
         for name in ("k_private", "k_public"):
@@ -59,12 +69,15 @@ class Scheme:
             raise InputError("k_private=0 and k_public=0: an encoding must mix at least one vector")
         if self.weighting not in WEIGHTINGS:
             raise InputError(f"weighting={self.weighting!r}: choose one of {', '.join(WEIGHTINGS)}")
-        if not self.fixed_weights and self.k_public:
+        if self.weighting == "half-normal" and self.k_public:
             raise InputError(
-                f"weighting={self.weighting!r} with k_public={self.k_public}: weights of their own need k_public=0"
+                f"weighting={self.weighting!r} with k_public={self.k_public}: weights of their own need k_public=0, "
+                "or weighting='released'"
             )
         if self.signs not in SIGNS:
             raise InputError(f"signs={self.signs!r}: choose one of {', '.join(SIGNS)}")
+        if self.pairing not in PAIRINGS:
+            raise InputError(f"pairing={self.pairing!r}: choose one of {', '.join(PAIRINGS)}")
 
     @property
     def fixed_weights(self) -> bool:
@@ -91,11 +104,16 @@ class Scheme:
         """What the public part adds to E[y²] when vectors are standard: ‖[w]_public‖²."""
         return self.k_public * self.public_weight**2
 
+    def require_weighting(self, *known: Weighting) -> None:
+        """Asked by what can take on some weightings only."""
+        if self.weighting not in known:
+            attack = "full" if self.weighting in EXACT_WEIGHTINGS else "natural"
+            raise InputError(f"weighting={self.weighting!r}: every encoding has weights of its own; use attack='{attack}'")
+
     def _weight(self, part: int) -> float:
         if part == 0:
             return 0.0
-        if not self.fixed_weights:
-            raise InputError(f"weighting={self.weighting!r}: every encoding has weights of its own; use attack='full'")
+        self.require_weighting(*FIXED_WEIGHTINGS)
         total = self.k_private + self.k_public
         return {"equal": 1 / sqrt(total), "paper": 1 / sqrt(part), "convex": 1 / total}[self.weighting]
 
@@ -106,11 +124,15 @@ class Encodings:
 
     pixel_rms: root mean square of a private pixel; 1 in the paper's model, None when nothing is known of it.
     Without a public part it is what ties the scale of the recovered vectors to the scale of the encodings.
+    shape: (height, width) or (height, width, channels), where a vector is an image; None otherwise.
+    labels (m, classes): what was released of the classes, Σ λ·onehot over private vectors; None where nothing was.
     """
 
     values: NDArray[np.float32]
     scheme: Scheme
     pixel_rms: float | None = 1.0
+    shape: tuple[int, ...] | None = None
+    labels: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", as_vectors(self.values, "encodings"))
@@ -119,6 +141,15 @@ class Encodings:
         rms = self.pixel_rms
         if rms is not None and (isinstance(rms, (bool, str)) or not 0 < rms < float("inf")):
             raise InputError(f"pixel_rms={self.pixel_rms!r}: give a positive number, or None when unknown")
+        if self.shape is not None:
+            object.__setattr__(self, "shape", as_shape(self.shape, self.d))
+        if self.labels is not None:
+            labels = as_vectors(self.labels, "labels")
+            if len(labels) != self.m:
+                raise InputError(f"{len(labels)} labels of {self.m} encodings: give one row of class weights per encoding")
+            if labels.min() < 0:
+                raise InputError("labels below zero: give the weight of each class, 0 or more")
+            object.__setattr__(self, "labels", labels)
 
     @property
     def m(self) -> int:
@@ -137,12 +168,13 @@ class Encodings:
 class Selection:
     """Which vectors each encoding mixes: `private` (m, k_private) and `public` (m, k_public), sorted in each row.
 
-    weights (m, k_private): those of the private vectors, in the same order; None when the scheme's are meant.
+    weights (m, k_private), public_weights (m, k_public): in the same order; None when the scheme's are meant.
     """
 
     private: NDArray[np.int64]
     public: NDArray[np.int64]
     weights: NDArray[np.float64] | None = None
+    public_weights: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,6 +372,19 @@ def as_vectors(values: ArrayLike, name: str) -> NDArray[np.float32]:
                 f"{name}: the value at row {start + row}, pixel {pixel} is NaN, infinite or beyond float32; remove or repair it"
             )
     return array
+
+
+def as_shape(shape: Any, d: int) -> tuple[int, ...]:
+    """(height, width) or (height, width, channels) of images with d pixels."""
+    try:
+        sizes = tuple(int(size) for size in shape)
+    except (TypeError, ValueError):
+        sizes = ()
+    if len(sizes) not in (2, 3) or min(sizes) < 1 or sizes != tuple(shape):
+        raise InputError(f"shape={shape!r}: give (height, width) or (height, width, channels)")
+    if prod(sizes) != d:
+        raise InputError(f"shape={sizes} has {prod(sizes)} pixels, the vectors {d}: the product must be the number of pixels")
+    return sizes
 
 
 def as_public(public: ArrayLike | None, encodings: Encodings) -> NDArray[np.float32] | None:

@@ -1,6 +1,6 @@
 """Files: arrays without pickles, written whole or not at all.
 
-A run directory holds encodings.npy, public.npy, scheme.json, truth.npz, recovery.npz, scores.json, manifest.json.
+A run directory holds encodings.npy, public.npy, labels.npy, scheme.json, truth.npz, recovery.npz, scores.json, manifest.json.
 """
 
 from __future__ import annotations
@@ -121,24 +121,44 @@ def write_simulation(folder: Path, simulation: Simulation, manifest: Mapping[str
         if simulation.public is not None:
             write_array(part / "public.npy", simulation.public)
         write_scheme(part / "scheme.json", simulation.encodings)
+        if simulation.encodings.labels is not None:
+            write_array(part / "labels.npy", simulation.encodings.labels)
         truth: dict[str, NDArray[Any]] = {
             "private": simulation.private,
             "selection_private": simulation.selection.private,
             "selection_public": simulation.selection.public,
         }
-        if simulation.selection.weights is not None:
-            truth["selection_weights"] = simulation.selection.weights
+        for name in ("weights", "public_weights"):
+            if getattr(simulation.selection, name) is not None:
+                truth[f"selection_{name}"] = getattr(simulation.selection, name)
         write_arrays(part / "truth.npz", truth)
         write_json(part / "manifest.json", manifest)
 
 
+def read_encodings(folder: Path) -> Encodings:
+    """The encodings of a run directory."""
+    scheme, pixel_rms = read_scheme(folder / "scheme.json")
+    shape = read_json(folder / "scheme.json").get("shape")
+    labels = read_array(folder / "labels.npy") if (folder / "labels.npy").exists() else None
+    return Encodings(read_array(folder / "encodings.npy"), scheme, pixel_rms, shape, labels)
+
+
+def read_truth(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64] | None]:
+    """Private vectors, and which of them each encoding mixes (m, k_private), where the file says so."""
+    private = read_array(path, "private")
+    with np.load(path, allow_pickle=False) as archive:
+        return private, archive["selection_private"] if "selection_private" in archive.files else None
+
+
 def write_scheme(path: Path, encodings: Encodings) -> None:
-    write_json(path, {**asdict(encodings.scheme), "pixel_rms": encodings.pixel_rms})
+    """The scheme, and what else is known of the vectors but the vectors."""
+    write_json(path, {**asdict(encodings.scheme), "pixel_rms": encodings.pixel_rms, "shape": encodings.shape})
 
 
 def read_scheme(path: Path) -> tuple[Scheme, float | None]:
     content = read_json(path)
     pixel_rms = content.pop("pixel_rms", 1.0)
+    content.pop("shape", None)
     known = Scheme.__dataclass_fields__.keys()
     unknown = sorted(set(content) - set(known))
     if unknown:

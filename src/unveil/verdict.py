@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 
 from unveil.records import VERIFIED, Recovery, Scores
+from unveil.scoring.images import ChallengeScores, ImageScores
 
 REASONS = 5
 """Kinds of doubt listed in a summary."""
+RECOGNISABLE = 0.5
+"""SSIM from which on an image counts as seen."""
 
 
 def recovery_facts(recovery: Recovery) -> dict[str, Any]:
@@ -75,6 +78,26 @@ def score_facts(recovery: Recovery, scores: Scores) -> dict[str, Any]:
     arrays = {name: getattr(scores, name).tolist() for name in ("matches", "nearest", "error")}
     counts = {name: getattr(scores, name) for name in ("exact", "wrong", "missing", "tolerance")}
     return {"verdict": verdict, **counts, **arrays}
+
+
+def image_facts(scores: ImageScores) -> dict[str, Any]:
+    n, seen = len(scores.ssim), round(scores.share(RECOGNISABLE) * len(scores.ssim))
+    verdict = f"{seen} of {n} images have an SSIM above {RECOGNISABLE}; mean SSIM {scores.mean_ssim:.3f}, "
+    return {
+        "verdict": f"{verdict}mean PSNR {scores.mean_psnr:.1f} dB.",
+        "mean_ssim": scores.mean_ssim,
+        "mean_psnr": scores.mean_psnr,
+        "recognisable": seen,
+        **{name: getattr(scores, name).tolist() for name in ("matches", "ssim", "psnr")},
+    }
+
+
+def challenge_facts(scores: ChallengeScores) -> dict[str, Any]:
+    return {
+        "verdict": f"As the challenge scores: Max_SSIM {scores.max_ssim:.3f}, Mean_SSIM {scores.mean_ssim:.3f}, "
+        f"Min_L2 {scores.min_l2:.3f}, Mean_L2 {scores.mean_l2:.3f}.",
+        **vars(scores),
+    }
 
 
 def _vectors(count: int) -> str:

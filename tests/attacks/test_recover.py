@@ -5,9 +5,9 @@ import inspect
 import numpy as np
 import pytest
 
-from unveil import Scheme, learn_private_image, recover, simulate
+from unveil import Scheme, audit, gram_extract, learn_private_image, learn_public, plan, recover, score, simulate
 from unveil.attacks import ATTACKS
-from unveil.records import Encodings, InputError, Recovery
+from unveil.records import Encodings, InputError, Overlaps, Recovery
 
 
 def test_the_paper_by_name_is_learn_private_image():
@@ -45,3 +45,52 @@ def test_every_attack_answers_an_easy_instance(attack):
     recovery = recover(sim.encodings, attack=attack, rng=0)
     assert recovery.attack == attack
     assert recovery.verified.any()
+
+
+@pytest.mark.parametrize("weighting", ["released", "uniform", "dirichlet", "sorted"])
+@pytest.mark.parametrize(("k_private", "k_public"), [(2, 0), (2, 2), (1, 2)])
+def test_weights_drawn_with_the_public_part_are_refused_by_all_that_needs_fixed_ones(weighting, k_private, k_public):
+    scheme = Scheme(k_private, k_public, weighting)
+    n_public = 10 if k_public else 0
+    sim = simulate(scheme, 12, n_public=n_public, m=40, d=60, rng=0)
+    overlaps = Overlaps.from_array(2 * np.eye(40, dtype=int), k_private)
+    for name in ("full", "paper"):
+        for given in (None, overlaps):
+            if (name, k_private) != ("paper", 1):
+                with pytest.raises(InputError, match="every encoding has weights of its own; use attack='natural'"):
+                    recover(sim.encodings, sim.public, attack=name, overlaps=given)
+    with pytest.raises(InputError, match="every encoding has weights of its own"):
+        gram_extract(sim.encodings, sim.public)
+    for method in ("folded-em", "diagonal", "sdp") if k_public else ():
+        with pytest.raises(InputError, match=r"weights of its own; use method='folded-em' with weights='unknown'"):
+            learn_public(sim.encodings, sim.public, method=method)
+    if k_private > 1:
+        with pytest.raises(InputError, match="every encoding has weights of its own; use attack='natural'"):
+            plan(scheme, 12, n_public=n_public)
+        with pytest.raises(InputError, match="every encoding has weights of its own; use attack='natural'"):
+            audit(None, scheme, n_private=12, n_public=n_public, d=60, m=40)
+
+
+def test_supports_are_learned_where_weights_are_drawn_with_the_public_part():
+    """Two strong public vectors, so that some supports are certain; none of those is wrong."""
+    sim = simulate(Scheme(1, 2, "dirichlet"), 12, n_public=30, m=60, d=1500, rng=3)
+    found = learn_public(sim.encodings, sim.public, weights="unknown")
+    assert found.certain.sum() > 10
+    np.testing.assert_array_equal(found.indices[found.certain], sim.selection.public[found.certain])
+
+
+def test_half_normal_weights_are_attacked_and_planned_as_before():
+    assert plan(Scheme(2, weighting="half-normal"), 12).attack == "full"
+    sim = simulate(Scheme(2, weighting="half-normal"), 12, m=90, d=400, rng=0)
+    recovery = recover(sim.encodings, rng=0)
+    assert recovery.verified.sum() >= 10
+    assert score(recovery, sim.private).wrong == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_epochs_with_vectors_that_meet_themselves_verify_nothing_wrong(seed):
+    sim = simulate(Scheme(2, pairing="epochs"), 25, m=250, d=600, rng=seed)
+    assert (sim.selection.private[:, 0] == sim.selection.private[:, 1]).any()
+    scores = score(recover(sim.encodings, rng=0), sim.private)
+    assert scores.wrong == 0
+    assert scores.exact >= 23

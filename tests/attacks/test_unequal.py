@@ -114,3 +114,13 @@ def test_constant_encodings_verify_nothing(constant):
 def test_one_encoding_repeated_verifies_nothing():
     row = np.abs(np.random.default_rng(0).standard_normal(300))
     assert not attack(Encodings(np.tile(row, (80, 1)), SCHEME)).verified.any()
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_epochs_in_which_vectors_meet_themselves_are_recovered_without_a_wrong_one(seed):
+    """Such an encoding is one vector with weight 1, and another one with weight 0."""
+    sim = simulate(Scheme(2, weighting="half-normal", pairing="epochs"), 20, m=150, d=600, rng=seed)
+    assert (sim.selection.private[:, 0] == sim.selection.private[:, 1]).any()
+    scores = score(recover(sim.encodings, rng=0), sim.private)
+    assert scores.wrong == 0
+    assert scores.exact >= 18

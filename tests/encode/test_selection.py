@@ -73,3 +73,62 @@ def test_the_selection_matrix_holds_the_weight_at_the_chosen_places():
     indices = np.array([[0, 2], [1, 3], [2, 3]])
     W = selection_matrix(indices, 5, 0.5).toarray()
     np.testing.assert_array_equal(W, [[0.5, 0, 0.5, 0, 0], [0, 0.5, 0, 0.5, 0], [0, 0, 0.5, 0.5, 0]])
+
+
+def epochs(k, n, m, weighting="equal", seed=0):
+    rngs = (np.random.default_rng([seed, stage]) for stage in range(3))
+    return draw_selection(Scheme(k, 0, weighting, pairing="epochs"), n, 0, m, *rngs)
+
+
+def test_in_an_epoch_every_vector_has_every_slot_once():
+    n, k, m = 7, 3, 35
+    chosen = epochs(k, n, m).private.reshape(5, n, k)
+    for epoch in chosen:
+        np.testing.assert_array_equal(np.bincount(epoch.ravel(), minlength=n), np.full(n, k))
+        assert all(i in row for i, row in enumerate(epoch))
+    assert len({epoch.tobytes() for epoch in chosen}) == 5
+
+
+def test_the_last_epoch_is_cut():
+    np.testing.assert_array_equal(epochs(2, 7, 17).private, epochs(2, 7, 21).private[:17])
+
+
+def test_partners_in_an_epoch_are_uniform_and_may_be_the_vector_itself():
+    n, rounds = 5, 4000
+    chosen = epochs(2, n, n * rounds).private
+    own = np.tile(np.arange(n), rounds)
+    partner = chosen.sum(axis=1) - own
+    counts = np.zeros((n, n))
+    np.add.at(counts, (own, partner), 1)
+    # 25 binomial counts of mean 800: six standard deviations, 25 · 2e-9.
+    assert np.abs(counts - rounds / n).max() < 6 * np.sqrt(rounds / n * (1 - 1 / n))
+
+
+def test_weights_follow_their_vectors_when_rows_are_sorted():
+    """Sorted weights in an epoch: the vector whose turn it is has the largest."""
+    n, m = 30, 90
+    found = epochs(3, n, m, "sorted")
+    assert (np.diff(found.private, axis=1) >= 0).all()
+    largest = np.take_along_axis(found.private, found.weights.argmax(axis=1)[:, None], axis=1).ravel()
+    np.testing.assert_array_equal(largest, np.tile(np.arange(n), 3))
+
+
+def test_sorted_weights_do_not_depend_on_the_index():
+    """Subsets are sorted, weights are not tied to the order: each slot has the largest weight as often as the others."""
+    rngs = (np.random.default_rng([4, stage]) for stage in range(3))
+    found = draw_selection(Scheme(2, 3, "sorted"), 20, 20, 20_000, *rngs)
+    for weights, k in ((found.weights, 2), (found.public_weights, 3)):
+        share = np.bincount(weights.argmax(axis=1), minlength=k) / 20_000
+        assert np.abs(share - 1 / k).max() < 6 * np.sqrt(1 / k * (1 - 1 / k) / 20_000)
+    assert (found.weights.min(axis=1) >= found.public_weights.max(axis=1)).all()
+
+
+def test_fixed_weights_have_no_arrays_and_drawn_ones_need_a_generator():
+    assert epochs(2, 5, 10).weights is None
+    with pytest.raises(InputError, match="needs weight_rng"):
+        draw_selection(Scheme(2, 2, "released"), 5, 5, 3, *(np.random.default_rng(i) for i in range(2)))
+
+
+def test_an_epoch_of_too_few_vectors_names_the_cure():
+    with pytest.raises(InputError, match="k_private=3 of only 2 private vectors"):
+        epochs(3, 2, 5)

@@ -137,3 +137,96 @@ def test_half_normal_weights_are_magnitudes_of_normal_numbers_divided_by_their_s
     weights = simulate(Scheme(2, weighting="half-normal"), 5, m=4000, d=1, rng=3).selection.weights
     angle = np.sort(np.arctan2(weights[:, 1], weights[:, 0]) / (np.pi / 2))  # uniform, as for any two normal numbers
     assert np.abs(angle - (np.arange(4000) + 0.5) / 4000).max() < 2 / np.sqrt(4000)
+
+
+def released(**more):
+    scheme = Scheme(2, 2, "released", pairing="epochs", **more)
+    return scheme, {"n_private": 6, "n_public": 9, "m": 30, "d": 24, "rng": 2}
+
+
+def slow(sim):
+    """Every encoding by itself, slot by slot, before signs are hidden."""
+    out = np.zeros(sim.encodings.values.shape)
+    for i in range(len(out)):
+        slots = [(sim.private, sim.selection.private, sim.selection.weights)]
+        slots.append((sim.public, sim.selection.public, sim.selection.public_weights))
+        for vectors, chosen, weights in slots:
+            for j, w in zip(chosen[i], weights[i], strict=True):
+                out[i] += w * vectors[j].astype(np.float64)
+    return out
+
+
+@pytest.mark.parametrize("weighting", ["released", "uniform", "dirichlet", "sorted"])
+@pytest.mark.parametrize("pairing", ["independent", "epochs"])
+def test_weights_of_both_parts_equal_a_slow_loop(weighting, pairing):
+    sim = simulate(Scheme(2, 3, weighting, pairing=pairing), 6, n_public=9, m=30, d=24, rng=2)
+    np.testing.assert_allclose(sim.encodings.values, np.abs(slow(sim)), atol=1e-6)
+    total = sim.selection.weights.sum(axis=1) + sim.selection.public_weights.sum(axis=1)
+    np.testing.assert_allclose(total, 1, rtol=1e-12)
+
+
+def test_a_vector_that_meets_itself_has_the_sum_of_its_weights():
+    scheme, how = released(signs="kept")
+    sim = simulate(scheme, **how)
+    itself = np.flatnonzero(sim.selection.private[:, 0] == sim.selection.private[:, 1])
+    assert len(itself)
+    np.testing.assert_allclose(sim.encodings.values, slow(sim), atol=1e-6)
+
+
+def test_labels_are_the_weights_of_the_classes_of_private_vectors():
+    scheme, how = released()
+    classes = np.array([0, 2, 2, 1, 0, 3])
+    labels = simulate(scheme, labels=classes, **how).encodings.labels
+    sim = simulate(scheme, **how)
+    expected = np.zeros((30, 4))
+    for i in range(30):
+        for j, w in zip(sim.selection.private[i], sim.selection.weights[i], strict=True):
+            expected[i, classes[j]] += w
+    np.testing.assert_allclose(labels, expected, atol=1e-7)
+    assert sim.encodings.labels is None
+    equal = simulate(Scheme(2, 2), 6, n_public=9, m=30, d=24, rng=2, labels=classes).encodings.labels
+    np.testing.assert_allclose(equal.sum(axis=1), 1.0)  # two weights of 1/√4
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [0, 1, 2, 3, 4, -1], [0.5] * 6, [["a"]] * 6])
+def test_labels_that_are_no_classes_are_refused(labels):
+    scheme, how = released()
+    with pytest.raises(InputError, match="labels: give the class of each of the 6 private vectors"):
+        simulate(scheme, labels=labels, **how)
+
+
+def test_flips_mirror_every_image_with_probability_one_half():
+    """One private image per encoding, known exactly: as it is or mirrored; the same for the public one."""
+    shape, m = (2, 3, 4), 2000
+    rng = np.random.default_rng(0)
+    private, public = (rng.standard_normal((1, 24)).astype(np.float32) for _ in range(2))
+    mirror = [v.reshape(2, 3, 4)[:, ::-1].ravel() for v in (private[0], public[0])]
+    sim = simulate(Scheme(1, 1, signs="kept"), private=private, public=public, m=m, shape=shape, flips=True, rng=1)
+    options = np.array([a + b for a in (private[0], mirror[0]) for b in (public[0], mirror[1])]) / np.sqrt(2)
+    distance = np.abs(sim.encodings.values[:, None] - options).max(axis=2)
+    assert distance.min(axis=1).max() < 1e-5
+    counts = np.bincount(distance.argmin(axis=1), minlength=4)
+    assert np.abs(counts - m / 4).max() < 6 * np.sqrt(m * 3 / 16)
+    assert sim.encodings.shape == shape
+    np.testing.assert_array_equal(sim.private, private)
+
+
+def test_flips_change_nothing_else_and_need_a_shape():
+    scheme, how = released()
+    plain, flipped = simulate(scheme, **how), simulate(scheme, shape=(4, 6), flips=True, **how)
+    np.testing.assert_array_equal(plain.selection.private, flipped.selection.private)
+    np.testing.assert_array_equal(plain.selection.weights, flipped.selection.weights)
+    assert not np.array_equal(plain.encodings.values, flipped.encodings.values)
+    # An image one pixel wide is its own mirror image.
+    np.testing.assert_array_equal(simulate(scheme, shape=(24, 1), flips=True, **how).encodings.values, plain.encodings.values)
+    with pytest.raises(InputError, match=r"add shape=\(height, width"):
+        simulate(scheme, flips=True, **how)
+
+
+@pytest.mark.parametrize("weighting", ["released", "uniform", "dirichlet", "sorted"])
+def test_a_part_may_be_missing(weighting):
+    public_only = simulate(Scheme(0, 3, weighting), 0, n_public=9, m=10, d=30, rng=0)
+    np.testing.assert_allclose(public_only.encodings.values, np.abs(slow(public_only)), atol=1e-6)
+    private_only = simulate(Scheme(3, 0, weighting, pairing="epochs"), 5, m=10, d=30, rng=0)
+    assert private_only.selection.public_weights is None
+    np.testing.assert_allclose(private_only.selection.weights.sum(axis=1), 1, rtol=1e-12)

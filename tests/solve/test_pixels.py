@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unveil.solve.affine_rrr import Range
-from unveil.solve.pixels import _polish, _same_signs, solve_pixels
+from unveil.solve.pixels import _polish, _same_signs, _ties, solve_pixels
 
 
 def problem(members, n, d=60, seed=0, a=0.5):
@@ -129,3 +129,15 @@ def test_a_value_that_fits_by_chance_is_not_taken_for_the_only_one(gap: float, f
     assert (solution.differs[0] >= 16) == flagged
     assert solution.differs[0] >= wrong.sum()
     assert not solution.differs[3:].any()
+
+
+def test_a_row_of_weight_zero_says_nothing_of_a_vector():
+    """Two rows, the first without weight: the second alone always fits the other value; and none at all fit anything."""
+    x = np.random.default_rng(0).standard_normal((4, 30))
+    members = np.array([[0, 1], [0, 2], [1, 2], [1, 3]])
+    weights = np.array([[0.0, 1.0], [0.4, 0.6], [0.5, 0.5], [1.0, 0.0]])
+    y = np.abs((weights[:, :, None] * x[members]).sum(axis=1)).astype(np.float32)
+    found = _ties(y, None, x, members, weights, np.full(30, 1e-6), 1e-9)
+    assert found[0].all()
+    assert not found[1].any()
+    assert found[3].all()

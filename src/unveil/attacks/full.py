@@ -31,6 +31,7 @@ from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import (
     AMBIGUOUS,
+    EXACT_WEIGHTINGS,
     UNRESOLVED,
     Encodings,
     InputError,
@@ -60,7 +61,8 @@ def applies(encodings: Encodings) -> bool:
     """Whether `full` can take these encodings on."""
     scheme = encodings.scheme
     sparse_route = scheme.k_private >= 2 and not scheme.k_public and scheme.fixed_weights
-    return scheme.k_private >= 1 and (encodings.m <= LARGEST or sparse_route)
+    exact = scheme.k_private >= 1 and scheme.weighting in EXACT_WEIGHTINGS
+    return exact and (encodings.m <= LARGEST or sparse_route)
 
 
 def full(
@@ -80,6 +82,7 @@ def full(
     k = scheme.k_private
     if k < 1:
         raise InputError(f"k_private={k}: there is nothing private to recover; use k_private of 1 or more")
+    scheme.require_weighting(*EXACT_WEIGHTINGS)
     if not applies(encodings):
         raise InputError(
             f"m={m}: with a public part, unknown weights or k_private=1 the full attack handles up to {LARGEST} encodings; "

@@ -23,7 +23,7 @@ from scipy import sparse
 from unveil.factor import encodings_needed, estimate_n_private, expected_florals, iter_florals, read_floral, swap_reading
 from unveil.gram import gram_extract
 from unveil.parallel import Stopwatch
-from unveil.records import VERIFIED, Encodings, InputError, Overlaps, Progress, Recovery, as_public
+from unveil.records import FIXED_WEIGHTINGS, VERIFIED, Encodings, InputError, Overlaps, Progress, Recovery, as_public
 from unveil.seeds import Rng
 from unveil.solve import FloralSolution, solve_floral
 from unveil.supports import learn_public
@@ -48,6 +48,7 @@ def learn_private_image(
     k = encodings.scheme.k_private
     if k < 2:
         raise InputError(f"k_private={k}: the floral attack needs k_private of 2 or more")
+    encodings.scheme.require_weighting(*FIXED_WEIGHTINGS)
     P = as_public(public, encodings)
     clock = Stopwatch()
     with clock("learn public"):

@@ -34,7 +34,7 @@ from unveil.auditing.trials import Attacker, Laboratory, Trial
 from unveil.data import Dataset, gaussian_vectors, load_dataset
 from unveil.data.features import SUFFIXES, read_features
 from unveil.parallel import memory_limit as settle_limit
-from unveil.records import InputError, Progress, Scheme, as_vectors
+from unveil.records import EXACT_WEIGHTINGS, InputError, Progress, Scheme, as_vectors
 from unveil.seeds import Rng, child, root
 
 Data = str | Path | ArrayLike | Dataset
@@ -82,6 +82,7 @@ def audit(
             f"k_private={scheme.k_private}, k_public={scheme.k_public}: nothing private is mixed with anything; "
             "use k_private of 2 or more"
         )
+    scheme.require_weighting(*EXACT_WEIGHTINGS)
     if isinstance(seeds, bool) or not 1 <= seeds <= 1000:
         raise InputError(f"seeds={seeds!r}: give how many independent draws to make, 1 or more")
     if not tolerance > 0:

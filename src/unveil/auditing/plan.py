@@ -20,7 +20,7 @@ from unveil.auditing.costs import PER_VECTOR, Machine, memory_needed, operations
 from unveil.auditing.result import Guarantee, Stage
 from unveil.factor.expectation import encodings_needed, expected_florals
 from unveil.parallel import free_memory
-from unveil.records import InputError, Scheme
+from unveil.records import EXACT_WEIGHTINGS, InputError, Scheme
 
 COMPILE = 30.0
 PAPER = "enough encodings for the paper's attack"
@@ -91,6 +91,7 @@ def plan(
         raise InputError(f"k_public={scheme.k_public} of only {n_public} public vectors: lower k_public or raise n_public")
     if k < 2:
         raise InputError(f"k_private={k}: forecasts are for k_private of 2 or more")
+    scheme.require_weighting(*EXACT_WEIGHTINGS)
     needed = encodings_for_all(scheme, n_private)
     m = needed if m is None else int(m)
     way = route(scheme, n_private, m, d)

@@ -11,7 +11,7 @@ import click
 from rich.markup import escape
 
 from unveil.cli.group import main
-from unveil.cli.options import PATH, as_json, out_option, read_file, read_run, scheme_options
+from unveil.cli.options import PATH, as_json, out_option, read_release, read_run, scheme_options
 from unveil.cli.terminal import console, echo_json, print_evidence, progress_bar
 
 WORTH_RESUMING = 10_000
@@ -19,7 +19,7 @@ WORTH_RESUMING = 10_000
 
 
 @main.command()
-@click.argument("source", metavar="RUN|ENCODINGS", type=PATH)
+@click.argument("source", metavar="RUN|ENCODINGS|CHALLENGE", type=PATH)
 @scheme_options
 @click.option("--public", type=PATH, help="Public vectors: .npy, .npz or a folder of images.")
 @click.option("--pixel-rms", help="Root mean square of a private pixel, or 'unknown'.  [default: 1]")
@@ -42,23 +42,26 @@ def attack(
     """Recover private vectors from encodings.
 
     RUN is a run directory; ENCODINGS is a file, and then the options describe how it was made and --out takes the result.
+    CHALLENGE is a folder with encryption.npy and label.npy; it also gets decryption.npy, an image for every encoding.
     A long run that was interrupted goes on where it stood when RUN is attacked again.
     """
     from unveil import parallel, store
     from unveil.attacks import recover
     from unveil.auditing.lint import lint_encodings
+    from unveil.data.challenge import DECRYPTION, is_challenge, write_decryption
     from unveil.records import InputError
     from unveil.verdict import plain, recovery_facts
 
-    if source.is_dir():
+    challenge = is_challenge(source)
+    if source.is_dir() and not challenge:
         given = [f"--{key.replace('_', '-')}" for key, value in about.items() if value is not None]
         if given:
             raise InputError(f"{', '.join(given)}: a run directory says this itself; leave it out")
         encodings, public = read_run(source)
     else:
-        if out is None:
+        if out is None and not challenge:
             raise InputError("no place for the result: add --out with the name of a new folder")
-        encodings, public = read_file(source, **about)
+        encodings, public = read_release(source, **about)
     if out is None:
         past = store.read_json(source / "manifest.json") if (source / "manifest.json").exists() else {}
         if not os.access(source, os.W_OK):
@@ -74,6 +77,8 @@ def attack(
     entry = plain(store.manifest("attack", seed=seed, encodings=str(source), **facts))
     if out is None:
         store.write_recovery(source / "recovery.npz", recovery)
+        if challenge and encodings.shape:
+            write_decryption(source / DECRYPTION, recovery, encodings.shape)
         (source / "scores.json").unlink(missing_ok=True)  # they belong to the recovery that was just replaced
         store.write_json(source / "manifest.json", {**past, "attack": entry})
         if checkpoint is not None:
@@ -82,6 +87,8 @@ def attack(
         with store.whole_folder(out) as part:
             store.write_scheme(part / "scheme.json", encodings)
             store.write_recovery(part / "recovery.npz", recovery)
+            if challenge and encodings.shape:
+                write_decryption(part / DECRYPTION, recovery, encodings.shape)
             store.write_json(part / "manifest.json", {"attack": entry})
     if as_json:
         echo_json({"run": str(out or source), **facts})

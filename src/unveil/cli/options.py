@@ -42,8 +42,12 @@ def config_option(*paths: str) -> Callable[[F], F]:
 def scheme_options(command: F) -> F:
     """How encodings are made; what is left out takes the defaults of unveil.Scheme."""
     for option in (
+        click.option("--pairing", help="independent or epochs.  [default: independent]"),
         click.option("--signs", help="absolute, random or kept.  [default: absolute]"),
-        click.option("--weighting", help="equal, paper, convex or half-normal.  [default: equal]"),
+        click.option(
+            "--weighting",
+            help="equal, paper, convex, half-normal, released, uniform, dirichlet or sorted.  [default: equal]",
+        ),
         click.option("--k-public", type=COUNT, help="Public vectors per encoding.  [default: 0]"),
         click.option("--k-private", type=COUNT, help="Private vectors per encoding.  [default: 2]"),
     ):
@@ -51,33 +55,43 @@ def scheme_options(command: F) -> F:
     return command
 
 
-def scheme_of(options: dict[str, Any]) -> Scheme:
+def scheme_of(options: dict[str, Any], otherwise: Scheme | None = None) -> Scheme:
+    """What the options say; what they leave out, as in `otherwise`."""
+    from dataclasses import replace
+
     from unveil.records import Scheme
 
-    return Scheme(**{key: value for key in Scheme.__dataclass_fields__ if (value := options.pop(key)) is not None})
+    given = {key: value for key in Scheme.__dataclass_fields__ if (value := options.pop(key)) is not None}
+    return replace(otherwise or Scheme(), **given)
 
 
 def read_run(run: Path) -> tuple[Encodings, NDArray[np.float32] | None]:
     from unveil import records, store
 
-    scheme, pixel_rms = store.read_scheme(run / "scheme.json")
-    encodings = records.Encodings(store.read_array(run / "encodings.npy"), scheme, pixel_rms)
+    encodings = store.read_encodings(run)
     public = store.read_array(run / "public.npy") if (run / "public.npy").exists() else None
-    return encodings, records.as_public(public, encodings)
+    return encodings, None if public is None else records.as_public(public, encodings)
 
 
-def read_file(
+def read_release(
     path: Path, public: Path | None, pixel_rms: str | None, **scheme: Any
 ) -> tuple[Encodings, NDArray[np.float32] | None]:
-    from unveil import records
-    from unveil.data import load_vectors
+    """Encodings from a file, or a folder of the challenge, made as the options say."""
+    from dataclasses import replace
 
+    from unveil import records
+    from unveil.data import load_vectors, read_challenge
+
+    challenge = path.is_dir()
     try:
-        rms = None if pixel_rms == "unknown" else float(pixel_rms or 1.0)
+        rms = None if pixel_rms == "unknown" or (challenge and pixel_rms is None) else float(pixel_rms or 1.0)
     except ValueError:
         raise records.InputError(f"--pixel-rms {pixel_rms}: give a positive number, or 'unknown'") from None
-    encodings = records.Encodings(load_vectors(path, "encodings"), scheme_of(scheme), rms)
+    if challenge:
+        found = read_challenge(path)
+        encodings = replace(found, scheme=scheme_of(scheme, found.scheme), pixel_rms=rms)
+    else:
+        encodings = records.Encodings(load_vectors(path, "encodings"), scheme_of(scheme), rms)
     if public is not None and not encodings.scheme.k_public:
         raise records.InputError("--public without --k-public: say how many public vectors an encoding mixes")
-    vectors = None if public is None else load_vectors(public, "public")
-    return encodings, records.as_public(vectors, encodings)
+    return encodings, None if public is None else records.as_public(load_vectors(public, "public"), encodings)

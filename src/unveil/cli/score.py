@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.markup import escape
@@ -20,25 +21,55 @@ from unveil.cli.terminal import console, echo_json
 def score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> int:
     """Hold a recovery against the truth.
 
-    Reads recovery.npz and truth.npz in RUN, writes scores.json.
+    Reads recovery.npz and truth.npz in RUN, writes scores.json. Images also get SSIM and PSNR; decryption.npy the scores of the
+    challenge, where truth.npz says which images each encoding mixes.
     """
-    from unveil import scoring, store
-    from unveil.data import load_vectors
-    from unveil.records import InputError
-    from unveil.verdict import plain, score_facts
+    import numpy as np
 
-    if not (run / "recovery.npz").is_file():
+    from unveil import scoring, store
+    from unveil.data import load_dataset, load_vectors
+    from unveil.data.challenge import DECRYPTION, distinct_images, read_decryption
+    from unveil.records import InputError
+    from unveil.scoring.images import are_images
+    from unveil.verdict import challenge_facts, image_facts, plain, score_facts
+
+    exact, pictures = ((run / name).is_file() for name in ("recovery.npz", DECRYPTION))
+    if not exact and not pictures:
         raise InputError(f"no recovery.npz in {run}: run `unveil attack` on it first")
     if private is None and not (run / "truth.npz").is_file():
         raise InputError(f"no truth.npz in {run}: add --private with the true vectors")
-    truth = store.read_array(run / "truth.npz", "private") if private is None else load_vectors(private, "private")
-    recovery = store.read_recovery(run / "recovery.npz")
-    scores = scoring.score(recovery, truth, tolerance=tolerance)
-    facts = score_facts(recovery, scores)
+    shape = store.read_json(run / "scheme.json").get("shape") if (run / "scheme.json").is_file() else None
+    if pictures:
+        rows, shape = read_decryption(run / DECRYPTION)
+    mixed = None
+    if private is None:
+        truth, mixed = store.read_truth(run / "truth.npz")
+    elif shape is None:
+        truth = load_vectors(private, "private")
+    else:
+        truth = load_dataset(private, most=10**9, rng=np.random.default_rng(0)).values
+    facts: dict[str, Any] = {}
+    verdicts, wrong, good = [], False, False
+    if exact:
+        recovery = store.read_recovery(run / "recovery.npz")
+        scores = scoring.score(recovery, truth, tolerance=tolerance)
+        facts = score_facts(recovery, scores)
+        verdicts, wrong, good = [facts["verdict"]], scores.wrong > 0, scores.exact > 0
+    # Signs that are not known, one per pixel, leave nothing to see: exact scores are for such vectors.
+    if pictures or (recovery.signed and are_images(truth, shape)):
+        found = scoring.image_scores(recovery.vectors if exact else distinct_images(rows), truth, tuple(shape or ()))
+        facts["images"] = image_facts(found)
+        verdicts.append(facts["images"].pop("verdict"))
+        good = good or facts["images"]["recognisable"] > 0
+    if pictures and mixed is not None and len(mixed) == len(rows):
+        facts["challenge"] = challenge_facts(scoring.challenge_scores(rows, truth, mixed, tuple(shape or ())))
+        verdicts.append(facts["challenge"].pop("verdict"))
+    facts["verdict"] = " ".join(verdicts)
     store.write_json(run / "scores.json", plain(facts))
     if as_json:
         echo_json({"run": str(run), **facts})
     else:
-        style = "bold white on red" if scores.wrong else "bold"
-        console().print(f"[{style}]{escape(facts['verdict'])}[/]", soft_wrap=True)
-    return 0 if scores.exact and not scores.wrong else 3
+        style = "bold white on red" if wrong else "bold"
+        for sentence in verdicts:
+            console().print(f"[{style}]{escape(sentence)}[/]", soft_wrap=True)
+    return 0 if good and not wrong else 3

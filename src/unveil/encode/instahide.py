@@ -11,7 +11,10 @@ from unveil.records import InputError, Scheme, Selection, row_blocks
 def mix(vectors: NDArray[np.float32], chosen: NDArray[np.int64], weight: float | NDArray[np.float64]) -> NDArray[np.float32]:
     """weight·Σ of the chosen vectors, one row per row of `chosen` (rows, k), k ≥ 1; weights may be (rows, k) as well."""
     if isinstance(weight, np.ndarray):
-        return np.asarray(np.einsum("ik,ikd->id", weight, vectors[chosen]), dtype=np.float32)
+        total = np.zeros((len(chosen), vectors.shape[1]))
+        for column in range(chosen.shape[1]):
+            total += weight[:, column, None] * vectors[chosen[:, column]]
+        return total.astype(np.float32)
     out = vectors[chosen[:, 0]]
     for column in range(1, chosen.shape[1]):
         out += vectors[chosen[:, column]]
@@ -35,17 +38,15 @@ def encode(
         raise InputError("random signs and noise need rng=")
     m = len(selection.private) if scheme.k_private else len(selection.public)
     d = private.shape[1] if scheme.k_private or public is None else public.shape[1]
+    own = scheme.private_weight if selection.weights is None else selection.weights
+    others = scheme.public_weight if selection.public_weights is None else selection.public_weights
     out = np.empty((m, d), dtype=np.float32)
     for start, block in row_blocks(out):
         rows = slice(start, start + len(block))
         block[:] = 0
-        weights = scheme.private_weight if selection.weights is None else selection.weights[rows]
-        for vectors, chosen, weight in (
-            (private, selection.private, weights),
-            (public, selection.public, scheme.public_weight),
-        ):
+        for vectors, chosen, weight in ((private, selection.private, own), (public, selection.public, others)):
             if vectors is not None and chosen.shape[1]:
-                block += mix(vectors, chosen[rows], weight)
+                block += mix(vectors, chosen[rows], weight[rows] if isinstance(weight, np.ndarray) else weight)
         if noise:
             assert rng is not None
             block += np.float32(noise) * rng.standard_normal(block.shape, dtype=np.float32)

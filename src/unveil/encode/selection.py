@@ -2,7 +2,10 @@
 
 Each encoding draws a uniform k_public-subset T₁ of the public and a uniform k_private-subset T₂ of the private
 vectors. The printed entries 1/√k_public and 1/√k_private do not give a unit vector when both parts are present;
-`Scheme.weighting` says which of three readings is meant, or that every encoding draws weights of its own.
+`Scheme.weighting` says which of three readings is meant, or that every encoding draws weights of its own (`encode.weights`).
+
+`Scheme.pairing` "epochs" draws the private part as a training run does (Huang et al., `train_cross.py`): each epoch uses every
+private vector once per slot. There the public ones are permuted as well; here they are drawn independently, from the whole set.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.encode.weights import draw_weights
 from unveil.records import InputError, Scheme, Selection
 
 
@@ -23,17 +27,26 @@ def draw_selection(
     public_rng: np.random.Generator,
     weight_rng: np.random.Generator | None = None,
 ) -> Selection:
-    """m independent draws of (T₁, T₂), each sorted; and of weights, where the scheme does not fix them."""
-    weights = None
-    if not scheme.fixed_weights:
-        if weight_rng is None:
-            raise InputError(f"weighting={scheme.weighting!r}: drawing weights needs weight_rng=")
-        weights = np.abs(weight_rng.standard_normal((m, scheme.k_private)))
-        weights /= weights.sum(axis=1, keepdims=True)
+    """m draws of (T₁, T₂), each sorted; and of weights, where the scheme does not fix them."""
+    k = scheme.k_private
+    epochs = scheme.pairing == "epochs"
+    private = (_draw_epochs if epochs else _draw_subsets)(n_private, k, m, private_rng, "private")
+    public = _draw_subsets(n_public, scheme.k_public, m, public_rng, "public")
+    if scheme.fixed_weights:
+        return Selection(np.sort(private, axis=1), public)
+    if weight_rng is None:
+        raise InputError(f"weighting={scheme.weighting!r}: drawing weights needs weight_rng=")
+    weights = draw_weights(scheme, m, weight_rng)
+    own, others = weights[:, :k], weights[:, k:]
+    if scheme.weighting == "sorted":
+        # Subsets come sorted by index: without a shuffle small indices would get large weights. Slots of epochs have an order.
+        own, others = own if epochs else weight_rng.permuted(own, axis=1), weight_rng.permuted(others, axis=1)
+    order = np.argsort(private, axis=1, kind="stable")
     return Selection(
-        private=_draw_subsets(n_private, scheme.k_private, m, private_rng, "private"),
-        public=_draw_subsets(n_public, scheme.k_public, m, public_rng, "public"),
-        weights=weights,
+        private=np.take_along_axis(private, order, axis=1),
+        public=public,
+        weights=np.take_along_axis(own, order, axis=1),
+        public_weights=others if scheme.k_public else None,
     )
 
 
@@ -44,9 +57,23 @@ def selection_matrix(indices: NDArray[np.int64], n: int, weight: float = 1.0) ->
     return sparse.csr_array((data, indices.ravel(), np.arange(m + 1) * k), shape=(m, n))
 
 
-def _draw_subsets(n: int, k: int, m: int, rng: np.random.Generator, part: str) -> NDArray[np.int64]:
+def _draw_epochs(n: int, k: int, m: int, rng: np.random.Generator, part: str) -> NDArray[np.int64]:
+    """Slot 0 counts through the vectors, the others are permutations, new in every epoch; the last epoch is cut."""
+    _must_suffice(n, k, part)
+    if k == 0:
+        return np.empty((m, 0), dtype=np.int64)
+    counting = np.tile(np.arange(n), (-(-m // n), 1))
+    slots = [counting, *(rng.permuted(counting, axis=1) for _ in range(k - 1))]
+    return np.stack([slot.ravel()[:m] for slot in slots], axis=1)
+
+
+def _must_suffice(n: int, k: int, part: str) -> None:
     if k > n:
         raise InputError(f"k_{part}={k} of only {n} {part} vectors: lower k_{part} or raise n_{part}")
+
+
+def _draw_subsets(n: int, k: int, m: int, rng: np.random.Generator, part: str) -> NDArray[np.int64]:
+    _must_suffice(n, k, part)
     chosen = np.empty((m, k), dtype=np.int64)
     # Draw with replacement, and redraw the rows that hold a repeat until none does: uniform over subsets, all rows at once.
     # When k is a large part of n almost every row holds a repeat; then rank random keys instead.

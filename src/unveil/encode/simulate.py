@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unveil.data.gaussian import gaussian_vectors
 from unveil.encode.instahide import encode
 from unveil.encode.selection import draw_selection
-from unveil.records import Encodings, InputError, Scheme, Simulation, as_vectors
+from unveil.records import Encodings, InputError, Scheme, Selection, Simulation, as_shape, as_vectors
 from unveil.seeds import Rng, child, root
 
 
@@ -22,12 +24,19 @@ def simulate(
     private: ArrayLike | None = None,
     public: ArrayLike | None = None,
     noise: float = 0.0,
+    shape: tuple[int, ...] | None = None,
+    labels: ArrayLike | None = None,
+    flips: bool = False,
     rng: Rng = None,
 ) -> Simulation:
     """Encode Gaussian vectors, or the vectors given as `private` and `public`, as `scheme` would.
 
     Defaults: 100 private vectors of 3072 pixels, no public ones, 800 encodings. The user's own vectors are encoded
     as they are; `Encodings.pixel_rms` is then None, since the Gaussian model's unit pixels cannot be assumed.
+
+    shape   (height, width) or (height, width, channels), where vectors are images
+    labels  (n_private,) class of each private vector, from 0; each encoding releases Σ λ·onehot over its private vectors
+    flips   data augmentation: each time an image is mixed, it is mirrored left to right with probability one half (needs shape)
     """
     scheme = Scheme() if scheme is None else scheme
     if not isinstance(scheme, Scheme):
@@ -46,9 +55,48 @@ def simulate(
     others: NDArray[np.float32] | None = given_public
     if others is None and n_public:
         others = gaussian_vectors(n_public, d, child(seed, "public"))
-    values = encode(vectors, others, selection, scheme, noise=noise, rng=child(seed, "signs-and-noise"))
+    shape = None if shape is None else as_shape(shape, d)
+    parts = vectors, others, selection
+    if flips:
+        if shape is None:
+            raise InputError("flips=True needs to know the images: add shape=(height, width[, channels])")
+        parts = _with_flips(*parts, shape, child(seed, "flips"))
+    values = encode(*parts, scheme, noise=noise, rng=child(seed, "signs-and-noise"))
     pixel_rms = 1.0 if given_private is None else None
-    return Simulation(Encodings(values, scheme, pixel_rms), vectors, others, selection)
+    mixed = None if labels is None else _mix_labels(labels, n_private, selection, scheme)
+    return Simulation(Encodings(values, scheme, pixel_rms, shape, mixed), vectors, others, selection)
+
+
+def _with_flips(
+    private: NDArray[np.float32],
+    public: NDArray[np.float32] | None,
+    selection: Selection,
+    shape: tuple[int, ...],
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.float32], NDArray[np.float32] | None, Selection]:
+    """Every image with its mirror image, and a selection that takes one of the two."""
+
+    def both(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        mirrored = vectors.reshape(len(vectors), *shape)[:, :, ::-1]
+        return np.concatenate([vectors, mirrored.reshape(vectors.shape)])
+
+    def either(chosen: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+        return chosen + n * rng.integers(0, 2, size=chosen.shape)
+
+    n_public = 0 if public is None else len(public)
+    chosen = replace(selection, private=either(selection.private, len(private)), public=either(selection.public, n_public))
+    return both(private), None if public is None else both(public), chosen
+
+
+def _mix_labels(labels: ArrayLike, n: int, selection: Selection, scheme: Scheme) -> NDArray[np.float32]:
+    classes = np.asarray(labels)
+    if classes.shape != (n,) or classes.dtype.kind not in "iu" or classes.min(initial=0) < 0:
+        raise InputError(f"labels: give the class of each of the {n} private vectors, whole numbers from 0")
+    chosen = classes.astype(np.int64)[selection.private]
+    weights = np.full(chosen.shape, scheme.private_weight) if selection.weights is None else selection.weights
+    mixed = np.zeros((len(chosen), int(classes.max(initial=0)) + 1))
+    np.add.at(mixed, (np.arange(len(chosen))[:, None], chosen), weights)
+    return mixed.astype(np.float32)
 
 
 def _settle(name: str, asked: int | None, found: list[int], default: int) -> int:

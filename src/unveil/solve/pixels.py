@@ -175,7 +175,11 @@ def _ties(
         if not len(places):
             continue
         t, w = total[places // members.shape[1]], weight.ravel()[places, None]
-        change = -2 * t[0] / w[0]
+        first = int(np.abs(w).argmax())  # a row of weight 0, as a vector that meets itself leaves one, says nothing
+        if not w[first]:
+            out[i] = True
+            continue
+        change = -2 * t[first] / w[first]
         fits = np.abs(np.abs(t + w * change) - np.abs(t)).max(axis=0) <= margin
         out[i] = fits & (np.abs(change) > apart_from)
     return out

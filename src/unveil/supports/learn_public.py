@@ -71,6 +71,11 @@ def learn_public(
     k = encodings.scheme.k_public
     if vectors is None or (k == 0 and k_public is not None):
         return Supports(np.empty((encodings.m, 0), np.int64), np.ones(encodings.m), method, np.ones(encodings.m, bool))
+    if weights == "scheme" and not encodings.scheme.fixed_weights and encodings.scheme.k_private:
+        raise InputError(
+            f"weighting={encodings.scheme.weighting!r}: every encoding has weights of its own; "
+            "use method='folded-em' with weights='unknown'"
+        )
     if method == "sdp":
         return _sdp(encodings, vectors, progress)
     if method == "diagonal":

@@ -1,0 +1,82 @@
+"""The files of the InstaHide challenge (github.com/Hazelsuko07/InstaHide_Challenge).
+
+  encryption.npy  (m, height, width, channels): one encoding per row; in the challenge 5000 of 32×32×3
+  label.npy       (m, classes): Σ λ·onehot over the private images of each encoding; may be missing
+  decryption.npy  (m, height, width, channels), out: for every encoding the image an attack found in it
+
+The challenge mixes 2 private and 4 public images; the scheme assumed is that of InstaHide's own code: weights "released", pairs
+by "epochs". That the challenge's own set was made with just these is not documented. An encoding has two private images and one
+row of decryption.npy: it gets the one to which the attack gives the larger weight, and grey, zero, where the attack has none.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.records import Encodings, InputError, Recovery, Scheme, as_shape, as_vectors
+from unveil.store import read_array, write_array
+
+ENCRYPTION, LABEL, DECRYPTION = "encryption.npy", "label.npy", "decryption.npy"
+CHANNELS = 4
+"""The most an image has; more are taken for a width."""
+
+
+def is_challenge(folder: Path) -> bool:
+    return (folder / ENCRYPTION).is_file()
+
+
+def read_challenge(folder: str | Path, scheme: Scheme | None = None) -> Encodings:
+    """The encodings of a folder, with their labels where there are any.
+
+    `scheme`: how they were made; None: as in the challenge, with random signs where there are negative numbers.
+    """
+    folder = Path(folder)
+    values, shape = _read_images(folder / ENCRYPTION)
+    if scheme is None:
+        scheme = Scheme(2, 4, "released", "random" if values.min() < 0 else "absolute", "epochs")
+    labels = None
+    if (folder / LABEL).exists():
+        labels = read_array(folder / LABEL)
+        if labels.ndim != 2:
+            raise InputError(f"{LABEL} of shape {labels.shape}: give the weight of every class, (m, classes)")
+    return Encodings(values, scheme, None, shape, labels)
+
+
+def write_decryption(path: Path, recovery: Recovery, shape: tuple[int, ...]) -> None:
+    """One image per encoding, as the rules ask for it."""
+    shape = as_shape(shape, recovery.vectors.shape[1])
+    shares = (recovery.members if recovery.weights is None else recovery.weights).tocsr().astype(np.float64)
+    images = np.zeros((shares.shape[0], recovery.vectors.shape[1]), dtype=np.float32)
+    if len(recovery):
+        first = np.asarray(shares.argmax(axis=1)).ravel()
+        found = np.diff(shares.indptr) > 0
+        images[found] = recovery.vectors[first[found]]
+    write_array(path, images.reshape(-1, *shape))
+
+
+def read_decryption(path: str | Path) -> tuple[NDArray[np.float32], tuple[int, ...]]:
+    """Images (rows, d) and their shape; any number of rows, one per encoding or one per image."""
+    return _read_images(Path(path))
+
+
+def distinct_images(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Each image once; grey ones stand for none."""
+    found = np.unique(rows, axis=0)
+    return found[found.any(axis=1)]
+
+
+def _read_images(path: Path) -> tuple[NDArray[np.float32], tuple[int, ...]]:
+    array = read_array(path)
+    if array.ndim not in (3, 4):
+        raise InputError(
+            f"{path.name} of shape {array.shape}: give (m, height, width, channels), or (m, height, width) if grey"
+        )
+    if array.ndim == 4 and array.shape[3] > CHANNELS:
+        raise InputError(f"{path.name} of shape {array.shape}: put channels last, as array.transpose(0, 2, 3, 1) does")
+    if array.dtype.kind != "f":
+        raise InputError(f"{path.name} of dtype {array.dtype}: give floating point numbers in the units of the private images")
+    return as_vectors(array.reshape(len(array), math.prod(array.shape[1:])), path.name), array.shape[1:]

@@ -1,0 +1,90 @@
+"""The dialects of λ: how an encoding draws its weights, private and public ones together, k = k_private + k_public of them.
+
+  half-normal  |N(0, 1)| divided by the sum; private vectors only
+  released     the same with public vectors, drawn again while one weight exceeds 0.65 or the private ones sum to less than 0.3:
+               InstaHide's own code (Huang, Song, Li, Arora, ICML 2020; github.com/Hazelsuko07/InstaHide, `train_cross.py`,
+               --upper and --dom). The code sums the first two weights, which are the private ones where k_private = 2, and has
+               no bounds for k = 1. Without public vectors (`train_inside.py`) it has the upper bound only; so it is here, since
+               the private ones then sum to 1
+  uniform      uniform numbers divided by their sum
+  dirichlet    Dirichlet(1, …, 1): uniform over the simplex. GradAttack (Huang, Gupta, Song, Li, Arora, NeurIPS 2021) draws
+               Dirichlet(3, 1, …, 1) between bounds, so that its first slot gets more
+  sorted       as released, in descending order before bounds are looked at; private slots come first and get the largest. What
+               the wild has is k = 2, λ ← max(λ, 1 − λ) (MixMatch, Berthelot et al., NeurIPS 2019, and code after it): a record
+               outweighs what it is mixed with
+
+Rows that miss the bounds are drawn again all at once; the law is that of drawing one row again and again. O(m·k) per round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.records import InputError, Scheme
+
+LARGEST, LEAST_PRIVATE = 0.65, 0.3
+ROUNDS = 5000
+"""After so many draws of a row the bounds are taken to contradict each other."""
+
+Weights = NDArray[np.float64]
+Law = Callable[[int, Scheme, np.random.Generator], Weights]
+
+
+def half_normal(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
+    return _shares(np.abs(rng.standard_normal((m, scheme.k_private + scheme.k_public))))
+
+
+def released(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
+    return _within_bounds(lambda rows: half_normal(rows, scheme, rng), m, scheme)
+
+
+def uniform(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
+    return _shares(1.0 - rng.random((m, scheme.k_private + scheme.k_public)))  # (0, 1]: the sum is never zero
+
+
+def dirichlet(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
+    return rng.dirichlet(np.ones(scheme.k_private + scheme.k_public), size=m)
+
+
+def descending(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
+    return _within_bounds(lambda rows: -np.sort(-half_normal(rows, scheme, rng), axis=1), m, scheme)
+
+
+LAWS: Mapping[str, Law] = {
+    "half-normal": half_normal,
+    "released": released,
+    "uniform": uniform,
+    "dirichlet": dirichlet,
+    "sorted": descending,
+}
+
+
+def draw_weights(scheme: Scheme, m: int, rng: np.random.Generator) -> Weights:
+    """λ (m, k_private + k_public), private slots first; every row sums to 1."""
+    return LAWS[scheme.weighting](m, scheme, rng)
+
+
+def _shares(numbers: Weights) -> Weights:
+    numbers /= numbers.sum(axis=1, keepdims=True)
+    return numbers
+
+
+def _within_bounds(draw: Callable[[int], Weights], m: int, scheme: Scheme) -> Weights:
+    weights = draw(m)
+    if weights.shape[1] < 2:
+        return weights
+    least = LEAST_PRIVATE if scheme.k_private else 0.0
+    todo = np.arange(m)
+    for _ in range(ROUNDS):
+        found = weights[todo]
+        todo = todo[(found.max(axis=1) > LARGEST) | (found[:, : scheme.k_private].sum(axis=1) < least)]
+        if not todo.size:
+            return weights
+        weights[todo] = draw(todo.size)
+    raise InputError(
+        f"weighting={scheme.weighting!r}: {scheme.k_private} of {weights.shape[1]} weights almost never sum to {least}; "
+        "lower k_public, or use weighting='uniform'"
+    )

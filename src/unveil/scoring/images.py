@@ -1,0 +1,215 @@
+"""How much of an image came back: SSIM, PSNR, and the four scores of the InstaHide challenge.
+
+Images have pixels in [−1, 1]; of recovered ones, what is outside is clipped. Bytes are brought there from 0..255.
+
+SSIM. Wang, Bovik, Sheikh and Simoncelli, IEEE Trans. Image Processing 13 (2004), over 7×7 uniform windows that lie inside the
+image, sample variances, K₁ = 0.01, K₂ = 0.03 and a range of 2; the mean over windows and channels. This is scikit-image's
+`structural_similarity(channel_axis=-1, data_range=2)`. Of a pair of images only the covariance is new: O(d) per pair.
+
+The challenge (github.com/Hazelsuko07/InstaHide_Challenge, "Format and Rules") takes one image per encoding and holds it against
+the two private images mixed into it, then takes means over encodings:
+
+  Max_SSIM   the larger SSIM of the two, by which attacks are ranked      Mean_SSIM  their mean
+  Min_L2     the smaller difference of the two                            Mean_L2    their mean
+
+The rules say "L2 difference"; here it is the mean squared difference of pixels. The leaderboard agrees: the attack with Min_L2
+0.00 has Mean_L2 0.27, so that unrelated images differ by 0.54; two images of CIFAR-10 differ by 0.49 in the mean square and
+0.70 in its root. (The text of the rules has Max_L2 where the leaderboard has Min_L2; 0.01 can only be the smaller of the two.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import uniform_filter
+from scipy.optimize import linear_sum_assignment
+
+from unveil.records import InputError, as_shape, as_vectors
+
+WINDOW = 7
+RANGE = 2.0
+C1, C2 = (0.01 * RANGE) ** 2, (0.03 * RANGE) ** 2
+SAMPLE = WINDOW**2 / (WINDOW**2 - 1)
+SLACK = 1e-3
+HIGHEST = 100.0
+"""PSNR of equal images, in dB."""
+
+Images = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ImageScores:
+    """Recovered images held against the true ones, one to one.
+
+    matches (n,): the recovered image that stands for each true one, or -1; ssim, psnr (n,): how well, and 0 where there is none
+    """
+
+    matches: NDArray[np.int64]
+    ssim: NDArray[np.float64]
+    psnr: NDArray[np.float64]
+
+    @property
+    def mean_ssim(self) -> float:
+        return float(self.ssim.mean())
+
+    @property
+    def mean_psnr(self) -> float:
+        return float(self.psnr.mean())
+
+    def share(self, ssim: float) -> float:
+        """Of all true images, how many have a higher SSIM."""
+        return float((self.ssim > ssim).mean())
+
+
+@dataclass(frozen=True)
+class ChallengeScores:
+    """Means over encodings, as the rules of the challenge define them; L2 is the mean squared difference of pixels."""
+
+    max_ssim: float
+    mean_ssim: float
+    min_l2: float
+    mean_l2: float
+
+
+def image_scores(recovered: ArrayLike, truth: ArrayLike, shape: tuple[int, ...]) -> ImageScores:
+    """Match (r, d) recovered to (n, d) true images one to one, so that the sum of SSIMs is largest.
+
+    shape: (height, width) or (height, width, channels); arrays may have that shape already.
+    """
+    T = _as_truth(truth, shape)
+    matches, similar, noise = np.full(len(T), -1), np.zeros(len(T)), np.zeros(len(T))
+    if len(np.asanyarray(recovered)):
+        R = _as_images(recovered, shape, "recovered images")
+        table = ssim_table(R, T, shape)
+        found, true = linear_sum_assignment(table, maximize=True)
+        matches[true], similar[true] = found, table[found, true]
+        noise[true] = psnr(R[found], T[true], shape)
+    return ImageScores(matches, similar, noise)
+
+
+def challenge_scores(
+    decryption: ArrayLike, private: ArrayLike, pairs: NDArray[np.int64], shape: tuple[int, ...]
+) -> ChallengeScores:
+    """decryption (m, d): one image per encoding; private (n, d); pairs (m, k): the private images mixed into each encoding."""
+    X, T = _as_images(decryption, shape, "decryption"), _as_truth(private, shape)
+    pairs = np.asarray(pairs)
+    if pairs.ndim != 2 or not pairs.size or pairs.dtype.kind not in "iu" or len(pairs) != len(X):
+        raise InputError(f"pairs of shape {pairs.shape}: give the private images of each of the {len(X)} encodings, (m, k)")
+    if pairs.min() < 0 or pairs.max() >= len(T):
+        raise InputError(f"pairs name private images beyond the {len(T)} there are: give indices from 0")
+    similar, differ = np.empty(pairs.shape), np.empty(pairs.shape)
+    private_windows = _Local.of(T)
+    for rows in _blocks(len(X), X[0].size):
+        windows = _Local.of(X[rows])
+        for slot, chosen in enumerate(pairs[rows].T):
+            similar[rows, slot] = _ssim(windows, private_windows.take(chosen))
+            differ[rows, slot] = _mean_square(X[rows], T[chosen])
+    return ChallengeScores(
+        max_ssim=float(similar.max(axis=1).mean()),
+        mean_ssim=float(similar.mean()),
+        min_l2=float(differ.min(axis=1).mean()),
+        mean_l2=float(differ.mean()),
+    )
+
+
+def are_images(truth: NDArray[np.float32], shape: tuple[int, ...] | None) -> bool:
+    """Whether these scores apply: vectors with the shape of an image that is large enough, and pixels in range."""
+    return shape is not None and min(shape[:2]) >= WINDOW and float(np.abs(truth).max()) <= RANGE / 2 + SLACK
+
+
+def ssim(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """SSIM (n,) of image i of `first` with image i of `second`."""
+    A, B = _same(first, second, shape)
+    out = np.empty(len(A))
+    for rows in _blocks(len(A), A[0].size):
+        out[rows] = _ssim(_Local.of(A[rows]), _Local.of(B[rows]))
+    return out
+
+
+def ssim_table(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """SSIM (a, b) of every image of `first` with every one of `second`."""
+    A, B = (_as_images(values, shape, "images") for values in (first, second))
+    out = np.empty((len(A), len(B)))
+    for columns in _blocks(len(B), B[0].size):
+        others = _Local.of(B[columns])
+        for i in range(len(A)):
+            out[i, columns] = _ssim(_Local.of(A[i : i + 1]), others)
+    return out
+
+
+def psnr(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Peak signal to noise ratio (n,) in dB, image by image; 100 at most."""
+    error = _mean_square(*_same(first, second, shape))
+    return 10 * np.log10(RANGE**2 / np.maximum(error, RANGE**2 * 10 ** (-HIGHEST / 10)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Local:
+    """Images with the means and variances of their windows."""
+
+    images: Images
+    mean: Images
+    variance: Images
+
+    @classmethod
+    def of(cls, images: Images) -> _Local:
+        mean = _windows(images)
+        return cls(images, mean, SAMPLE * (_windows(images**2) - mean**2))
+
+    def take(self, rows: NDArray[np.int64]) -> _Local:
+        return _Local(self.images[rows], self.mean[rows], self.variance[rows])
+
+
+def _ssim(a: _Local, b: _Local) -> NDArray[np.float64]:
+    covariance = SAMPLE * (_windows(a.images * b.images) - a.mean * b.mean)
+    likeness = (2 * a.mean * b.mean + C1) * (2 * covariance + C2)
+    likeness /= (a.mean**2 + b.mean**2 + C1) * (a.variance + b.variance + C2)
+    return np.asarray(likeness.mean(axis=(1, 2, 3)))
+
+
+def _windows(images: Images) -> Images:
+    """Mean of every window that lies inside, (n, height − 6, width − 6, channels)."""
+    edge = WINDOW // 2
+    return np.asarray(uniform_filter(images, size=(1, WINDOW, WINDOW, 1))[:, edge:-edge, edge:-edge])
+
+
+def _mean_square(A: Images, B: Images) -> NDArray[np.float64]:
+    return np.asarray(((A - B) ** 2).mean(axis=(1, 2, 3)))
+
+
+def _same(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> tuple[Images, Images]:
+    A, B = (_as_images(values, shape, "images") for values in (first, second))
+    if len(A) != len(B):
+        raise InputError(f"{len(A)} images and {len(B)} others: give as many, they are compared one by one")
+    return A, B
+
+
+def _as_truth(values: Any, shape: tuple[int, ...]) -> Images:
+    array = np.asanyarray(values)
+    if array.dtype.kind == "f" and array.size and max(abs(float(array.min())), abs(float(array.max()))) > RANGE / 2 + SLACK:
+        raise InputError(
+            f"private images from {array.min():.3g} to {array.max():.3g}: bring them to [-1, 1], or give bytes from 0 to 255"
+        )
+    return _as_images(array, shape, "private images")
+
+
+def _as_images(values: Any, shape: tuple[int, ...], name: str) -> Images:
+    """(n, height, width, channels), clipped."""
+    array = np.asanyarray(values)
+    if array.dtype == np.uint8:
+        array = array.astype(np.float32) / np.float32(127.5) - np.float32(1)
+    flat = as_vectors(array.reshape(len(array), -1) if array.ndim > 2 and array.size else array, name)
+    height, width, *channels = as_shape(shape, flat.shape[1])
+    if min(height, width) < WINDOW:
+        raise InputError(f"images of {height}×{width} pixels: SSIM needs {WINDOW}×{WINDOW} or more")
+    return np.clip(flat, -RANGE / 2, RANGE / 2).astype(np.float64).reshape(len(flat), height, width, *(channels or [1]))
+
+
+def _blocks(count: int, pixels: int) -> Iterator[slice]:
+    step = max(1, (1 << 20) // pixels)
+    for start in range(0, count, step):
+        yield slice(start, start + step)

@@ -1,0 +1,150 @@
+"""The command line on images: a folder of the challenge in, decryption.npy and its scores out; runs with shapes and labels."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from unveil import Scheme, cli, simulate
+from unveil.records import Simulation
+
+SHAPE = (16, 16, 3)
+
+
+def call(*args: object) -> Result:
+    return CliRunner().invoke(cli.main, [str(arg) for arg in args])
+
+
+@pytest.fixture(scope="module")
+def made() -> Simulation:
+    private = np.clip(0.4 * np.random.default_rng(0).standard_normal((20, 768)), -1, 1).astype(np.float32)
+    scheme = Scheme(2, weighting="half-normal", signs="random")
+    return simulate(scheme, private=private, m=150, shape=SHAPE, labels=np.arange(20) % 4, rng=1)
+
+
+@pytest.fixture(scope="module")
+def attacked(made: Simulation, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Half-normal weights without a public part, so that an attack recovers the images exactly, up to common signs."""
+    folder = tmp_path_factory.mktemp("challenge") / "challenge"
+    write(folder, made)
+    result = call("attack", folder, "--k-public", 0, "--weighting", "half-normal", "--pairing", "independent")
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+def write(folder: Path, made: Simulation) -> None:
+    folder.mkdir()
+    np.save(folder / "encryption.npy", made.encodings.values.reshape(-1, *SHAPE))
+    np.save(folder / "label.npy", made.encodings.labels)
+
+
+@pytest.fixture
+def folder(attacked: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(attacked, tmp_path / "challenge"))
+
+
+def test_a_challenge_folder_gets_an_image_for_every_encoding(attacked: Path, made: Simulation) -> None:
+    names = {path.name for path in attacked.iterdir()}
+    assert names == {"encryption.npy", "label.npy", "decryption.npy", "recovery.npz", "manifest.json"}
+    images = np.load(attacked / "decryption.npy").reshape(150, -1)
+    # Signs are lost without a public part, magnitudes are not: each row is one of the two images of its encoding.
+    own = np.abs(made.private)[made.selection.private]
+    assert np.abs(own - np.abs(images)[:, None]).max(axis=2).min(axis=1).max() < 1e-2
+
+
+def test_out_takes_the_result(made: Simulation, tmp_path: Path) -> None:
+    write(tmp_path / "in", made)
+    result = call("attack", tmp_path / "in", "--k-public", 0, "--weighting", "half-normal", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert np.load(tmp_path / "out/decryption.npy").shape == (150, *SHAPE)
+    assert json.loads((tmp_path / "out/scheme.json").read_text())["shape"] == list(SHAPE)
+    assert {path.name for path in (tmp_path / "in").iterdir()} == {"encryption.npy", "label.npy"}
+
+
+def test_score_of_images_with_the_truth_beside_them(folder: Path, made: Simulation) -> None:
+    perfect = made.private[made.selection.private[:, 0]].reshape(-1, *SHAPE)
+    np.save(folder / "decryption.npy", perfect)
+    (folder / "recovery.npz").unlink()
+    np.savez(folder / "truth.npz", private=made.private, selection_private=made.selection.private)
+    result = call("score", folder, "--json")
+    assert result.exit_code == 0, result.output
+    scores = json.loads(result.stdout)
+    assert scores["challenge"]["max_ssim"] == pytest.approx(1)
+    assert scores["challenge"]["min_l2"] == 0
+    assert 0.4 < scores["challenge"]["mean_ssim"] < 0.6
+    first = len(np.unique(made.selection.private[:, 0]))  # rows are sorted: the last image is never the first of two
+    assert scores["images"]["recognisable"] == first
+    assert scores["images"]["mean_psnr"] == pytest.approx(100 * first / 20)
+    assert "Max_SSIM 1.000" in call("score", folder).stdout
+
+
+@pytest.mark.parametrize("kind", ["f4", "u1"])
+def test_score_against_a_file_of_images(kind: str, folder: Path, made: Simulation, tmp_path: Path) -> None:
+    """Decryption as images, each once; the truth as numbers in [−1, 1] or as bytes; which were mixed is not known."""
+    (folder / "recovery.npz").unlink()
+    np.save(folder / "decryption.npy", made.private[:15].reshape(-1, *SHAPE))
+    truth = made.private.reshape(-1, *SHAPE)
+    np.save(tmp_path / "truth.npy", truth if kind == "f4" else np.rint((truth + 1) * 127.5).astype(np.uint8))
+    result = call("score", folder, "--private", tmp_path / "truth.npy", "--json")
+    assert result.exit_code == 0, result.output
+    scores = json.loads(result.stdout)
+    assert "challenge" not in scores
+    assert scores["images"]["recognisable"] == 15
+    assert scores["images"]["matches"].count(-1) == 5
+
+
+def test_images_each_once_are_scored_without_the_challenges_rules(folder: Path, made: Simulation) -> None:
+    (folder / "recovery.npz").unlink()
+    np.save(folder / "decryption.npy", made.private.reshape(-1, *SHAPE))
+    np.savez(folder / "truth.npz", private=made.private, selection_private=made.selection.private)
+    scores = json.loads(call("score", folder, "--json").stdout)
+    assert scores["images"]["mean_ssim"] == pytest.approx(1)
+    assert "challenge" not in scores
+
+
+def test_images_that_are_not_the_private_ones_are_3(folder: Path, made: Simulation, tmp_path: Path) -> None:
+    (folder / "recovery.npz").unlink()
+    np.save(folder / "decryption.npy", np.random.default_rng(5).uniform(-1, 1, (20, *SHAPE)))
+    np.save(tmp_path / "truth.npy", made.private.reshape(-1, *SHAPE))
+    assert call("score", folder, "--private", tmp_path / "truth.npy").exit_code == 3
+
+
+def test_a_run_knows_its_images(made: Simulation, tmp_path: Path) -> None:
+    np.save(tmp_path / "private.npy", made.private.reshape(-1, *SHAPE))
+    np.save(tmp_path / "labels.npy", np.arange(20) % 3)
+    np.save(tmp_path / "public.npy", np.random.default_rng(3).standard_normal((10, 768)).astype(np.float32))
+    scheme = ["--private", tmp_path / "private.npy", "--public", tmp_path / "public.npy", "--k-public", 1]
+    images = ["--shape", "16x16x3", "--labels", tmp_path / "labels.npy", "--m", 150, "--seed", 0]
+    assert call("simulate", tmp_path / "run", *scheme, *images).exit_code == 0
+    assert np.load(tmp_path / "run/labels.npy").shape == (150, 3)
+    assert json.loads((tmp_path / "run/scheme.json").read_text())["shape"] == list(SHAPE)
+    assert call("attack", tmp_path / "run").exit_code == 0
+    scores = json.loads(call("score", tmp_path / "run", "--json").stdout)
+    assert (scores["exact"], scores["wrong"]) == (20, 0)
+    assert scores["images"]["mean_ssim"] > 0.99
+    flipped = call("simulate", tmp_path / "flipped", *scheme, *images, "--flips")
+    assert flipped.exit_code == 0
+    assert not np.array_equal(np.load(tmp_path / "run/encodings.npy"), np.load(tmp_path / "flipped/encodings.npy"))
+
+
+@pytest.mark.parametrize("shape", ["8x8", "8by8", "x", "8x8x3x1"])
+def test_a_shape_that_does_not_fit_is_one_sentence(shape: str, tmp_path: Path) -> None:
+    result = call("simulate", tmp_path / "run", "--n-private", 4, "--d", 192, "--m", 5, "--shape", shape)
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "shape=" in result.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_broken_challenge_folder_is_one_sentence_and_stays_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    np.save(tmp_path / "in/encryption.npy", np.ones((4, 3, 8, 8)))
+    result = call("attack", tmp_path / "in")
+    assert result.exit_code == 2
+    assert "channels last" in result.stderr
+    assert [path.name for path in (tmp_path / "in").iterdir()] == ["encryption.npy"]
