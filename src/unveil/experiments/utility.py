@@ -57,8 +57,8 @@ def measure(cells: Cells, full: bool) -> Facts:
     curves = [curve for setting, cell in zip(settings, found, strict=True) for curve in _curves(setting, cell)]
     rights = {(s["data"], s["scheme"], s["k"]): cell for s, cell in zip(settings, found, strict=True)}
     few = [
-        {"data": data, "scheme": scheme, "k": k, "seeds": 10 if full else 2, **change}
-        for change in CHOICES.values()
+        {"data": data, "scheme": scheme, "k": k, "seeds": 10, **change}
+        for change in (CHOICES.values() if full else ())
         for data in DATA
         for scheme, k in (("vanilla", 1), ("mixup", FAR), ("absolute", FAR), ("random", FAR))
     ]
