@@ -1,4 +1,4 @@
-"""How figures look: Okabe and Ito's colours, which colour-blind readers tell apart, with a marker or dash per series as well."""
+"""How figures look: Okabe and Ito's colours, which colour-blind readers tell apart, and a marker or dash per series."""
 
 from __future__ import annotations
 
@@ -23,7 +23,13 @@ COLOURS = {
     "grey": "#777777",
 }
 SERIES = ("blue", "vermilion", "green", "orange", "purple", "sky")
-STYLE = {"font.size": 9, "axes.titlesize": 10, "legend.fontsize": 7.5, "legend.title_fontsize": 7.5, "lines.markersize": 5}
+STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "legend.fontsize": 7.5,
+    "legend.title_fontsize": 7.5,
+    "lines.markersize": 5,
+}
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
 

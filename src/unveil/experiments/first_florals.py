@@ -4,9 +4,9 @@ Two families of sets have the overlaps of a floral (docs/paper_map.md, 11):
   subsets     all k-subsets of k+2 vectors, the paper's: n^(k+2) candidates, so it takes about n^(k − 2/(k+1)) encodings
   sunflower   k−2 vectors common to all, with all pairs of k+2 others: n^(2k) candidates; for k = 2 it is the same family
 
-Encodings are nested, so that existence is monotone and bisection finds the first m. For k = 2 a floral is a 4-clique of the graph of drawn
-pairs; for k = 3 a complete 3-uniform hypergraph on 5 vectors, or a 5-clique in the link of one vector.
-Cost of one check: at most m·n for the few rows that pass.
+Encodings are nested, so that existence is monotone and bisection finds the first m. For k = 2 a floral is a 4-clique of the
+graph of drawn pairs; for k = 3 a complete 3-uniform hypergraph on 5 vectors, or a 5-clique in the link of one vector.
+Cost of one check about m·n.
 """
 
 from __future__ import annotations

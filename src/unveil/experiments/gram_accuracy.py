@@ -1,8 +1,8 @@
 """GramExtract (`alg:private_attack`, `lem:gramextract`): how many pixels until every overlap is right?
 
-The lemma asks for d = Ω(log(m/δ)/η⁴) pixels with η = 1/(2k): the share of wrong entries should fall like exp(−c·d/k⁴), so that d grows with
-k⁴ and with log m only. Measured: wrong entries among all pairs of m encodings as d grows, for the printed rounding and for the
-package's default, and the exponent of k in the d at which one entry in a hundred is wrong.
+The lemma asks for d = Ω(log(m/δ)/η⁴) pixels with η = 1/(2k): the share of wrong entries should fall like exp(−c·d/k⁴), so that
+d grows with k⁴, and with log m only. Measured: wrong entries among all pairs of m encodings as d grows, for the printed
+rounding and for the package's default, and the exponent of k in the d at which one entry in a hundred is wrong.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ def draw(facts: Facts) -> dict[str, Figure]:
         axes[2].plot(ks, fit["scale"] * ks ** fit["exponent"], color=COLOURS[name], linewidth=1)
     anchor = facts["curves"][0]["needed"]["paper"] or 1.0
     axes[2].plot(ks, anchor * (ks / 2.0) ** 4, "--", color=COLOURS["blue"], label="k⁴, the lemma's rate")
-    axes[2].set(xscale="log", yscale="log", xlabel="k_private", title=f"pixels d at which {LEVEL:.0%} of entries are wrong", xticks=ks)
+    axes[2].set(
+        xscale="log", yscale="log", xlabel="k_private", title=f"pixels d at which {LEVEL:.0%} of entries are wrong", xticks=ks
+    )
     axes[2].set_xticks(ks, labels=[str(k) for k in KS])
     axes[2].minorticks_off()
     axes[2].legend(loc="upper left")
@@ -114,25 +116,39 @@ def draw(facts: Facts) -> dict[str, Figure]:
 def section(facts: Facts) -> Section:
     printed, default = facts["exponent"]["paper"], facts["exponent"]["balanced"]
     lines = [
-        [str(curve["k"]), *(_number(curve["needed"][how]) for how in ROUNDINGS), _clean(curve, "paper"), _clean(curve, "balanced")]
+        [
+            str(curve["k"]),
+            *(_number(curve["needed"][how]) for how in ROUNDINGS),
+            _clean(curve, "paper"),
+            _clean(curve, "balanced"),
+        ]
         for curve in facts["curves"]
     ]
     holds = printed["low"] - 0.25 <= 4 <= printed["high"] + 0.25
     return Section(
         title="GramExtract: wrong entries against pixels",
-        claim="d = Ω(log(m/δ)/η⁴) pixels with η = 1/2k suffice for every entry to be right: d grows with k⁴ (`lem:gramextract`).",
-        ours=f"the d at which one entry in a hundred is wrong grows with k^{printed['exponent']:.2f} (95%: {printed['low']:.2f} to"
-        f" {printed['high']:.2f}) with the printed rounding, k^{default['exponent']:.2f} ({default['low']:.2f} to {default['high']:.2f})"
-        f" with the default.",
-        verdict=("Agrees: k⁴ is the measured rate" if holds else "The measured exponent is not 4")
+        claim="d = Ω(log(m/δ)/η⁴) pixels, η = 1/2k, suffice for every entry to be right: d grows with k⁴ (`lem:gramextract`).",
+        ours=f"the d at which one entry in a hundred is wrong grows with {_power(printed)} with the printed rounding,"
+        f" {_power(default)} with the default.",
+        verdict=("Agrees: the exponent is close to 4" if holds else "The measured exponent is not 4")
         + "; the share of wrong entries falls exponentially in d/k⁴"
         + (", and the default needs fewer pixels at every k." if _fewer(facts) else "."),
         body=f"m = {M} encodings of n = {N} vectors, {facts['repeats']} draws: {facts['curves'][0]['pairs']:,} pairs each.\n\n"
         + table(
-            ["k", "d for 1 in 100 wrong, as printed", "default", "first d measured without a wrong entry, as printed", "default"],
+            [
+                "k",
+                "d for 1 in 100 wrong, as printed",
+                "default",
+                "first d measured without a wrong entry, as printed",
+                "default",
+            ],
             lines,
         ),
     )
+
+
+def _power(fit: Facts) -> str:
+    return f"k^{fit['exponent']:.2f} (95%: {fit['low']:.2f} to {fit['high']:.2f})"
 
 
 def _fewer(facts: Facts) -> bool:

@@ -1,8 +1,9 @@
-"""LearnPublic at the paper's twelve settings: n_public ∈ {2000, 5000, 7500, 10000}, (k_public, d) = (2, 1000), (4, 1800), (6, 2400).
+"""LearnPublic at the paper's twelve settings: n_public 2,000 to 10,000; (k_public, d) = (2, 1000), (4, 1800), (6, 2400).
 
-The paper replaced its SDP by diagonal thresholding and found "an average of at least 90% of the support" in each setting, with k_private = 2.
-It leaves open how public and private part are weighted; both readings are measured: `paper` as printed (1/√k_public and 1/√k_private, so
-that the parts are equally strong) and `equal` (every entry the same). Beside it the package's default, on the same encodings.
+The paper replaced its SDP by diagonal thresholding and found "an average of at least 90% of the support" in each setting, with
+k_private = 2. It leaves open how public and private part are weighted; both readings are measured: `paper` as printed
+(1/√k_public and 1/√k_private, so that the parts are equally strong) and `equal` (every entry the same). Beside it the package's
+default, on the same encodings.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unveil.encode import simulate
-from unveil.experiments.bands import mean_band, share_band
+from unveil.experiments.bands import mean_band
 from unveil.experiments.cells import Cells, Facts
 from unveil.experiments.drawing import COLOURS, MARKERS, SERIES, panels
 from unveil.experiments.section import Section, table
@@ -48,7 +49,7 @@ def _cell(n_public: int, k_public: int, d: int, weighting: Weighting, m: int, se
     truth = sim.selection.public
     out: Facts = {}
     for method in METHODS:
-        found = learn_public(sim.encodings, sim.public, method=method).indices  # type: ignore[arg-type]
+        found = learn_public(sim.encodings, sim.public, method=method).indices
         shares = np.array([len(set(a) & set(b)) / k_public for a, b in zip(found.tolist(), truth.tolist(), strict=True)])
         share, low, high = mean_band(shares)
         out[method] = {

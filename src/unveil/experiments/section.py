@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -13,8 +13,8 @@ class Section:
     ours: str
     verdict: str
     body: str = ""
-    captions: tuple[str, ...] = ()
-    """One for each figure, in their order."""
+    captions: Mapping[str, str] = field(default_factory=dict)
+    """What each figure shows, by the suffix of its name; "" is the first one."""
 
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

@@ -2,8 +2,8 @@
 
     o = W₄σ(W₃σ(W₂σ(W₁x + b₁) + b₂) + b₃) + b₄,    σ = max(0, ·),    10 → 100 → 100 → 100 → 2,
 
-softmax cross-entropy against soft labels t (the share of label 1), mean over a batch, W ← W − rate·∇. Printed with b₄ ∈ R¹⁰⁰, which
-can only be R². Arrays are (items, units), so W_l is stored (inputs, units).
+softmax cross-entropy against soft labels t (the share of label 1), mean over a batch, W ← W − rate·∇. Printed with b₄ ∈ R¹⁰⁰,
+which can only be R². Arrays are (items, units), so W_l is stored (inputs, units).
 
 A run's weights and one batch fit a core's cache (85 + 100 kB), so its products run near the speed of BLAS on such small
 matrices; the rest of a step is three passes over a batch. Stacking many runs into (runs, batch, units) products gave no more

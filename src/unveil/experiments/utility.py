@@ -1,17 +1,17 @@
 """Utility (section Experiments, `fig:curve`, `fig:curve_app_1`, `fig:curve_app_2`): can one learn from encodings?
 
-A thousand Gaussian vectors in R¹⁰, half of them labelled 1, 80/20 split; a network trained on the vectors themselves (vanilla), on
-MixUp or on InstaHide encodings of k training vectors with weights 1/k and the same mixture of labels; accuracy on the *original*
-training and test vectors after every epoch.
+A thousand Gaussian vectors in R¹⁰, half of them labelled 1, 80/20 split; a network trained on the vectors themselves (vanilla),
+on MixUp or on InstaHide encodings of k training vectors with weights 1/k and the same mixture of labels; accuracy on the
+*original* training and test vectors after every epoch.
 
-Data sets. The text ranks Gaussian vectors by Σ|x_i·v_i|; the appendix calls a figure "Gaussian magnitude", which may mean that the
-pixels are |x_i|, and another one plain "Gaussian", whose labelling it does not give:
+Data sets. The text ranks Gaussian vectors by Σ|x_i·v_i|; the appendix calls a figure "Gaussian magnitude", which may mean that
+the pixels are |x_i|, and another one plain "Gaussian", whose labelling it does not give:
   by-magnitude  x Gaussian, label from the rank of Σ|x_i·v_i|: the text
   magnitudes    the same labels, the pixels are |x_i|
   by-sign       x Gaussian, label from the rank of Σ x_i·v_i, which needs the signs
 
-Open in the paper, and chosen here: batches of 32, one encoding per training vector, the same ones in every epoch, He's initialisation;
-`choices` measures what other choices change. The printed initialisation is measured beside it (`printed`).
+Open in the paper, and chosen here: batches of 32, one encoding per training vector, the same ones in every epoch, He's
+initialisation; `choices` measures what other choices change. The printed initialisation is measured beside it (`printed`).
 
 Runs that differ in scheme or k share vectors, labels, first weights and order of examples: differences are paired.
 """
@@ -114,7 +114,7 @@ def prepare(
         synthetic(*train_on, scheme, k, child(parent, f"utility encodings {number} {k} {epoch}"))
         for epoch in range(EPOCHS if fresh and scheme != "vanilla" else 1)
     ]
-    originals = (train_on, test_on)
+    originals: tuple[tuple[NDArray[np.float32], NDArray[np.bool_]], ...] = (train_on, test_on)
     if _has_magnitude_view(data, scheme):
         originals += tuple((np.abs(x), y) for x, y in originals)
     return Run(

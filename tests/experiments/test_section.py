@@ -1,0 +1,11 @@
+"""Tables in Markdown."""
+
+from unveil.experiments.section import Section, table
+
+
+def test_a_table():
+    assert table(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
+
+
+def test_a_section_needs_no_captions():
+    assert Section("t", "c", "o", "v").captions == {}
