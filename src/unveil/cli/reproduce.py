@@ -14,7 +14,7 @@ from unveil.cli.terminal import console, echo_json, progress_bar
 
 @main.command()
 @click.argument("item", default="all", metavar="[utility|learn-public|sample-complexity|gram-accuracy|run-time|all]")
-@click.option("--full", is_flag=True, help="The real thing, about an hour; without it a quick version of a few minutes.")
+@click.option("--full", is_flag=True, help="The real thing, about half an hour; without it a few minutes.")
 @click.option(
     "--out", type=PATH, default=Path("unveil-reproduce"), show_default=True, help="Folder for numbers, figures, page."
 )

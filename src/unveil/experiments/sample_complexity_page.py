@@ -119,7 +119,7 @@ def section(facts: Facts) -> Section:
         body="Medians over draws. *Sunflower*: the second family of sets with a floral's overlaps, overlooked by the uniqueness"
         " lemma (docs/paper_map.md, 11). *Found exactly when there*: FindFloralSubmatrix on exact overlaps, one encoding"
         " before and at the first floral of either family. *The paper's family returned*: what it returns once that family"
-        f" exists. For k = 3 the sunflower's median grows with n^{fits['3']['sunflower']['exponent']:.2f}; counting candidates as"
-        " the paper does gives n^(k − 2k/t) = n^2.40 for it, t = 10. The last two columns: what all n vectors take,"
+        f" exists. For k = 3 the sunflower's median grows with n^{fits['3']['sunflower']['exponent']:.2f}; counting candidates"
+        " as the paper does gives n^(k − 2k/t) = n^2.40 for it, t = 10. The last two columns: what all n vectors take,"
         f" d = {facts['d']}, {facts['attacks']} draws.\n\n" + table(heads, lines),
     )
