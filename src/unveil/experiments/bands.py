@@ -27,7 +27,7 @@ class Slope(NamedTuple):
 
 
 def mean_band(values: ArrayLike) -> Band:
-    """Mean over the first axis with Student's interval; no wider than what was seen allows: one value has none."""
+    """Mean over the first axis with Student's interval; a single value has none, and stands alone."""
     array = np.asarray(values, dtype=np.float64)
     n, mean = len(array), np.mean(array, axis=0)
     half = student.ppf(0.975, n - 1) * array.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros_like(mean)

@@ -112,7 +112,8 @@ def section(facts: Facts) -> Section:
         )
         + f"; the default finds at least {ours:.1%}, {exact:,} of {len(lines) * facts['m']:,} supports exactly.",
         verdict=_verdict(below),
-        body=f"Mean share of the support found by each method, in brackets how many of {facts['m']} supports are exact.\n\n"
+        body=f"Mean share of the support found by each method, in brackets how many of {facts['m']} supports are exact."
+        " With k_public = k_private the two weightings are the same up to scale.\n\n"
         + table(["setting", *METHODS.values()], lines),
     )
 

@@ -18,7 +18,7 @@ from unveil import store
 from unveil._version import __version__
 from unveil.experiments.cells import Cells, Facts
 from unveil.experiments.drawing import save, style
-from unveil.experiments.section import Section
+from unveil.experiments.section import Section, table
 from unveil.records import InputError, Progress
 
 if TYPE_CHECKING:
@@ -94,13 +94,11 @@ def reproduce(name: str, out: Path, *, full: bool = False, seed: int = 0, progre
 
 def page(folder: Path) -> str:
     """The page, in Markdown, from the numbers in `folder`; it stands beside that folder."""
-    parts = [INTRODUCTION]
-    for name in ITEMS:
-        path = folder / f"reproduce-{name}.json"
-        if path.is_file():
-            facts = store.read_json(path)
-            parts.append(_markdown(name, item(name).section(facts), facts, folder))
-    return "\n".join(parts)
+    found = {name: store.read_json(path) for name in ITEMS if (path := folder / f"reproduce-{name}.json").is_file()}
+    sections = {name: item(name).section(facts) for name, facts in found.items()}
+    summary = table(["the paper says", "verdict"], [[section.claim, section.verdict] for section in sections.values()])
+    parts = [_markdown(name, section, found[name], folder) for name, section in sections.items()]
+    return "\n".join([INTRODUCTION, summary, *parts])
 
 
 def _markdown(name: str, section: Section, facts: dict[str, Any], folder: Path) -> str:

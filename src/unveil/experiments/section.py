@@ -18,6 +18,6 @@ class Section:
 
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """A table in Markdown; a bar inside a cell would end it."""
     cells = [list(heads), ["---"] * len(heads), *map(list, lines)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in cells) + "\n"
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in cells) + "\n"

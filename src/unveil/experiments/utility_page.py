@@ -158,7 +158,7 @@ def _losses(drops: dict[Any, Facts]) -> str:
             numbers = (f"{d['points']:.1f} ({d['low']:.1f} to {d['high']:.1f})" for d in (drop, other))
             lines.append([TITLES[data], label, *numbers])
     heads = ["data set", "scheme", f"points lost at k = {FAR} against classical training", "against the same scheme at k = 1"]
-    return f"Paired over seeds, 95% intervals.\n\n{table(_bars(heads), [_bars(line) for line in lines])}"
+    return f"Paired over seeds, 95% intervals.\n\n{table(heads, lines)}"
 
 
 def _open(facts: Facts) -> str:
@@ -180,7 +180,7 @@ def _open(facts: Facts) -> str:
             found = {(c["scheme"], c["k"]): c["test"] for c in facts["choices"] if (c["choice"], c["data"]) == (choice, data)}
             lines.append([TITLES[data], choice, *(f"{found[pair]:.3f}" for pair in pairs)])
     heads = ["data set", "choice", *(f"{LOOKS[scheme, 'x'][3]}, k = {k}" for scheme, k in pairs)]
-    return f"{text}\nTest accuracy under other choices, ten seeds:\n\n{table(_bars(heads), [_bars(line) for line in lines])}"
+    return f"{text}\nTest accuracy under other choices, ten seeds:\n\n{table(heads, lines)}"
 
 
 def _printed(facts: Facts) -> str:
@@ -207,10 +207,5 @@ def _printed(facts: Facts) -> str:
         " third layer each multiply the size of what passes through them by about 7, so that outputs are far from 0 before the"
         f" first step. Test accuracy of classical training with the text's data: {tried}; {sane:.2f} with He's initialisation,"
         f" N(0, 2/inputs) and zero biases, which is used everywhere else.\n\n"
-        f"{table(_bars(heads), [_bars(line) for line in lines])}"
+        f"{table(heads, lines)}"
     )
-
-
-def _bars(cells: list[str]) -> list[str]:
-    """A bar inside a cell would end it."""
-    return [cell.replace("|", "\\|") for cell in cells]
