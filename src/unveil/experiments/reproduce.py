@@ -103,11 +103,8 @@ def page(folder: Path) -> str:
 
 def _markdown(name: str, section: Section, facts: dict[str, Any], folder: Path) -> str:
     size = "" if facts["full"] else " Quick version: few draws, wide intervals."
-    figures = sorted(
-        folder.glob(f"reproduce-{name}*.svg"), key=lambda path: (len(path.stem) > len(f"reproduce-{name}"), path.stem)
-    )
-    captions = {f"reproduce-{name}{suffix}": text for suffix, text in section.captions.items()}
-    shown = [f"![{captions.get(path.stem, section.title)}]({folder.name}/{path.name})\n" for path in figures]
+    captions = section.captions or {"": section.title}
+    shown = [f"![{text}]({folder.name}/reproduce-{name}{suffix}.svg)\n" for suffix, text in captions.items()]
     return "\n".join(
         [
             f"## {section.title}\n",
