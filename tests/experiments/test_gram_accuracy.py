@@ -58,6 +58,16 @@ def test_verdicts_follow_the_numbers():
     assert section(small(3.0)).verdict.startswith("The measured exponent is not 4")
 
 
+def test_straightness_is_told():
+    made = small(4.0)
+    for curve in made["curves"]:
+        curve["d"], curve["pairs"] = [1, 2, 3, 4], 10**6
+        curve["paper"] = [10**5, 10**4, 10**3, 10**2]
+    assert "R² at least 1.000" in section(made).verdict
+    made["curves"][0]["paper"] = [10**5, 10**5, 10**5, 10**2]
+    assert "R² at least 0.600" in section(made).verdict
+
+
 def test_measure_small(monkeypatch):
     monkeypatch.setattr(gram_accuracy, "KS", (2, 3))
     monkeypatch.setattr(gram_accuracy, "M", 60)

@@ -26,8 +26,8 @@ def facts(instahide, mixup, data="by-magnitude", ahead=True):
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (facts(10.0, 5.0), "Agrees; with the text's data MixUp stays ahead"),
-        (facts(10.0, 5.0, ahead=False), "Agrees; with the text's data MixUp is not always ahead"),
+        (facts(10.0, 5.0), "Agrees; with the text's data and absolute values MixUp is ahead"),
+        (facts(10.0, 5.0, ahead=False), "Agrees; with the text's data and absolute values MixUp is not ahead"),
         (
             facts(11.0, 4.0, "by-sign"),
             "Does not agree with the text's data, but with another: Gaussian vectors, labels by Σ xᵢvᵢ",

@@ -116,18 +116,18 @@ def _verdict(facts: Facts, drops: dict[Any, Facts]) -> str:
     both = [
         data for data, scheme, view in lost if scheme != "mixup" and _both(lost[data, scheme, view], lost[data, "mixup", "x"])
     ]
-    ahead = "MixUp stays ahead of InstaHide, as the paper says" if _ahead(facts) else "MixUp is not always ahead of InstaHide"
+    ahead = "MixUp is ahead at every k, as the paper says" if _ahead(facts) else "MixUp is not ahead at every k"
     if "by-magnitude" in both:
-        return f"Agrees; with the text's data {ahead}."
+        return f"Agrees; with the text's data and absolute values {ahead}."
     if both:
-        return f"Does not agree with the text's data, but with another: {TITLES[both[0]]}; with the text's data {ahead}."
+        return f"Does not agree with the text's data, but with another: {TITLES[both[0]]}; with the text's data and absolute values {ahead}."
     least = []
     for name, mixup in (("InstaHide", False), ("MixUp", True)):
         key = min((key for key in lost if (key[1] == "mixup") == mixup), key=lost.__getitem__)
         least.append(f"{name}'s {lost[key]:.1f} ({TITLES[key[0]]})")
     return (
         f"Does not agree: on none of three data sets are both losses near the paper's; the smallest are {' and '.join(least)};"
-        f" with the text's data {ahead}."
+        f" with the text's data and absolute values {ahead}."
     )
 
 
