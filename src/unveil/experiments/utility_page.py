@@ -120,7 +120,8 @@ def _verdict(facts: Facts, drops: dict[Any, Facts]) -> str:
     if "by-magnitude" in both:
         return f"Agrees; with the text's data and absolute values {ahead}."
     if both:
-        return f"Does not agree with the text's data, but with another: {TITLES[both[0]]}; with the text's data and absolute values {ahead}."
+        another = f"but with another: {TITLES[both[0]]}"
+        return f"Does not agree with the text's data, {another}; with the text's data and absolute values {ahead}."
     least = []
     for name, mixup in (("InstaHide", False), ("MixUp", True)):
         key = min((key for key in lost if (key[1] == "mixup") == mixup), key=lost.__getitem__)
