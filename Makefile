@@ -10,7 +10,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install audit test lint docs bench clean
+.PHONY: help install audit test lint docs bench reproduce clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ docs: $(VENV)/.docs ## build the documentation into docs/_build, every warning a
 
 bench: $(VENV)/.bench ## compare with peers, all in one run
 	$(BIN)/python -m benchmarks.run
+
+reproduce: $(VENV)/.core ## the paper's figures and numbers, a quick version; `unveil reproduce all --full` is the real one
+	$(BIN)/unveil reproduce all
 
 clean: ## remove .venv and every cache
 	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache src/*.egg-info

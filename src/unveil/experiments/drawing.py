@@ -1,0 +1,62 @@
+"""How figures look: Okabe and Ito's colours, which colour-blind readers tell apart, and a marker or dash per series."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLOURS = {
+    "black": "#000000",
+    "blue": "#0072B2",
+    "vermilion": "#D55E00",
+    "green": "#009E73",
+    "orange": "#E69F00",
+    "purple": "#CC79A7",
+    "sky": "#56B4E9",
+    "grey": "#777777",
+}
+SERIES = ("blue", "vermilion", "green", "orange", "purple", "sky")
+STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "legend.fontsize": 7.5,
+    "legend.title_fontsize": 7.5,
+    "lines.markersize": 5,
+}
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Inside, figures are drawn in the house's sizes, and the same figure is saved as the same bytes."""
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.hashsalt": "unveil", **STYLE}):
+        yield
+
+
+def panels(rows: int, columns: int, size: tuple[float, float], **how: Any) -> tuple[Figure, Any]:
+    """A figure and its axes, (columns,) for one row and (rows, columns) otherwise; drawn without a screen."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = np.atleast_1d(figure.subplots(rows, columns, **how))
+    for axis in axes.flat:
+        axis.grid(alpha=0.25, linewidth=0.6)
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def save(figure: Figure, path: Path) -> None:
+    """PATH.svg and PATH.png."""
+    figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+    figure.savefig(path.with_suffix(".png"), dpi=150, metadata={"Software": None})
