@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from numpy.typing import ArrayLike
 
 from unveil.attacks.full import applies, full
 from unveil.attacks.learn_private_image import learn_private_image
+from unveil.attacks.natural import is_natural, natural
 from unveil.records import Encodings, InputError, Overlaps, Progress, Recovery
 from unveil.seeds import Rng
 
-__all__ = ["ATTACKS", "full", "learn_private_image", "recover"]
+__all__ = ["ATTACKS", "full", "learn_private_image", "natural", "recover"]
 
-ATTACKS = {"full": full, "paper": learn_private_image}
+ATTACKS: Mapping[str, Callable[..., Recovery]] = {"full": full, "natural": natural, "paper": learn_private_image}
 
 
 def recover(
@@ -20,22 +23,33 @@ def recover(
     *,
     attack: str | None = None,
     overlaps: Overlaps | None = None,
+    like: ArrayLike | None = None,
+    n_private: int | None = None,
     rng: Rng = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
-    """Run an attack by name; None: `full` where it applies, and the paper's where that verifies nothing.
+    """Run an attack by name; None: the strongest that applies. That is `natural` for images with weights of the released kind, else `full`,
+    and the paper's where `full` verifies nothing.
 
-    `overlaps`: to start from, where they are known from elsewhere.
+    overlaps: to start from, where they are known from elsewhere (full, paper)
+    like, n_private: images like the public ones, and how many private images there are (natural)
     """
     if attack is not None and attack not in ATTACKS:
         raise InputError(f"attack={attack!r}: choose one of {', '.join(ATTACKS)}")
 
     def run(name: str) -> Recovery:
-        return ATTACKS[name](encodings, public, overlaps=overlaps, rng=rng, memory_limit=memory_limit, progress=progress)
+        options = {"like": like, "n_private": n_private} if name == "natural" else {"overlaps": overlaps}
+        given = [option for option, value in (("like", like), ("n_private", n_private), ("overlaps", overlaps)) if value is not None]
+        for option in given:
+            if option not in options:
+                raise InputError(f"{option}= says nothing to attack={name!r}: leave it out, or choose another attack")
+        return ATTACKS[name](encodings, public, **options, rng=rng, memory_limit=memory_limit, progress=progress)
 
     if attack is not None:
         return run(attack)
+    if is_natural(encodings):
+        return run("natural")
     if not applies(encodings):
         return run("paper")
     recovery = run("full")

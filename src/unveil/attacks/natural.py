@@ -23,26 +23,34 @@ from scipy import sparse
 
 from unveil.data.prior import ImagePrior, image_prior
 from unveil.encode.weights import draw_weights
-from unveil.factor.image_labels import vote, with_labels
-from unveil.factor.image_memberships import ImageMemberships, image_memberships
+from unveil.factor.image_labels import ImageMemberships, vote
+from unveil.factor.image_memberships import image_memberships
 from unveil.gram.energies import whitened_energies
 from unveil.parallel import Stopwatch
-from unveil.records import UNRESOLVED, Encodings, InputError, Overlaps, Progress, Recovery, Scheme, as_vectors
+from unveil.records import UNRESOLVED, Encodings, InputError, Progress, Recovery, Scheme, as_vectors
 from unveil.seeds import Rng, child, root
 from unveil.solve.cross_terms import cross_terms
-from unveil.solve.missing_images import regrow
+from unveil.solve.likeness import Signs, misfits, signs_of_likeness
+from unveil.solve.missing_images import duplicates, regrow
 from unveil.solve.pixel_signs import synchronise
+from unveil.solve.public_part import PublicPart, find_public_part
 from unveil.solve.reweigh import Weighing, reweigh
 from unveil.solve.sign_fields import Mixture, anneal, fit_to_signed, folded_fit
 
 NAME = "natural"
-HOT, COLD = (6.0, 6.0, 6.0, 4.0, 2.0, 2.0), (0.2, 0.2, 0.2, 0.2, 0.2, 0.1)
+HOT, COOLER, COLD, FINEST = 6.0, (4.0, 2.0, 2.0), 0.2, 0.1
 STEPS, INNER = 10, 4
 """Each round anneals ε from hot to cold: hotter while images are bad, so that nothing wrong stays frozen."""
-RESET, REGROW = (0, 1, 2, 3), (1, 2)
-"""Rounds after which images that fit badly start again, and missed ones are looked for."""
-MISFIT = 1.2
-"""An image whose encodings fit so much worse than the median starts again from the mean image."""
+ROUNDS, MORE, FEW = 6, 14, 40
+"""Rounds; more where an image has few encodings (k·m/n): they are cheap then, and each repairs some images."""
+REGROW = (1, 2, 5, 8)
+"""Rounds after which missed images are looked for."""
+MISFIT, MISFIT_FEW, MISFIT_ALONE = 1.2, 1.1, 5.0
+"""An image whose encodings fit so much worse than the median starts again from the mean image; without public images misfit is
+what is wrong with weights and images alone, and varies more."""
+PUBLIC_HOT = (2.0, 1.0)
+PUBLIC_REST, PUBLIC_LEAST = 0.6, 0.01
+"""Energy of public images not found, by the square of their weight, and the least noise that is left when all are."""
 FAINT = 0.02
 Floats = NDArray[np.float32]
 
@@ -89,16 +97,25 @@ class _Task:
         rest = np.clip(1 - total, 0.05, 0.75) if self.public else np.zeros_like(total)
         unsure = np.asarray((squares - weights.multiply(weights)).sum(axis=1)).ravel()
         noise = np.maximum(rest**2 * self.law.public, least if self.public else 0.004) + np.maximum(unsure, 0)
-        if misfit is not None:
+        if misfit is not None and self.public:
             noise = noise * np.clip(misfit / np.median(misfit), 0.5, 4)
         return Mixture(sparse.csr_array(weights, dtype=np.float32), noise.astype(np.float32))
 
-    def together(self) -> NDArray[np.bool_] | None:
-        """(m, m): which encodings can share an image, as far as labels tell."""
-        if self.labels is None:
-            return None
-        present = (self.labels > 0).astype(np.float32)
-        return np.asarray(present @ present.T > 0)
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """Images, signed encodings, what was believed of the weights when these were found, and the weights found after."""
+
+    images: Floats
+    signed: Floats
+    mixture: Mixture
+    weighing: Weighing
+    part: PublicPart | None = None
+
+
+def is_natural(encodings: Encodings) -> bool:
+    """Images whose weights only this attack takes: of their own in every encoding, public ones among them."""
+    return encodings.shape is not None and not encodings.scheme.fixed_weights and encodings.scheme.weighting != "half-normal"
 
 
 def natural(
@@ -107,7 +124,6 @@ def natural(
     *,
     like: ArrayLike | None = None,
     n_private: int | None = None,
-    overlaps: Overlaps | None = None,
     rng: Rng = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
@@ -133,7 +149,7 @@ def natural(
     with clock("memberships"):
         draw = child(seed, "clusters")
         found = image_memberships(
-            energies, scheme.k_private, n_private, task.law.sample, allowed=task.together(), rng=draw, progress=progress
+            energies, scheme.k_private, n_private, task.law.sample, labels=task.labels, rng=draw, progress=progress
         )
     del energies
     if found is None:
@@ -141,16 +157,23 @@ def natural(
     with clock("start"):
         weights, squares = _soft(task, found)
         images = _start(task, weights, squares, child(seed, "start"))
+        # Images no cluster was found for have a place all the same: they may show themselves once signs are known.
+        missing = max(0, (n_private or 0) - len(images))
+        images = np.concatenate([images, np.repeat(prior.mean[None], missing, axis=0)])
+        weights, squares = (sparse.csr_array(sparse.hstack([w, sparse.csr_array((encodings.m, missing))])) for w in (weights, squares))
     with clock("rounds"):
-        images, weighing = _rounds(task, weights, squares, images, child(seed, "rounds"), progress)
-    return _recovery(encodings, images, weighing, clock)
+        state = _rounds(task, weights, squares, images, child(seed, "rounds"), progress)
+    if candidates is not None:
+        with clock("public images"):
+            state = _with_public(task, state, candidates, progress)
+    with clock("likeness"):
+        offsets = None if state.part is None else state.part.offsets
+        signs = signs_of_likeness(state.signed, state.mixture, state.weighing, prior, offsets, child(seed, "halves"))
+    return _recovery(encodings, state, signs, prior.known, clock)
 
 
 def _soft(task: _Task, found: ImageMemberships) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Expected weights and squared weights; those of labels, where there are some."""
-    if task.labels is not None:
-        classes = vote(found.probability * found.weight, task.labels)
-        found = with_labels(found, task.labels, classes, task.scheme.k_private)
+    """Expected weights and squared weights."""
     p = np.where(found.probability > FAINT, found.probability, 0)
     weights, squares = p * found.weight, p * found.weight**2
     total = weights.sum(axis=1, keepdims=True)
@@ -172,28 +195,55 @@ def _rounds(
     images: Floats,
     rng: np.random.Generator,
     progress: Progress | None,
-) -> tuple[Floats, Weighing]:
+) -> _State:
     """Signs, weights, and a new start for what fits badly, in turn."""
     misfit = None
-    for turn, (hot, cold) in enumerate(zip(HOT, COLD, strict=True)):
+    few = task.scheme.k_private * len(task.Y) < FEW * len(images)
+    hots = (HOT,) * ((MORE if few else ROUNDS) - len(COOLER)) + COOLER
+    last = len(hots) - 1
+    for turn, hot in enumerate(hots):
+        cold = FINEST if turn == last else COLD
         mixture = task.mixture(weights, squares, misfit)
         images, signed = anneal(task.Y, mixture, images, task.prior, np.geomspace(hot, cold, STEPS), inner=INNER)
         weighing = _reweigh(task, mixture, images, signed)
         if progress:
-            progress("rounds", turn + 1, len(HOT))
-        if turn == len(HOT) - 1:
+            progress("rounds", turn + 1, len(hots))
+        if turn == last:
             break
         images, weighing = _calibrated(task, images, weighing)
         weights, squares, misfit = weighing.weights, weighing.squares, weighing.misfit
         of_images = misfits(weighing)
-        bad = of_images > MISFIT * np.median(of_images)
-        if turn in RESET:
+        threshold = MISFIT_ALONE if not task.public else MISFIT_FEW if few else MISFIT
+        bad = of_images > threshold * np.median(of_images)
+        bad |= duplicates(images, weights, task.prior)
+        if turn < last - 1:
             images[bad] = task.prior.mean
         if turn in REGROW and bad.any():
             k, weight = task.scheme.k_private, task.law.mean
-            new = regrow(signed, weights, images, bad, of_images, task.prior, k, weight, task.together(), rng)
+            new = regrow(signed, weights, images, bad, of_images, misfit, task.prior, k, weight, task.labels, rng)
             weights, squares = _take_over(weights, squares, new, weight)
-    return images, weighing
+    return _State(images, signed, mixture, weighing)
+
+
+def _with_public(task: _Task, state: _State, candidates: Floats, progress: Progress | None) -> _State:
+    """Public images found among the candidates and taken out, in turn with signs and private weights."""
+    for turn, hot in enumerate(PUBLIC_HOT):
+        weighing = state.weighing
+        private = np.asarray(weighing.weights.sum(axis=1)).ravel() if task.labels is None else task.labels.sum(axis=1)
+        total = np.clip(1 - private, 0, 1).astype(np.float32)
+        part = find_public_part(
+            task.Y, state.signed, weighing.weights, state.images, candidates, task.prior, task.scheme.k_public, total
+        )
+        unsure = np.asarray((weighing.squares - weighing.weights.multiply(weighing.weights)).sum(axis=1)).ravel()
+        noise = np.maximum(part.rest**2 * PUBLIC_REST, PUBLIC_LEAST) + np.maximum(unsure, 0)
+        mixture = Mixture(sparse.csr_array(weighing.weights, dtype=np.float32), noise.astype(np.float32))
+        schedule = np.geomspace(hot, FINEST, STEPS)
+        images, signed = anneal(task.Y, mixture, state.images, task.prior, schedule, inner=INNER, offsets=part.offsets)
+        weighing = _reweigh(task, mixture, images, signed, part.offsets)
+        state = _State(images, signed, mixture, weighing, part)
+        if progress:
+            progress("public images", turn + 1, len(PUBLIC_HOT))
+    return state
 
 
 def _take_over(
@@ -209,20 +259,16 @@ def _take_over(
     return sparse.csr_array(first), sparse.csr_array(second)
 
 
-def _reweigh(task: _Task, mixture: Mixture, images: Floats, signed: Floats) -> Weighing:
+def _reweigh(
+    task: _Task, mixture: Mixture, images: Floats, signed: Floats, offsets: Floats | None = None
+) -> Weighing:
     labels = None
     if task.labels is not None:
         labels = task.labels, vote(mixture.weights.toarray(), task.labels)
     return reweigh(
         task.Y, signed, images, fit_to_signed(mixture, len(images)).shares(), mixture.noise, task.prior, task.scheme.k_private,
-        largest=task.law.largest, public=task.public, labels=labels,
+        largest=task.law.largest, public=task.public, labels=labels, offsets=offsets,
     )  # fmt: skip
-
-
-def misfits(weighing: Weighing) -> NDArray[np.float64]:
-    """How badly the encodings of each image fit, by weight."""
-    total = np.asarray(weighing.weights.sum(axis=0)).ravel()
-    return np.asarray(weighing.weights.T @ weighing.misfit) / np.maximum(total, 1e-9)
 
 
 def _calibrated(task: _Task, images: Floats, weighing: Weighing) -> tuple[Floats, Weighing]:
@@ -242,21 +288,28 @@ def _calibrated(task: _Task, images: Floats, weighing: Weighing) -> tuple[Floats
     return images, replace(weighing, weights=weights, squares=squares)
 
 
-def _recovery(encodings: Encodings, images: Floats, weighing: Weighing, clock: Stopwatch) -> Recovery:
-    n = len(images)
+def _recovery(encodings: Encodings, state: _State, signs: Signs, signed: bool, clock: Stopwatch) -> Recovery:
+    weighing, n = state.weighing, len(state.images)
     m, k = weighing.members.shape
     rows = np.repeat(np.arange(m), k)
-    members = sparse.csr_array((np.ones(m * k, bool), (rows, weighing.members.ravel())), shape=(m, n))
-    weights = sparse.csr_array((weighing.best.ravel(), (rows, weighing.members.ravel())), shape=(m, n))
+    places = (rows, weighing.members.ravel())
+    evidence = {
+        "misfit": signs.misfit.tolist(),
+        "agreement": signs.agreement.tolist(),
+        "encodings": signs.encodings.tolist(),
+    }
+    if state.part is not None:
+        evidence["public_images_found"] = float((state.part.indices >= 0).mean())
     return Recovery(
-        vectors=np.clip(images, -1, 1),
+        vectors=np.clip(state.images, -1, 1),
         status=np.full(n, UNRESOLVED, dtype="<U10"),
-        signed=True,
-        members=members,
-        residual=misfits(weighing),
+        signed=signed,
+        members=sparse.csr_array((np.ones(m * k, bool), places), shape=(m, n)),
+        residual=signs.misfit,
         reasons=("an image about as it was: nothing is exact here",) * n,
         attack=NAME,
         explanation=f"{n} private images, about as they were, from {m} encodings",
         seconds=clock.seconds,
-        weights=weights,
+        evidence=evidence,
+        weights=sparse.csr_array((weighing.best.ravel(), places), shape=(m, n)),
     )

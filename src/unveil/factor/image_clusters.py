@@ -14,6 +14,8 @@ from scipy import sparse
 from unveil.records import Progress
 
 ROUNDS, LEAST, SHARED = 6, 5, 0.4
+EDGES, NEIGHBOURS = 0.0015, 6
+"""The share of pairs taken for neighbours, and how many of them an encoding has at least on average."""
 TRIES = 40
 """Pairs tried in a row without a new cluster before the search ends, per cluster there is: the rest are repeats."""
 
@@ -24,18 +26,13 @@ def grow_clusters(
     size: int,
     most: int,
     have: list[NDArray[np.int64]] | None = None,
-    allowed: NDArray[np.bool_] | None = None,
-    edges: float = 0.0015,
     stand_out: float = 4.0,
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> list[NDArray[np.int64]]:
-    """Up to `most` new clusters of at most `size` encodings, none a repeat of those in `have`.
-
-    cosines (m, m), its diagonal ignored; allowed (m, m): pairs that can share an image at all, when something is known
-    """
+    """Up to `most` new clusters of at most `size` encodings, none a repeat of those in `have`; cosines (m, m), diagonal ignored."""
     m = len(cosines)
-    neighbours = _neighbours(cosines, edges, allowed, rng)
+    neighbours = _neighbours(cosines, max(EDGES, NEIGHBOURS / m), rng)
     i, j, common = _seeds(neighbours)
     order = np.argsort(-(common + cosines[i, j]), kind="stable")
     masks = [_mask(cluster, m) for cluster in have or []]
@@ -65,6 +62,33 @@ def grow_clusters(
     return found
 
 
+def grow_by_class(
+    cosines: NDArray[np.float32],
+    labels: NDArray[np.float32] | None,
+    *,
+    size: int,
+    most: int,
+    have: list[NDArray[np.int64]] | None = None,
+    rng: np.random.Generator,
+    progress: Progress | None = None,
+) -> list[NDArray[np.int64]]:
+    """`grow_clusters` among the encodings of one class after another, where labels (m, classes) tell which classes each mixes."""
+    if labels is None:
+        return grow_clusters(cosines, size=size, most=most, have=have, rng=rng, progress=progress)
+    found: list[NDArray[np.int64]] = []
+    for column in labels.T:
+        rows = np.flatnonzero(column > 0)
+        if len(rows) < LEAST or len(found) >= most:
+            continue
+        inside = [np.flatnonzero(np.isin(rows, cluster)) for cluster in have or []]
+        inside = [part for part in inside if len(part) >= LEAST]
+        part = np.ascontiguousarray(cosines[np.ix_(rows, rows)])
+        found += [rows[cluster] for cluster in grow_clusters(part, size=size, most=most - len(found), have=inside, rng=rng)]
+        if progress:
+            progress("clusters", len(found), most)
+    return found
+
+
 def _settle(
     cosines: NDArray[np.float32], neighbours: sparse.csr_array, a: int, b: int, size: int, stand_out: float
 ) -> NDArray[np.int64] | None:
@@ -86,7 +110,7 @@ def _settle(
 
 
 def _neighbours(
-    cosines: NDArray[np.float32], edges: float, allowed: NDArray[np.bool_] | None, rng: np.random.Generator
+    cosines: NDArray[np.float32], edges: float, rng: np.random.Generator
 ) -> sparse.csr_array:
     """The most similar pairs, a share `edges` of all, as a symmetric graph."""
     m = len(cosines)
@@ -96,8 +120,6 @@ def _neighbours(
     rows = []
     for start in range(0, m, 1024):
         close = cosines[start : start + 1024] > threshold
-        if allowed is not None:
-            close &= allowed[start : start + 1024]
         close[np.arange(len(close)), np.arange(start, start + len(close))] = False
         rows.append(sparse.csr_array(close, dtype=np.float32))
     return sparse.csr_array(sparse.vstack(rows))

@@ -6,12 +6,20 @@ as many classes as images, each weight can be read off.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.factor.image_memberships import ImageMemberships
-
 Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class ImageMemberships:
+    """probability (m, n) that encoding i mixes image j; weight (m, n): the λ to expect if it does."""
+
+    probability: NDArray[np.float32]
+    weight: NDArray[np.float32]
 
 
 def vote(weights: Floats, labels: Floats) -> Floats:

@@ -8,12 +8,11 @@ sum to k. Never hard: naming the best k at this stage destroys the step that fol
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.factor.image_clusters import grow_clusters
+from unveil.factor.image_clusters import grow_by_class
+from unveil.factor.image_labels import ImageMemberships, vote, with_labels
 from unveil.gram.energies import Energies
 from unveil.records import Progress
 
@@ -24,21 +23,13 @@ FAINT = 0.02
 GRID = 25
 
 
-@dataclass(frozen=True, eq=False)
-class ImageMemberships:
-    """probability (m, n) that encoding i mixes image j; weight (m, n): the λ to expect if it does."""
-
-    probability: NDArray[np.float32]
-    weight: NDArray[np.float32]
-
-
 def image_memberships(
     energies: Energies,
     k: int,
     n: int | None,
     law: NDArray[np.float64],
     *,
-    allowed: NDArray[np.bool_] | None = None,
+    labels: NDArray[np.float32] | None = None,
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> ImageMemberships | None:
@@ -52,7 +43,7 @@ def image_memberships(
     per_image = k * m / n if n else max(10.0, 0.02 * m)
     size = max(6, int(0.6 * per_image))
     most = n if n is not None else m
-    clusters = grow_clusters(cosines, size=size, most=most, allowed=allowed, rng=rng, progress=progress)
+    clusters = grow_by_class(cosines, labels, size=size, most=most, rng=rng, progress=progress)
     if not clusters:
         return None
     if n is None:
@@ -64,10 +55,12 @@ def image_memberships(
     for turn in range(ROUNDS):
         scores, templates, gram = _scores(energies, hat, norms)
         out, unit = _posterior(scores, k, n or hat.shape[1], law)
+        if labels is not None:
+            out = with_labels(out, labels, vote(np.maximum(hat, 0), labels), k)
         expected = np.where(out.probability > FAINT, out.probability * out.weight**2, 0).astype(np.float32)
         if turn in GROWTH and (n is None or hat.shape[1] < n):
             share = (expected * unit).astype(np.float32)
-            new = _missed(K, templates, gram, share, size, most - hat.shape[1], allowed, rng)
+            new = _missed(K, templates, gram, share, size, most - hat.shape[1], labels, rng)
             if new:
                 more = np.zeros((m, len(new)), np.float32)
                 for c, cluster in enumerate(new):
@@ -136,7 +129,7 @@ def _missed(
     share: NDArray[np.float32],
     size: int,
     most: int,
-    allowed: NDArray[np.bool_] | None,
+    labels: NDArray[np.float32] | None,
     rng: np.random.Generator,
 ) -> list[NDArray[np.int64]]:
     """Clusters in the residual: squares less what the templates explain of them."""
@@ -147,4 +140,4 @@ def _missed(
     residual *= scale
     residual *= scale[:, None]
     have = [np.argsort(-column, kind="stable")[:size] for column in share.T]
-    return grow_clusters(residual, size=size, most=most, have=have, allowed=allowed, edges=0.003, stand_out=3.5, rng=rng)
+    return grow_by_class(residual, labels, size=size, most=most, have=have, rng=rng)

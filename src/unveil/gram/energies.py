@@ -5,7 +5,7 @@ their squares. Neighbouring pixels say nearly the same, so squares are whitened 
 a multiple of the identity: the smallest components are noise). Of the 0.1 percent most similar pairs of the challenge's
 shape nine of ten share a private image.
 
-    K = F (C + s·I)⁻¹ Fᵀ,   F the centred squares, C their covariance, s = 0.3·tr C / d
+    K = F (C + s·I)⁻¹ Fᵀ,   F the centred squares, C their covariance, s = 0.3·max(1, d/m)·tr C / d
 
 by a Cholesky factor of the smaller of d×d and m×m. O(m·d·min(m, d) + m²·d).
 """
@@ -31,8 +31,9 @@ class Energies:
     level_norm: float
 
 
-def whitened_energies(Y: NDArray[np.float32], shrinkage: float = SHRINKAGE) -> Energies:
+def whitened_energies(Y: NDArray[np.float32]) -> Energies:
     m, d = Y.shape
+    shrinkage = SHRINKAGE * max(1.0, d / m)
     F = Y * Y
     mean = F.mean(axis=0)
     F -= mean

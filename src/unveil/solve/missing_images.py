@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil.data.prior import ImagePrior
-from unveil.factor.image_clusters import grow_clusters
+from unveil.factor.image_clusters import grow_by_class
 from unveil.solve.reweigh import whiten
 
 Floats = NDArray[np.float32]
+SAME = 0.6
+"""Whitened correlation above which two columns are one image: different images have none."""
+POOR = 2.0
+"""Encodings that fit so much worse than the median are not explained, whatever weights they were given."""
 KNOWN = 0.4
 """A column that has so much of a cluster's encodings stands for it already."""
 
@@ -26,29 +30,44 @@ def regrow(
     images: Floats,
     bad: NDArray[np.bool_],
     misfit: NDArray[np.float64],
+    of_rows: Floats,
     prior: ImagePrior,
     k: int,
     weight: float,
-    allowed: NDArray[np.bool_] | None,
+    labels: Floats | None,
     rng: np.random.Generator,
 ) -> list[tuple[int, NDArray[np.int64]]]:
-    """(column, encodings) for every column taken over, at most one for each that is `bad`."""
+    """(column, encodings) for every column taken over, at most one for each that is `bad`; misfit: of columns, and of encodings."""
     m, n = weights.shape
     good = np.flatnonzero(~bad)
     W = whiten(prior)
     residual = np.empty((m, W.shape[1]), np.float32)
     x = (images[good] - prior.mean) @ W
     kept = sparse.csr_array(weights[:, good])
+    # An encoding that is explained already can share nothing more. One that fits badly may have been given wrong images: it stays whole.
+    poor = of_rows > POOR * np.median(of_rows)
+    full = (np.asarray((kept > 0.5 * weight).sum(axis=1)).ravel() >= k) & ~poor
+    kept = sparse.csr_array(sparse.diags_array((~poor).astype(np.float32)) @ kept)
     for start in range(0, m, 1024):
         rows = slice(start, start + 1024)
         residual[rows] = (E[rows] - prior.mean) @ W - kept[rows] @ x
     residual /= np.linalg.norm(residual, axis=1, keepdims=True) + 1e-9
     cosines = residual @ residual.T
-    # An encoding that is explained already can share nothing more.
-    full = np.asarray((kept > 0.5 * weight).sum(axis=1)).ravel() >= k
     cosines[full] = cosines[:, full] = 0
-    clusters = grow_clusters(cosines, size=max(6, int(0.6 * k * m / n)), most=int(bad.sum()), allowed=allowed, rng=rng)
+    size = max(6, int(0.6 * k * m / n))
+    have = [column.indices for column in (weights[:, [j]].T.tocsr() for j in good)]
+    clusters = grow_by_class(cosines, labels, size=size, most=int(bad.sum()), have=have, rng=rng)
     return _taken_over(clusters, weights, np.flatnonzero(bad), misfit)
+
+
+def duplicates(images: Floats, weights: sparse.csr_array, prior: ImagePrior) -> NDArray[np.bool_]:
+    """Columns that repeat another one with more weight."""
+    x = (images - prior.mean) @ whiten(prior)
+    x /= np.linalg.norm(x, axis=1, keepdims=True) + 1e-9
+    total = np.asarray(weights.sum(axis=0)).ravel()
+    same = x @ x.T > SAME
+    heavier = (total[None] > total[:, None]) | ((total[None] == total[:, None]) & np.tri(len(x), k=-1, dtype=bool))
+    return np.asarray((same & heavier).any(axis=1))
 
 
 def _taken_over(

@@ -42,6 +42,11 @@ def whiten(prior: ImagePrior) -> Floats:
     return prior.basis / np.sqrt(prior.variances + FLOOR)
 
 
+def half_signed(Y: Floats, E: Floats) -> Floats:
+    """Half-way between soft signs and certain ones."""
+    return np.asarray(0.5 * (E + Y * np.sign(E)))
+
+
 def reweigh(
     Y: Floats,
     E: Floats,
@@ -66,7 +71,7 @@ def reweigh(
     e = np.empty((m, W.shape[1]), np.float32)
     for start in range(0, m, 1024):
         rows = slice(start, start + 1024)
-        half = 0.5 * (E[rows] + Y[rows] * np.sign(E[rows]))
+        half = half_signed(Y[rows], E[rows])
         half -= prior.mean if offsets is None else offsets[rows]
         e[rows] = half @ W
     x = (images - (prior.mean if offsets is None else 0)) @ W

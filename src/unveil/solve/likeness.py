@@ -1,0 +1,55 @@
+"""How like the truth each image is, without the truth.
+
+Three things tell: how badly its encodings fit (`misfit`, against what noise explains), how well images fitted to two halves of the encodings
+agree, and how many encodings there are. None is a proof: signs were found with all encodings together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from unveil.data.prior import ImagePrior
+from unveil.solve.reweigh import Weighing, whiten
+from unveil.solve.sign_fields import Mixture, fit_to_signed
+
+Floats = NDArray[np.float32]
+COMPONENTS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Signs:
+    """Of each image (n,): misfit of its encodings, agreement of its two halves (a correlation of whitened components), number of
+    encodings it was fitted to, by weight."""
+
+    misfit: NDArray[np.float64]
+    agreement: NDArray[np.float64]
+    encodings: NDArray[np.float64]
+
+
+def misfits(weighing: Weighing) -> NDArray[np.float64]:
+    """How badly the encodings of each image fit, by weight; infinite for an image that hardly any encoding mixes."""
+    total = np.asarray(weighing.weights.sum(axis=0)).ravel()
+    mean = np.asarray(weighing.weights.T @ weighing.misfit) / np.maximum(total, 1e-9)
+    return np.where(total > 0.05 * np.median(total), mean, np.inf)
+
+
+def signs_of_likeness(
+    E: Floats, mixture: Mixture, weighing: Weighing, prior: ImagePrior, offsets: Floats | None, rng: np.random.Generator
+) -> Signs:
+    W = np.ascontiguousarray(whiten(prior)[:, :COMPONENTS])
+    n = mixture.weights.shape[1]
+    first = rng.random(len(E)) < 0.5
+    halves = []
+    for half in (first, ~first):
+        part = Mixture(sparse.csr_array(mixture.weights[half]), mixture.noise[half])
+        rest = 1 - np.asarray(part.weights.sum(axis=1)).ravel().astype(np.float32)
+        images = fit_to_signed(part, n)(E[half], rest, prior.mean, None if offsets is None else offsets[half])
+        x = (images - prior.mean) @ W
+        halves.append(x / (np.linalg.norm(x, axis=1, keepdims=True) + 1e-9))
+    total = np.asarray(weighing.weights.sum(axis=0)).ravel()
+    squares = np.asarray(weighing.weights.multiply(weighing.weights).sum(axis=0)).ravel()
+    return Signs(misfits(weighing), (halves[0] * halves[1]).sum(axis=1), total**2 / np.maximum(squares, 1e-9))
