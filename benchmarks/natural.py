@@ -3,7 +3,7 @@
 `python -m benchmarks.natural [cell …]` measures what `docs/figures/natural.json` lacks, and adds it there; `… draw` draws the figures.
 The images come from the folder UNVEIL_DATA (../shared/data without it); they are not part of the package. Public images: 5,500 of
 Caltech-101 and their mirror images; the attacker has the other 2,742 as a sample of like images, and none of those used. In the
-cell with known candidates all 8,242 are used and known. Fresh seeds 40000, 40001, …; settings were chosen on others.
+cell with known candidates all 8,242 are used and known. Fresh seeds 41000, 41001, …; settings were chosen on others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from unveil.scoring.images import image_scores
 
 ROOT = Path(__file__).resolve().parents[1]
 STORE = ROOT / "docs" / "figures" / "natural.json"
-N, SEEDS, SHAPE = 100, 5, (32, 32, 3)
+N, SEEDS, FIRST, SHAPE = 100, 5, 41_000, (32, 32, 3)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def stored() -> dict[str, Any]:
 
 
 def fill(names: list[str]) -> None:
-    for seed in range(40_000, 40_000 + SEEDS):
+    for seed in range(FIRST, FIRST + SEEDS):
         for name in names:
             if str(seed) in stored().get(name, {}):
                 continue

@@ -41,7 +41,7 @@ NAME = "natural"
 HOT, COOLER, COLD, FINEST = 6.0, (4.0, 2.0, 2.0), 0.2, 0.1
 STEPS, INNER = 10, 4
 """Each round anneals ε from hot to cold: hotter while images are bad, so that nothing wrong stays frozen."""
-ROUNDS, MORE, FEW = 6, 14, 40
+ROUNDS, MORE, FEW = 6, 14, 60
 """Rounds; more where an image has few encodings (k·m/n): they are cheap then, and each repairs some images."""
 REGROW = (1, 2, 5, 8)
 """Rounds after which missed images are looked for."""

@@ -16,6 +16,7 @@ from unveil.records import Progress
 ROUNDS, LEAST, SHARED = 6, 5, 0.4
 EDGES, NEIGHBOURS = 0.0015, 6
 """The share of pairs taken for neighbours, and how many of them an encoding has at least on average."""
+OF_CLASS = 0.7
 TRIES = 40
 """Pairs tried in a row without a new cluster before the search ends, per cluster there is: the rest are repeats."""
 
@@ -83,10 +84,19 @@ def grow_by_class(
         inside = [np.flatnonzero(np.isin(rows, cluster)) for cluster in have or []]
         inside = [part for part in inside if len(part) >= LEAST]
         part = np.ascontiguousarray(cosines[np.ix_(rows, rows)])
-        found += [rows[cluster] for cluster in grow_clusters(part, size=size, most=most - len(found), have=inside, rng=rng)]
+        grown = grow_clusters(part, size=size, most=most - len(found), have=inside, rng=rng)
+        found += [rows[cluster] for cluster in grown if _of_class(cosines, rows[cluster], column)]
         if progress:
             progress("clusters", len(found), most)
     return found
+
+
+def _of_class(cosines: NDArray[np.float32], cluster: NDArray[np.int64], column: NDArray[np.float32]) -> bool:
+    """Whether the encodings most like the cluster have its class: it may be that of an image of another class, seen in part."""
+    score = cosines[cluster].sum(axis=0)
+    score[cluster] -= 1
+    nearest = np.argpartition(-score, len(cluster))[: len(cluster)]
+    return bool((column[nearest] > 0).mean() > OF_CLASS)
 
 
 def _settle(

@@ -39,9 +39,8 @@ def image_memberships(
     norms = np.maximum(np.diag(K).copy(), 1e-12)
     cosines = K / np.sqrt(norms)
     cosines /= np.sqrt(norms)[:, None]
-    # Encodings per image, needed for the size of clusters: from n where it is known.
-    per_image = k * m / n if n else max(10.0, 0.02 * m)
-    size = max(6, int(0.6 * per_image))
+    # Clusters hold little more than half of an image's encodings, the surest; of unknown n, all that stand out.
+    size = max(6, int(0.6 * k * m / n)) if n else m // 4
     most = n if n is not None else m
     clusters = grow_by_class(cosines, labels, size=size, most=most, rng=rng, progress=progress)
     if not clusters:
