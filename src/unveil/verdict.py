@@ -20,12 +20,19 @@ RECOGNISABLE = 0.5
 
 def recovery_facts(recovery: Recovery) -> dict[str, Any]:
     count = int(recovery.verified.sum())
+    likeness = np.asarray(recovery.evidence.get("likeness", []))
+    seen = int((likeness > RECOGNISABLE).sum())
+    if len(likeness):
+        verdict = f"{seen} of {len(likeness)} private images come back recognisably, by the attack's own estimate; none is exact."
+    elif count:
+        verdict = f"{_vectors(count)} recovered and verified, {_signs(recovery)}."
+    else:
+        verdict = f"No private vector verified: {recovery.explanation}."
     return {
-        "verdict": f"{_vectors(count)} recovered and verified, {_signs(recovery)}."
-        if count
-        else f"No private vector verified: {recovery.explanation}.",
+        "verdict": verdict,
         "attack": recovery.attack,
         "verified": count,
+        "recognisable": seen,
         "signed": recovery.signed,
         "explanation": recovery.explanation,
         "status": recovery.status.tolist(),

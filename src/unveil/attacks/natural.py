@@ -51,6 +51,8 @@ what is wrong with weights and images alone, and varies more."""
 PUBLIC_HOT = (2.0, 1.0)
 PUBLIC_REST, PUBLIC_LEAST = 0.6, 0.01
 """Energy of public images not found, by the square of their weight, and the least noise that is left when all are."""
+INFORMATIVE = 0.25
+"""Where the mean image has so much of the energy (objects on an empty ground, say) it tells the signs better than cross terms do."""
 FAINT = 0.02
 Floats = NDArray[np.float32]
 
@@ -183,6 +185,10 @@ def _soft(task: _Task, found: ImageMemberships) -> tuple[sparse.csr_array, spars
 
 
 def _start(task: _Task, weights: sparse.csr_array, squares: sparse.csr_array, rng: np.random.Generator) -> Floats:
+    """Images to start from: cross terms with signs from neighbours, or the mean image where that says most."""
+    mean = task.prior.mean
+    if (mean**2).sum() > INFORMATIVE * ((mean**2).sum() + task.prior.pixel.sum()):
+        return np.repeat(mean[None], weights.shape[1], axis=0)
     images = cross_terms(task.Y, weights, squares, rng, public=task.public)
     images = folded_fit(task.Y, task.mixture(weights, squares), images, task.prior, mean=False, rounds=6)
     return synchronise(images, task.prior.correlation(), task.prior.mean, rng)

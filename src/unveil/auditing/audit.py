@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unveil import store
-from unveil.auditing.costs import nominal_seconds
+from unveil.auditing.costs import natural_seconds, nominal_seconds
 from unveil.auditing.curve import Points, curve, trace
 from unveil.auditing.encoder_lint import Encoder, lint_encoder
 from unveil.auditing.judgement import record_risks, verdict
@@ -39,6 +39,8 @@ from unveil.seeds import Rng, child, root
 
 Data = str | Path | ArrayLike | Dataset
 EFFORT = 40.0
+FEW_IMAGES, MANY_IMAGES = 5, 50
+"""Encodings per image of a release of images with weights of their own, where nothing is said: the challenge has 50."""
 ATTACKS = {"blind": "{}", "told": "{}, told the overlaps"}
 
 
@@ -82,7 +84,6 @@ def audit(
             f"k_private={scheme.k_private}, k_public={scheme.k_public}: nothing private is mixed with anything; "
             "use k_private of 2 or more"
         )
-    scheme.require_weighting(*EXACT_WEIGHTINGS)
     if isinstance(seeds, bool) or not 1 <= seeds <= 1000:
         raise InputError(f"seeds={seeds!r}: give how many independent draws to make, 1 or more")
     if not tolerance > 0:
@@ -94,10 +95,13 @@ def audit(
     family = root(seed)
     data = load_dataset(private, n=n_private, d=d, sample=sample, limit=limit // 4, rng=child(family, "private"))
     n, pixels = data.values.shape
+    if data.image_shape is None:
+        scheme.require_weighting(*EXACT_WEIGHTINGS)
+    images = scheme.weighting not in EXACT_WEIGHTINGS
     others = _public(public, data, scheme, n_public, child(family, "public"), limit)
     if scheme.k_private > n:
         raise InputError(f"k_private={scheme.k_private} of only {n} private records: lower k_private or add records")
-    low, high = _range(m, scheme, n)
+    low, high = _range(m, scheme, n, images)
     if 8 * high * pixels > limit:
         raise InputError(
             f"{high:,} encodings of {pixels:,} pixels are more than the memory limit: lower m, or raise memory_limit"
@@ -112,6 +116,7 @@ def audit(
         tolerance=tolerance,
         seed=seed,
         pixel_rms=1.0 if data.kind == "gaussian" else None,
+        shape=data.image_shape,
         folder=None if out is None else _folder(Path(out)),
         memory_limit=memory_limit,
         progress=progress,
@@ -120,6 +125,8 @@ def audit(
 
     def cost(count: int) -> float:
         n_others = 0 if others is None else len(others)
+        if images:
+            return natural_seconds(count, pixels)
         return nominal_seconds(scheme, n, count, pixels, n_others, hard=hard)
 
     attacker, blind, points = _search(lab, low, high, cost, seeds, effort, progress)
@@ -177,7 +184,9 @@ def _search(
     return attacker, blind, points
 
 
-def _range(m: int | tuple[int, int] | None, scheme: Scheme, n: int) -> tuple[int, int]:
+def _range(m: int | tuple[int, int] | None, scheme: Scheme, n: int, images: bool) -> tuple[int, int]:
+    if m is None and images:
+        return FEW_IMAGES * n, MANY_IMAGES * n
     if m is None:
         high = encodings_for_all(scheme, n)
         return max(scheme.k_private + 2, n // 2), high

@@ -27,6 +27,8 @@ PER_VECTOR = 7.0
 """Encodings per private vector from which on all of them come back (`benchmarks/full_attack.py`)."""
 HARD, SHORT, ENOUGH = 15.0, 2.5, 0.7
 """How much longer it takes on data that are not Gaussian, and with fewer encodings than the share ENOUGH of PER_VECTOR."""
+NATURAL = 4e-6
+"""Seconds of the natural-image attack on the nominal machine, per encoding and pixel (`python -m benchmarks.natural`)."""
 ROUNDS = 3
 MOST_PIXELS = 1 << 15
 BASE = 250 << 20
@@ -67,6 +69,11 @@ def nominal_seconds(scheme: Scheme, n: int, m: int, d: int, n_public: int, *, ha
     """
     counts = operations(scheme, n, m, d, n_public, route(scheme, n, m, d))
     return sum(stage_seconds(counts, NOMINAL).values()) * (HARD if hard else 1.0)
+
+
+def natural_seconds(m: int, d: int) -> float:
+    """Of the natural-image attack, whose rounds are products of encodings with the prior's components."""
+    return NATURAL * m * d
 
 
 @cache

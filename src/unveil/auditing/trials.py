@@ -3,7 +3,7 @@
 Encodings of a draw are nested: fewer are the first m of many, so that more encodings are more information, never other ones.
 
 Two attackers:
-  blind   has the release and nothing else: the strongest attack of the package that applies
+  blind   has the release and the public vectors, and nothing else: the strongest attack of the package that applies
   told    also knows how many records each two encodings share. Published attacks on natural images learn just that from the
           encodings, with a network trained for it; an audit, which has the truth, can say what would follow
 """
@@ -25,6 +25,7 @@ from unveil import store
 from unveil._version import __version__
 from unveil.attacks import full, recover
 from unveil.attacks.full import applies
+from unveil.attacks.natural import is_natural
 from unveil.auditing.risks import EXACT, NOT, assess
 from unveil.encode import simulate
 from unveil.encode.selection import selection_matrix
@@ -76,6 +77,7 @@ class Laboratory:
     tolerance: float
     seed: int
     pixel_rms: float | None
+    shape: tuple[int, ...] | None = None
     folder: Path | None = None
     memory_limit: int | None = None
     progress: Progress | None = None
@@ -92,12 +94,13 @@ class Laboratory:
                 public=self.public,
                 m=self.top,
                 noise=self.noise,
+                shape=self.shape,
                 rng=np.random.default_rng(np.random.SeedSequence([self.seed, number])),
             )
         return self._drawn[number]
 
     def encodings(self, number: int, m: int) -> Encodings:
-        return Encodings(self.draw(number).encodings.values[:m], self.scheme, self.pixel_rms)
+        return Encodings(self.draw(number).encodings.values[:m], self.scheme, self.pixel_rms, self.shape)
 
     def can_be_told(self, m: int) -> bool:
         """Whether the full attack can start from given overlaps."""
@@ -132,7 +135,14 @@ class Laboratory:
                 progress=self.progress,
             )
         else:
-            recovery = recover(encodings, self.public, rng=self.seed, memory_limit=self.memory_limit, progress=self.progress)
+            recovery = recover(
+                encodings,
+                self.public,
+                n_private=len(self.private) if is_natural(encodings) else None,
+                rng=self.seed,
+                memory_limit=self.memory_limit,
+                progress=self.progress,
+            )
         risks = assess(recovery, self.private, tolerance=self.tolerance)
         seen = risks.which >= 0
         shown = np.zeros_like(self.private) if show else None

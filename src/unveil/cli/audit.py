@@ -21,6 +21,7 @@ from unveil.cli.terminal import console, echo_json, progress_bar
 
 if TYPE_CHECKING:
     from unveil.auditing.result import Audit
+    from unveil.records import Scheme
 
 COLOURS = {"leaks": "red", "partly": "yellow", "nothing": "green"}
 DEFAULT = {
@@ -28,9 +29,12 @@ DEFAULT = {
     "fashion-mnist": {"n_private": 30, "effort": 8.0},
 }
 """What is audited when nothing is said: small enough for a minute in all."""
+DEMO = 40
+"""Private images of the demo."""
 
 
 @main.command()
+@click.option("--demo", type=click.Choice(["images"]), help="Bundled images, encoded as InstaHide released it.")
 @click.option("--private", help="Your records: .npy, .npz, .csv, a folder of images; or gaussian, fashion-mnist.")
 @click.option("--public", help="Public vectors, in the same forms.")
 @scheme_options
@@ -51,7 +55,7 @@ DEFAULT = {
 )
 @config_option("private", "public", "out")
 @as_json
-def audit(private: str | None, out: Path, as_json: bool, **options: Any) -> int:
+def audit(private: str | None, demo: str | None, out: Path, as_json: bool, **options: Any) -> int:
     """What leaks if encodings of this data are released?
 
     Encodes the records as the scheme would, attacks, holds what comes back against the truth, and writes a report.
@@ -59,6 +63,7 @@ def audit(private: str | None, out: Path, as_json: bool, **options: Any) -> int:
     """
     from unveil import store
     from unveil.auditing.audit import audit as run
+    from unveil.records import InputError
     from unveil.report.page import write_json, write_report
 
     options["rng"] = options.pop("seed")
@@ -66,14 +71,20 @@ def audit(private: str | None, out: Path, as_json: bool, **options: Any) -> int:
     options["encoder"] = _encoder(options["encoder"])
     scheme = scheme_of(options)
     options = {name: value for name, value in options.items() if value is not None}
+    records: Any = private
+    if demo is not None:
+        if private is not None or "public" in options:
+            raise InputError("--demo brings its own images: leave --private and --public out")
+        records, options["public"], scheme = _demo()
+        private = "demo"
     several = private is None and not {"n_private", "d", "n_public", "m", "public", "sample"} & options.keys()
     if several and not any((out / name / "trials").is_dir() for name in DEFAULT):
         store.must_be_new(out)
-    names = [*DEFAULT] if several else [private or "gaussian"]
+    names = [*DEFAULT] if several else [records if records is not None else "gaussian"]
     facts = []
     for name in names:
         folder = out / name if several else out
-        extra = {**DEFAULT[name], **options} if several else options
+        extra = {"effort": 20.0, **options} if demo else {**DEFAULT[name], **options} if several else options
         with progress_bar("audit", not as_json) as progress:
             found = run(name, scheme, out=folder, progress=progress, **extra)
         folder.mkdir(parents=True, exist_ok=True)
@@ -85,6 +96,19 @@ def audit(private: str | None, out: Path, as_json: bool, **options: Any) -> int:
     if as_json:
         echo_json(facts[0] if len(facts) == 1 else {"audits": facts})
     return 0
+
+
+def _demo() -> tuple[Any, Any, Scheme]:
+    """40 bundled images as private ones, the other 200 as public ones, mixed two and two as InstaHide released it."""
+    from unveil.data.bundled import fashion_mnist
+    from unveil.data.dataset import BUNDLED_SOURCE, image_dataset
+    from unveil.records import Scheme
+
+    images, classes = fashion_mnist()
+    private = range(0, len(images), len(images) // DEMO)[:DEMO]
+    public = [i for i in range(len(images)) if i not in private]
+    both = (image_dataset(images[rows], tuple(f"{i} {classes[i]}" for i in rows), BUNDLED_SOURCE) for rows in (list(private), public))
+    return *both, Scheme(2, 2, "released", "random", "epochs")
 
 
 def _show(terminal: Console, found: Audit, report: Path) -> None:

@@ -26,6 +26,7 @@ from unveil.store import read_array
 
 Kind = Literal["gaussian", "images", "features", "array"]
 BUNDLED = ("gaussian", "fashion-mnist")
+BUNDLED_SOURCE = "Fashion-MNIST test images (MIT licence, Zalando SE), bundled subset"
 MOST = 5000
 """Records audited at once."""
 
@@ -88,7 +89,7 @@ def load_dataset(
             raise InputError(f"n_private={count}: the bundled set has {len(images)} images")
         pick = np.sort(rng.choice(len(images), count, replace=False))
         names = tuple(f"{i} {labels[i]}" for i in pick)
-        return _images(images[pick], names, "Fashion-MNIST test images (MIT licence, Zalando SE), bundled subset")
+        return image_dataset(images[pick], names, BUNDLED_SOURCE)
     if n is not None:
         raise InputError(f"n_private={n} contradicts data of their own size: leave it out, or use --sample {n}")
     return _users_own(source, sample, most, limit, rng)
@@ -100,7 +101,7 @@ def _users_own(source: Any, sample: int | None, most: int, limit: int | None, rn
     path = Path(source)
     if path.is_dir():
         pixels, names, shape = read_image_folder(path, sample=sample, most=most, limit=limit, rng=rng)
-        return _images(pixels.reshape(len(pixels), *shape), names, path.name)
+        return image_dataset(pixels.reshape(len(pixels), *shape), names, path.name)
     if path.suffix.lower() in SUFFIXES:
         table = read_features(path, sample=sample, most=most, limit=limit, rng=rng)
         return _standardised(table.values, table.names, path.name)
@@ -114,13 +115,14 @@ def _array(array: NDArray[Any], source: str, sample: int | None, most: int, rng:
     array = array[rows] if len(rows) < len(array) else array
     names = tuple(f"row {i}" for i in rows)
     if array.dtype == np.uint8:
-        return _images(array, names, source)
+        return image_dataset(array, names, source)
     shape = array.shape[1:] if _is_image(array.shape[1:]) else None
     values = as_vectors(array.reshape(len(array), -1), source)
     return Dataset(values, names, "array", source, shape)
 
 
-def _images(pixels: NDArray[Any], names: tuple[str, ...], source: str) -> Dataset:
+def image_dataset(pixels: NDArray[Any], names: tuple[str, ...], source: str) -> Dataset:
+    """Bytes (n, height, width[, 3]) as values from −1 to 1."""
     shape = pixels.shape[1:] if _is_image(pixels.shape[1:]) else None
     values = pixels.reshape(len(pixels), -1).astype(np.float32) / np.float32(127.5) - np.float32(1)
     return Dataset(as_vectors(values, source), names, "images", source, shape, 127.5, 127.5)
