@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -25,6 +26,7 @@ def recover(
     overlaps: Overlaps | None = None,
     like: ArrayLike | None = None,
     n_private: int | None = None,
+    flips: bool = False,
     rng: Rng = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
@@ -33,16 +35,19 @@ def recover(
     and the paper's where `full` verifies nothing.
 
     overlaps: to start from, where they are known from elsewhere (full, paper)
-    like, n_private: images like the public ones, and how many private images there are (natural)
+    like, n_private, flips: images like the public ones, how many private images there are, and whether images were mirrored at random
+    before they were mixed (natural)
     """
     if attack is not None and attack not in ATTACKS:
         raise InputError(f"attack={attack!r}: choose one of {', '.join(ATTACKS)}")
 
     def run(name: str) -> Recovery:
-        options = {"like": like, "n_private": n_private} if name == "natural" else {"overlaps": overlaps}
-        given = [option for option, value in (("like", like), ("n_private", n_private), ("overlaps", overlaps)) if value is not None]
-        for option in given:
-            if option not in options:
+        options: dict[str, Any] = {"like": like, "n_private": n_private, "flips": flips}
+        if name != "natural":
+            options = {"overlaps": overlaps}
+        given = {"like": like is not None, "n_private": n_private is not None, "flips": flips, "overlaps": overlaps is not None}
+        for option, there in given.items():
+            if there and option not in options:
                 raise InputError(f"{option}= says nothing to attack={name!r}: leave it out, or choose another attack")
         return ATTACKS[name](encodings, public, **options, rng=rng, memory_limit=memory_limit, progress=progress)
 

@@ -31,6 +31,7 @@ from unveil.records import UNRESOLVED, Encodings, InputError, Progress, Recovery
 from unveil.seeds import Rng, child, root
 from unveil.solve.cross_terms import cross_terms
 from unveil.solve.likeness import Signs, misfits, signs_of_likeness
+from unveil.solve.mirrored import merge_mirrored, mirror
 from unveil.solve.missing_images import duplicates, regrow
 from unveil.solve.pixel_signs import synchronise
 from unveil.solve.public_part import PublicPart, find_public_part
@@ -114,6 +115,9 @@ class _State:
     weighing: Weighing
     part: PublicPart | None = None
 
+    def merged(self, images: Floats, became: NDArray[np.int64]) -> _State:
+        return replace(self, images=images, weighing=replace(self.weighing, members=became[self.weighing.members]))
+
 
 def is_natural(encodings: Encodings) -> bool:
     """Images whose weights only this attack takes: of their own in every encoding, public ones among them."""
@@ -126,6 +130,7 @@ def natural(
     *,
     like: ArrayLike | None = None,
     n_private: int | None = None,
+    flips: bool = False,
     rng: Rng = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
@@ -134,14 +139,19 @@ def natural(
 
     public: the candidates themselves, where they are known; like: other images of that kind; neither: natural images in general
     n_private: how many private images there are; None: as many as clusters are found
+    flips: images were mirrored at random before they were mixed
     """
-    shape = encodings.shape
+    shape, scheme = encodings.shape, encodings.scheme
     if shape is None:
         raise InputError("attack='natural' needs to know where pixels lie: give Encodings(shape=(height, width[, channels]))")
+    if n_private is not None and n_private < scheme.k_private:
+        raise InputError(f"n_private={n_private}: an encoding mixes {scheme.k_private} private images; give that many or more")
     seed = root(rng)
     clock = Stopwatch()
-    scheme = encodings.scheme
+    total = None if n_private is None else (1 + flips) * n_private
     candidates = None if public is None or not scheme.k_public else as_vectors(public, "public")
+    if candidates is not None and flips:
+        candidates = np.concatenate([candidates, mirror(candidates, shape)])
     sample = candidates if like is None else as_vectors(like, "like")
     with clock("prior"):
         prior = image_prior(shape, sample)
@@ -151,7 +161,7 @@ def natural(
     with clock("memberships"):
         draw = child(seed, "clusters")
         found = image_memberships(
-            energies, scheme.k_private, n_private, task.law.sample, labels=task.labels, rng=draw, progress=progress
+            energies, scheme.k_private, total, task.law.sample, labels=task.labels, rng=draw, progress=progress
         )
     del energies
     if found is None:
@@ -160,7 +170,7 @@ def natural(
         weights, squares = _soft(task, found)
         images = _start(task, weights, squares, child(seed, "start"))
         # Images no cluster was found for have a place all the same: they may show themselves once signs are known.
-        missing = max(0, (n_private or 0) - len(images))
+        missing = max(0, (total or 0) - len(images))
         images = np.concatenate([images, np.repeat(prior.mean[None], missing, axis=0)])
         weights, squares = (sparse.csr_array(sparse.hstack([w, sparse.csr_array((encodings.m, missing))])) for w in (weights, squares))
     with clock("rounds"):
@@ -171,6 +181,10 @@ def natural(
     with clock("likeness"):
         offsets = None if state.part is None else state.part.offsets
         signs = signs_of_likeness(state.signed, state.mixture, state.weighing, prior, offsets, child(seed, "halves"))
+    if flips:
+        with clock("mirrored"):
+            images, became = merge_mirrored(state.images, signs.encodings, shape, prior)
+            state, signs = state.merged(images, became), signs.merged(became)
     return _recovery(encodings, state, signs, prior.known, clock)
 
 

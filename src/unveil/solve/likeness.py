@@ -29,6 +29,12 @@ class Signs:
     agreement: NDArray[np.float64]
     encodings: NDArray[np.float64]
 
+    def merged(self, became: NDArray[np.int64]) -> Signs:
+        """Of images that became one: the mean of misfit and agreement, the sum of encodings."""
+        count = np.bincount(became)
+        misfit, agreement, encodings = (np.bincount(became, v) for v in (self.misfit, self.agreement, self.encodings))
+        return Signs(misfit / count, agreement / count, encodings)
+
 
 def misfits(weighing: Weighing) -> NDArray[np.float64]:
     """How badly the encodings of each image fit, by weight; infinite for an image that hardly any encoding mixes."""
