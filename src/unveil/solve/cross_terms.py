@@ -60,7 +60,7 @@ def cross_terms(
         v = np.repeat(start[:, None], energy.shape[1], axis=1)
         shift = np.zeros(energy.shape[1], np.float32)
         for turn in range(ROUNDS):
-            v /= np.linalg.norm(v, axis=0)
+            v /= np.linalg.norm(v, axis=0) + 1e-30  # a pixel that is always black leaves nothing
             new = LT @ (residual * (L @ v)) - diagonal * v
             if turn == 15:  # the largest magnitude is known by now: shift, so that the largest eigenvalue wins
                 shift = 0.8 * np.linalg.norm(new, axis=0)
