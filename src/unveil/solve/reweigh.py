@@ -89,6 +89,7 @@ def reweigh(
     chosen = np.argpartition(-scores, min(candidates, n) - 1, axis=1)[:, :candidates]
     b = np.take_along_axis(products, chosen, axis=1).astype(np.float64)
     G = gram[chosen[:, :, None], chosen[:, None, :]]
+    k = min(k, n)  # fewer images may have been found than an encoding mixes
     subsets = list(combinations(range(chosen.shape[1]), k))
     cost = np.empty((m, len(subsets)))
     fitted = np.empty((m, len(subsets), k), np.float32)
