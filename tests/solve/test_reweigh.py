@@ -78,7 +78,9 @@ def test_without_public_images_the_weights_of_a_subset_sum_to_one():
     np.testing.assert_allclose(found[inside].sum(axis=1), 1, atol=1e-6)
     for i in np.flatnonzero(inside)[:3]:
         plain = minimize(
-            lambda w, i=i: ((A[i] @ w - b[i]) ** 2).sum(), np.full(3, 1 / 3), constraints={"type": "eq", "fun": lambda w: w.sum() - 1}
+            lambda w, i=i: ((A[i] @ w - b[i]) ** 2).sum(),
+            np.full(3, 1 / 3),
+            constraints={"type": "eq", "fun": lambda w: w.sum() - 1},
         )
         np.testing.assert_allclose(found[i], plain.x, atol=1e-3)
 
