@@ -1,9 +1,9 @@
 """What images look like before anything is known of them: a Gaussian with smooth principal components.
 
-An encoding's public part, and the private images themselves, are natural images: neighbouring pixels are nearly equal, and
-most of the variance sits in few components. From a sample of like images: mean and covariance, mirrored images included. With no
-sample: neighbours correlate 0.97 along rows and columns, channels 0.9, as in photographs; mean zero, so that one sign
-common to all images stays open.
+An encoding's public part, and the private images themselves, are natural images: neighbouring pixels are nearly equal, and most
+of the variance sits in few components. From a sample of like images: mean and covariance, mirrored images included. With no
+sample: neighbours correlate 0.97 along rows and columns, channels 0.9, as in photographs; mean zero, so that one sign common to
+all images stays open.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ImagePrior:
 
     def correlation(self) -> NDArray[np.float32]:
         """(d, d): how much any two pixels have in common."""
-        covariance = (self.basis * self.variances) @ self.basis.T
+        covariance = np.asarray((self.basis * self.variances) @ self.basis.T, np.float32)
         scale = 1 / np.sqrt(np.diag(covariance) + 1e-12)
         covariance *= scale
         covariance *= scale[:, None]

@@ -16,6 +16,8 @@ from unveil.records import Progress
 ROUNDS, LEAST, SHARED = 6, 5, 0.4
 EDGES, NEIGHBOURS = 0.0015, 6
 """The share of pairs taken for neighbours, and how many of them an encoding has at least on average."""
+STANDS_OUT = 4.0
+"""Standard deviations above the median, by the median deviation, that make a member."""
 OF_CLASS = 0.7
 TRIES = 40
 """Pairs tried in a row without a new cluster before the search ends, per cluster there is: the rest are repeats."""
@@ -27,11 +29,13 @@ def grow_clusters(
     size: int,
     most: int,
     have: list[NDArray[np.int64]] | None = None,
-    stand_out: float = 4.0,
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> list[NDArray[np.int64]]:
-    """Up to `most` new clusters of at most `size` encodings, none a repeat of those in `have`; cosines (m, m), diagonal ignored."""
+    """Up to `most` new clusters of at most `size` encodings, none a repeat of those in `have`.
+
+    cosines: (m, m), its diagonal ignored
+    """
     m = len(cosines)
     neighbours = _neighbours(cosines, max(EDGES, NEIGHBOURS / m), rng)
     i, j, common = _seeds(neighbours)
@@ -47,7 +51,7 @@ def grow_clusters(
         if (member[a] & member[b]).any():
             continue
         idle += 1
-        cluster = _settle(cosines, neighbours, int(a), int(b), size, stand_out)
+        cluster = _settle(cosines, neighbours, int(a), int(b), size)
         if cluster is None:
             continue
         shared = member[cluster].sum(axis=0)
@@ -73,7 +77,7 @@ def grow_by_class(
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> list[NDArray[np.int64]]:
-    """`grow_clusters` among the encodings of one class after another, where labels (m, classes) tell which classes each mixes."""
+    """`grow_clusters` among the encodings of one class after another, where labels (m, classes) tell what each mixes."""
     if labels is None:
         return grow_clusters(cosines, size=size, most=most, have=have, rng=rng, progress=progress)
     found: list[NDArray[np.int64]] = []
@@ -99,9 +103,7 @@ def _of_class(cosines: NDArray[np.float32], cluster: NDArray[np.int64], column: 
     return bool((column[nearest] > 0).mean() > OF_CLASS)
 
 
-def _settle(
-    cosines: NDArray[np.float32], neighbours: sparse.csr_array, a: int, b: int, size: int, stand_out: float
-) -> NDArray[np.int64] | None:
+def _settle(cosines: NDArray[np.float32], neighbours: sparse.csr_array, a: int, b: int, size: int) -> NDArray[np.int64] | None:
     """The cluster around encodings a and b: who stands out in mean similarity, until `ROUNDS`."""
     near_a, near_b = (neighbours.indices[neighbours.indptr[row] : neighbours.indptr[row + 1]] for row in (a, b))
     cluster = np.union1d([a, b], np.intersect1d(near_a, near_b)).astype(np.int64)
@@ -112,16 +114,14 @@ def _settle(
         score /= len(cluster)
         centre = np.median(score)
         z = (score - centre) / (1.4826 * np.median(np.abs(score - centre)) + 1e-12)
-        out = np.flatnonzero(z > stand_out)
+        out = np.flatnonzero(z > STANDS_OUT)
         if len(out) < LEAST - 1:
             return None
         cluster = out[np.argsort(-z[out], kind="stable")][:size]
     return np.sort(cluster) if len(cluster) >= LEAST else None
 
 
-def _neighbours(
-    cosines: NDArray[np.float32], edges: float, rng: np.random.Generator
-) -> sparse.csr_array:
+def _neighbours(cosines: NDArray[np.float32], edges: float, rng: np.random.Generator) -> sparse.csr_array:
     """The most similar pairs, a share `edges` of all, as a symmetric graph."""
     m = len(cosines)
     sample = rng.integers(0, m, size=(2, min(2_000_000, 50 * m * m)))

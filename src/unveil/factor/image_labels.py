@@ -1,7 +1,7 @@
 """What labels say of memberships: an encoding's label is the mixture of its private images' labels.
 
-An image's class is that which the encodings it is likely in have in common. Encodings without that class do not mix it; where an encoding has
-as many classes as images, each weight can be read off.
+An image's class is that which the encodings it is likely in have in common. Encodings without that class do not mix it; where
+an encoding has as many classes as images, each weight can be read off.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def vote(weights: Floats, labels: Floats) -> Floats:
     share = weights.T @ present / np.maximum(weights.sum(axis=0)[:, None], 1e-9)
     chance = present.mean(axis=0)
     lift = (share - chance) / (1 - chance + 1e-3)
-    out = np.zeros_like(share)
+    out = np.zeros(share.shape, np.float32)
     out[np.arange(len(share)), lift.argmax(axis=1)] = 1
     return out
 

@@ -1,9 +1,9 @@
 """How likely each encoding mixes each private image, from clusters that are neither complete nor pure.
 
 Every cluster has a template: the combination of whitened squares that explains its members best, next to all other templates.
-An encoding's score against it, its own share taken out, is about λ² where it mixes the image and noise around zero elsewhere. With
-the law of λ known, the score becomes a probability and an expected λ; probabilities of an encoding are scaled to
-sum to k. Never hard: naming the best k at this stage destroys the step that follows.
+An encoding's score against it, its own share taken out, is about λ² where it mixes the image and noise around zero elsewhere.
+With the law of λ known, the score becomes a probability and an expected λ; probabilities of an encoding are scaled to sum to k.
+Never hard: naming the best k at this stage destroys the step that follows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def image_memberships(
     K = energies.gram
     m = len(K)
     norms = np.maximum(np.diag(K).copy(), 1e-12)
-    cosines = K / np.sqrt(norms)
+    cosines = np.asarray(K / np.sqrt(norms), np.float32)
     cosines /= np.sqrt(norms)[:, None]
     # Clusters hold little more than half of an image's encodings, the surest; of unknown n, all that stand out.
     size = max(6, int(0.6 * k * m / n)) if n else m // 4
@@ -76,7 +76,7 @@ def _scores(
 ) -> tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.float64]]:
     """Least squares of every encoding over all templates and the level common to all, its own share taken out; the products of
     encodings with templates, and of templates with each other."""
-    templates = energies.gram @ hat
+    templates = np.asarray(energies.gram @ hat, np.float32)
     gram = (hat.T @ templates).astype(np.float64)
     c = len(gram)
     scale = np.sqrt(np.trace(gram) / c / max(energies.level_norm, 1e-30))
@@ -87,7 +87,8 @@ def _scores(
     ridge = np.full(c + 1, 0.1 * np.trace(both) / (c + 1))
     ridge[c] *= 0.001
     products = np.concatenate([templates - hat * norms[:, None], scale * energies.level[:, None]], axis=1)
-    return np.linalg.solve(both + np.diag(ridge), products.T.astype(np.float64)).T[:, :c], templates, gram
+    scores = np.linalg.solve(both + np.diag(ridge), products.T.astype(np.float64)).T[:, :c]
+    return np.asarray(scores, np.float64), templates, gram
 
 
 def _posterior(
@@ -132,7 +133,7 @@ def _missed(
     rng: np.random.Generator,
 ) -> list[NDArray[np.int64]]:
     """Clusters in the residual: squares less what the templates explain of them."""
-    residual = share @ (share @ gram.astype(np.float32) / 2 - templates).T
+    residual = np.asarray(share @ (share @ gram.astype(np.float32) / 2 - templates).T, np.float32)
     residual += residual.T.copy()
     residual += K
     scale = 1 / np.sqrt(np.maximum(np.diag(residual).copy(), 1e-12))

@@ -2,9 +2,10 @@
 
     y² = Σ λ_j²x_j² + 2 Σ_{j<l} λ_jλ_l x_j x_l + public energy + …
 
-Least squares gives x_j² at every pixel. What is left is mostly cross terms: M_p = Σ_i residual_i·L_i L_iᵀ (L_i the expected weights of
-encoding i, diagonal removed) is near a multiple of x xᵀ, so its largest eigenvector holds the values of all images at that pixel,
-up to one sign (`pixel_signs` finds that). M_p is never formed: power iteration through the sparse L, all pixels of a block at once.
+Least squares gives x_j² at every pixel. What is left is mostly cross terms: M_p = Σ_i residual_i·L_i L_iᵀ (L_i the expected
+weights of encoding i, diagonal removed) is near a multiple of x xᵀ, so its largest eigenvector holds the values of all images
+at that pixel, up to one sign (`pixel_signs` finds that). M_p is never formed: power iteration through the sparse L, all pixels
+of a block at once.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ def cross_terms(
     *,
     public: bool = True,
 ) -> NDArray[np.float32]:
-    """Images (n, d), each pixel with a sign of its own; `weights`, `squares`: expected λ and λ² (m, n); `public`: are there others."""
+    """Images (n, d), each pixel with a sign of its own.
+
+    weights, squares: expected λ and λ² (m, n); public: whether there are public images too
+    """
     m, n = weights.shape
     L = weights.astype(np.float32)
     L2 = L.multiply(L).tocsr().astype(np.float32)
@@ -56,7 +60,7 @@ def cross_terms(
         v = np.repeat(start[:, None], energy.shape[1], axis=1)
         shift = np.zeros(energy.shape[1], np.float32)
         for turn in range(ROUNDS):
-            v /= np.linalg.norm(v, axis=0)
+            v /= np.linalg.norm(v, axis=0) + 1e-30  # a pixel that is always black leaves nothing
             new = LT @ (residual * (L @ v)) - diagonal * v
             if turn == 15:  # the largest magnitude is known by now: shift, so that the largest eigenvalue wins
                 shift = 0.8 * np.linalg.norm(new, axis=0)

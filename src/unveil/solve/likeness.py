@@ -1,7 +1,7 @@
 """How like the truth each image is, without the truth.
 
-Three things tell: how badly its encodings fit (`misfit`, against what noise explains), how well images fitted to two halves of the encodings
-agree, and how many encodings there are. None is a proof: signs were found with all encodings together.
+Three things tell: how badly its encodings fit (`misfit`, against what noise explains), how well images fitted to two halves of
+the encodings agree, and how many encodings there are. None is a proof: signs were found with all encodings together.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ COMPONENTS = 256
 
 @dataclass(frozen=True, eq=False)
 class Signs:
-    """Of each image (n,): misfit of its encodings, agreement of its two halves (a correlation of whitened components), number of
-    encodings it was fitted to, by weight."""
+    """Of each image (n,): misfit of its encodings, agreement of its two halves (a correlation of whitened components), and the
+    number of encodings it was fitted to, by weight."""
 
     misfit: NDArray[np.float64]
     agreement: NDArray[np.float64]

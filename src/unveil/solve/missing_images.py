@@ -1,8 +1,8 @@
 """Images the first clusters missed, found in what signed encodings leave unexplained.
 
-Squares show similarity faintly; signed encodings show it plainly. Columns whose encodings fit badly are given up, and clusters are grown in the
-whitened residual of all encodings (`factor.image_clusters`): each new cluster takes a column over, with a weight of the law's mean
-in its encodings, and an image fitted to them.
+Squares show similarity faintly; signed encodings show it plainly. Columns whose encodings fit badly are given up, and clusters
+are grown in the whitened residual of all encodings (`factor.image_clusters`): each new cluster takes a column over, with a
+weight of the law's mean in its encodings, and an image fitted to them.
 """
 
 from __future__ import annotations
@@ -37,14 +37,18 @@ def regrow(
     labels: Floats | None,
     rng: np.random.Generator,
 ) -> list[tuple[int, NDArray[np.int64]]]:
-    """(column, encodings) for every column taken over, at most one for each that is `bad`; misfit: of columns, and of encodings."""
+    """(column, encodings) for every column taken over, at most one for each that is `bad`.
+
+    misfit (n,), of_rows (m,): how badly the encodings of each column fit, and each encoding; weight: the mean of the law
+    """
     m, n = weights.shape
     good = np.flatnonzero(~bad)
     W = whiten(prior)
     residual = np.empty((m, W.shape[1]), np.float32)
     x = (images[good] - prior.mean) @ W
     kept = sparse.csr_array(weights[:, good])
-    # An encoding that is explained already can share nothing more. One that fits badly may have been given wrong images: it stays whole.
+    # An encoding that is explained already can share nothing more. One that fits badly may have been given wrong images:
+    # it stays whole.
     poor = of_rows > POOR * np.median(of_rows)
     full = (np.asarray((kept > 0.5 * weight).sum(axis=1)).ravel() >= k) & ~poor
     kept = sparse.csr_array(sparse.diags_array((~poor).astype(np.float32)) @ kept)
@@ -55,7 +59,7 @@ def regrow(
     cosines = residual @ residual.T
     cosines[full] = cosines[:, full] = 0
     size = max(6, int(0.6 * k * m / n))
-    have = [column.indices for column in (weights[:, [j]].T.tocsr() for j in good)]
+    have = [weights[:, [j]].nonzero()[0].astype(np.int64) for j in good]
     clusters = grow_by_class(cosines, labels, size=size, most=int(bad.sum()), have=have, rng=rng)
     return _taken_over(clusters, weights, np.flatnonzero(bad), misfit)
 

@@ -1,7 +1,7 @@
 """One sign per pixel, common to all images, found from what neighbouring pixels have in common.
 
-At two pixels the values of all images correlate as the prior says, up to the two signs: the signs are the leading eigenvector of
-K = corr(values)∘corr(prior), improved greedily. The sign of the whole comes from the prior's mean image, where there is one.
+At two pixels the values of all images correlate as the prior says, up to the two signs: the signs are the leading eigenvector
+of K = corr(values)∘corr(prior), improved greedily. The sign of the whole comes from the prior's mean image, where there is one.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 What a signed encoding leaves after its private images is a mixture of k_public images. In the whitened components of the prior
 (`solve.reweigh`) every candidate is a direction of its own: the one with the largest product is taken if that stands out from
-chance among all candidates, all weights are fitted again, and so on (orthogonal matching pursuit). What is found is taken out of
-the encodings; what is not stays noise. O(m·candidates·components) per image found.
+chance among all candidates, all weights are fitted again, and so on (orthogonal matching pursuit). What is found is taken out
+of the encodings; what is not stays noise. O(m·candidates·components) per image found.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ Floats = NDArray[np.float32]
 BLOCK = 256
 COMPONENTS = 512
 STANDS_OUT = 6.0
-"""Standard deviations a candidate must reach: noise over ten thousand candidates reaches four."""
+"""Standard deviations a candidate must reach: noise over ten thousand candidates reaches four. They are as long as said where
+whitened components are white, that is where variances exceed `reweigh.FLOOR`: photographs of 32×32 pixels in colour. In small
+or very smooth images noise reaches twice as far."""
 
 
 @dataclass(frozen=True, eq=False)
 class PublicPart:
-    """indices (m, k_public) of candidates, −1 where none stood out; weights (m, k_public); rest (m,): the weight not accounted for;
-    offsets (m, d): the public part as far as it is known, and the mean image for the rest."""
+    """indices (m, k_public) of candidates, −1 where none stood out; weights (m, k_public); rest (m,): the weight not
+    accounted for; offsets (m, d): the public part as far as it is known, and the mean image for the rest."""
 
     indices: NDArray[np.int64]
     weights: Floats

@@ -1,10 +1,10 @@
 """Which images each signed encoding mixes, and with what weights: least squares in the whitened components of the prior.
 
-Once signs are known an encoding is linear: z − mean = Σ λ_j (x_j − mean) + public part. In the components of the prior, each divided by
-its standard deviation, the public part is white noise, fine detail counts as much as coarse, and a weight of 0.05 stands out.
-Every encoding is scored against all images, its own share in each taken out; all k-subsets of its best candidates are fitted, and
-expected weights are averages over them by likelihood. Signs half-way between certain and soft (y·sign and E) serve best:
-soft ones alone shrink the weights, certain ones alone add noise.
+Once signs are known an encoding is linear: z − mean = Σ λ_j (x_j − mean) + public part. In the components of the prior, each
+divided by its standard deviation, the public part is white noise, fine detail counts as much as coarse, and a weight of 0.05
+stands out. Every encoding is scored against all images, its own share in each taken out; all k-subsets of its best candidates
+are fitted, and expected weights are averages over them by likelihood. Signs half-way between certain and soft (y·sign and E)
+serve best: soft ones alone shrink the weights, certain ones alone add noise.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Weighing:
 
 
 def whiten(prior: ImagePrior) -> Floats:
-    return prior.basis / np.sqrt(prior.variances + FLOOR)
+    return np.asarray(prior.basis / np.sqrt(prior.variances + FLOOR), np.float32)
 
 
 def half_signed(Y: Floats, E: Floats) -> Floats:
@@ -64,8 +64,8 @@ def reweigh(
     offsets: Floats | None = None,
 ) -> Weighing:
     """shares (n, m): what each encoding adds to each image (`_Fit.shares`); `public` False: weights sum to one;
-    labels: those of the encodings (m, classes) and of the images (n, classes), which tie the weights; offsets (m, d): the public part,
-    where it is known"""
+    labels: those of the encodings (m, classes) and of the images (n, classes), which tie the weights; offsets (m, d): the
+    public part, where it is known"""
     W = whiten(prior)
     m, n = len(E), len(images)
     e = np.empty((m, W.shape[1]), np.float32)
@@ -89,15 +89,16 @@ def reweigh(
     chosen = np.argpartition(-scores, min(candidates, n) - 1, axis=1)[:, :candidates]
     b = np.take_along_axis(products, chosen, axis=1).astype(np.float64)
     G = gram[chosen[:, :, None], chosen[:, None, :]]
+    k = min(k, n)  # fewer images may have been found than an encoding mixes
     subsets = list(combinations(range(chosen.shape[1]), k))
     cost = np.empty((m, len(subsets)))
     fitted = np.empty((m, len(subsets), k), np.float32)
     for s, subset in enumerate(subsets):
         part = list(subset)
         g, h = G[:, part][:, :, part], b[:, part]
-        weights = _fit(g, h, largest, public)
-        fitted[:, s] = weights
-        cost[:, s] = np.einsum("ij,ijl,il->i", weights, g, weights) - 2 * np.einsum("ij,ij->i", weights, h)
+        fit = _fit(g, h, largest, public)
+        fitted[:, s] = fit
+        cost[:, s] = np.einsum("ij,ijl,il->i", fit, g, fit) - 2 * np.einsum("ij,ij->i", fit, h)
     cost /= noise[:, None]
     cost -= cost.min(axis=1, keepdims=True)
     odds = np.exp(-0.5 * cost / temperature)
@@ -110,10 +111,10 @@ def reweigh(
     at = np.arange(m)
     best = cost.argmin(axis=1)
     members = np.take_along_axis(chosen, np.array(subsets)[best], axis=1)
-    rows = np.repeat(at, chosen.shape[1])
+    of = np.repeat(at, chosen.shape[1])
 
     def matrix(values: Floats) -> sparse.csr_array:
-        out = sparse.csr_array((values.ravel(), (rows, chosen.ravel())), shape=(m, n))
+        out = sparse.csr_array((values.ravel(), (of, chosen.ravel())), shape=(m, n))
         out.data[out.data < 1e-3] = 0
         out.eliminate_zeros()
         return out
@@ -132,8 +133,8 @@ def _fit(g: NDArray[np.float64], h: NDArray[np.float64], largest: float, public:
     if not public:
         towards = np.linalg.solve(g, np.ones_like(h)[:, :, None])[:, :, 0]
         free = free - towards * ((free.sum(axis=1) - 1) / towards.sum(axis=1))[:, None]
-        return np.clip(free, LEAST, largest)
-    weights = np.clip(free, LEAST, largest)
+        return np.asarray(np.clip(free, LEAST, largest))
+    weights: NDArray[np.float64] = np.clip(free, LEAST, largest)
     for _ in range(2):  # where a bound holds, the others move
         for c in range(k):
             others = np.einsum("ij,ij->i", g[:, c], weights) - g[:, c, c] * weights[:, c]

@@ -2,10 +2,10 @@
 
     y = |z|,   z = Σ λ_j x_j + public part
 
-Given weights and images, z is Gaussian: mean M = Σ λ_j x_j + (1 − Σ λ_j)·mean image, and the covariance of natural images, scaled by
-the energy τ² of the public weights. Pixels are far from independent: z changes sign only where y passes near zero, and
-what is known of the sign in one place carries far. In the components of the prior (variances w_r, `data.prior`), with all finer
-detail as independent noise of variance ε·τ², the mean field of the signs obeys
+Given weights and images, z is Gaussian: mean M = Σ λ_j x_j + (1 − Σ λ_j)·mean image, and the covariance of natural images,
+scaled by the energy τ² of the public weights. Pixels are far from independent: z changes sign only where y passes near zero,
+and what is known of the sign in one place carries far. In the components of the prior (variances w_r, `data.prior`), with all
+finer detail as independent noise of variance ε·τ², the mean field of the signs obeys
 
     E = y·tanh( y·(M + H(E − M) − diag(H)·E) / (ε·τ²) ),     H = Σ_r w_r/(w_r + ε)·u_r u_rᵀ
 
@@ -98,7 +98,7 @@ def anneal(
 
 
 def fit_to_signed(mixture: Mixture, n: int) -> _Fit:
-    """The weighted least-squares fit of n images to signed encodings, towards the prior mean with the weight of one encoding."""
+    """The weighted least-squares fit of n images to signed encodings, towards the prior mean by the weight of one encoding."""
     A = mixture.weights
     weighted = sparse.csr_array(A.multiply(1 / mixture.noise[:, None]).T.tocsr())
     normal = (weighted @ A).toarray().astype(np.float64) + np.eye(n)
