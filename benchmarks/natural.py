@@ -137,7 +137,14 @@ def rows() -> list[Row]:
             f"{np.mean(means):.3f} (seeds {min(means):.3f} to {max(means):.3f}); {np.mean(every < 0.5):.0%} of images below 0.5; "
             f"PSNR {np.mean([run['psnr'] for run in runs]):.1f}; {np.median([run['seconds'] for run in runs]):.0f} s"
         )
-        out.append((what, f"mean SSIM ≥ {cell.least}, {SEEDS} seeds", measured, bool(np.mean(means) >= cell.least and len(runs) >= SEEDS)))
+        out.append(
+            (
+                what,
+                f"mean SSIM ≥ {cell.least}, {SEEDS} seeds",
+                measured,
+                bool(np.mean(means) >= cell.least and len(runs) >= SEEDS),
+            )
+        )
     return out
 
 

@@ -23,7 +23,9 @@ def recovery_facts(recovery: Recovery) -> dict[str, Any]:
     likeness = np.asarray(recovery.evidence.get("likeness", []))
     seen = int((likeness > RECOGNISABLE).sum())
     if len(likeness):
-        verdict = f"{seen} of {len(likeness)} private images come back recognisably, by the attack's own estimate; none is exact."
+        verdict = (
+            f"{seen} of {len(likeness)} private images come back recognisably, by the attack's own estimate; none is exact."
+        )
     elif count:
         verdict = f"{_vectors(count)} recovered and verified, {_signs(recovery)}."
     else:

@@ -30,7 +30,7 @@ from unveil.parallel import Stopwatch
 from unveil.records import UNRESOLVED, Encodings, InputError, Progress, Recovery, Scheme, as_vectors
 from unveil.seeds import Rng, child, root
 from unveil.solve.cross_terms import cross_terms
-from unveil.solve.likeness import Signs, misfits, signs_of_likeness
+from unveil.solve.likeness import Signs, likeness, misfits, signs_of_likeness
 from unveil.solve.mirrored import merge_mirrored, mirror
 from unveil.solve.missing_images import duplicates, regrow
 from unveil.solve.pixel_signs import synchronise
@@ -55,6 +55,8 @@ PUBLIC_REST, PUBLIC_LEAST = 0.6, 0.01
 INFORMATIVE = 0.25
 """Where the mean image has so much of the energy (objects on an empty ground, say) it tells the signs better than cross terms do."""
 FAINT = 0.02
+RECOGNISABLE = 0.5
+"""SSIM from which on an image counts as seen."""
 Floats = NDArray[np.float32]
 
 
@@ -70,7 +72,9 @@ class _Law:
     @classmethod
     def of(cls, scheme: Scheme, rng: np.random.Generator) -> _Law:
         if scheme.fixed_weights:
-            weights = np.tile(np.r_[[scheme.private_weight] * scheme.k_private, [scheme.public_weight] * scheme.k_public], (2, 1))
+            weights = np.tile(
+                np.r_[[scheme.private_weight] * scheme.k_private, [scheme.public_weight] * scheme.k_public], (2, 1)
+            )
         else:
             weights = draw_weights(scheme, 40_000, rng)
         private, public = weights[:, : scheme.k_private], weights[:, scheme.k_private :]
@@ -172,7 +176,9 @@ def natural(
         # Images no cluster was found for have a place all the same: they may show themselves once signs are known.
         missing = max(0, (total or 0) - len(images))
         images = np.concatenate([images, np.repeat(prior.mean[None], missing, axis=0)])
-        weights, squares = (sparse.csr_array(sparse.hstack([w, sparse.csr_array((encodings.m, missing))])) for w in (weights, squares))
+        weights, squares = (
+            sparse.csr_array(sparse.hstack([w, sparse.csr_array((encodings.m, missing))])) for w in (weights, squares)
+        )
     with clock("rounds"):
         state = _rounds(task, weights, squares, images, child(seed, "rounds"), progress)
     if candidates is not None:
@@ -279,9 +285,7 @@ def _take_over(
     return sparse.csr_array(first), sparse.csr_array(second)
 
 
-def _reweigh(
-    task: _Task, mixture: Mixture, images: Floats, signed: Floats, offsets: Floats | None = None
-) -> Weighing:
+def _reweigh(task: _Task, mixture: Mixture, images: Floats, signed: Floats, offsets: Floats | None = None) -> Weighing:
     labels = None
     if task.labels is not None:
         labels = task.labels, vote(mixture.weights.toarray(), task.labels)
@@ -313,7 +317,10 @@ def _recovery(encodings: Encodings, state: _State, signs: Signs, signed: bool, c
     m, k = weighing.members.shape
     rows = np.repeat(np.arange(m), k)
     places = (rows, weighing.members.ravel())
+    expected = likeness(signs)
+    seen = int((expected > RECOGNISABLE).sum())
     evidence = {
+        "likeness": expected.tolist(),
         "misfit": signs.misfit.tolist(),
         "agreement": signs.agreement.tolist(),
         "encodings": signs.encodings.tolist(),
@@ -326,9 +333,12 @@ def _recovery(encodings: Encodings, state: _State, signs: Signs, signed: bool, c
         signed=signed,
         members=sparse.csr_array((np.ones(m * k, bool), places), shape=(m, n)),
         residual=signs.misfit,
-        reasons=("an image about as it was: nothing is exact here",) * n,
+        reasons=tuple(
+            f"an SSIM of about {value:.1f} is to be expected: fits to two halves of the encodings agree to {agree:.1f}"
+            for value, agree in zip(expected, signs.agreement, strict=True)
+        ),
         attack=NAME,
-        explanation=f"{n} private images, about as they were, from {m} encodings",
+        explanation=f"{n} private images from {m} encodings, {seen} of them probably recognisable; none is exact",
         seconds=clock.seconds,
         evidence=evidence,
         weights=sparse.csr_array((weighing.best.ravel(), places), shape=(m, n)),

@@ -79,7 +79,7 @@ def _scores(
     templates = np.asarray(energies.gram @ hat, np.float32)
     gram = (hat.T @ templates).astype(np.float64)
     c = len(gram)
-    scale = np.sqrt(np.trace(gram) / c / max(energies.level_norm, 1e-30))
+    scale = np.sqrt(max(np.trace(gram), 0.0) / c / max(energies.level_norm, 1e-30))
     both = np.empty((c + 1, c + 1))
     both[:c, :c] = gram
     both[c, :c] = both[:c, c] = scale * (energies.level @ hat)

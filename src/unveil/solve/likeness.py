@@ -18,6 +18,9 @@ from unveil.solve.sign_fields import Mixture, fit_to_signed
 
 Floats = NDArray[np.float32]
 COMPONENTS = 256
+AGREEMENT = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
+LIKENESS = (0.05, 0.2, 0.4, 0.56, 0.72, 0.81, 0.88, 0.95)
+"""Mean SSIM by agreement of halves, over the cells of `python -m benchmarks.natural`; single images are within 0.13 (rms)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +37,11 @@ class Signs:
         count = np.bincount(became)
         misfit, agreement, encodings = (np.bincount(became, v) for v in (self.misfit, self.agreement, self.encodings))
         return Signs(misfit / count, agreement / count, encodings)
+
+
+def likeness(signs: Signs) -> NDArray[np.float64]:
+    """The SSIM to expect of each image."""
+    return np.interp(signs.agreement, AGREEMENT, LIKENESS)
 
 
 def misfits(weighing: Weighing) -> NDArray[np.float64]:
