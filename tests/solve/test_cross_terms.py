@@ -1,4 +1,4 @@
-"""Starting images from squares: the eigenvector by numpy's own on the matrix written out, true images where there is no noise."""
+"""Starting images from squares: eigenvectors by numpy of the matrix written out, and true images where there is no noise."""
 
 import numpy as np
 import pytest

@@ -55,7 +55,7 @@ def test_the_worst_column_is_taken_over_first():
 
 
 def test_labels_keep_new_clusters_to_a_class():
-    prior, images, L, _ = problem()
+    _, _, L, _ = problem()
     classes = np.zeros((10, 2), np.float32)
     classes[np.arange(10), np.arange(10) % 2] = 1
     labels = L @ classes
@@ -83,7 +83,7 @@ def test_order_moves_clusters_and_the_same_generator_gives_the_same():
     other, _ = missing([2, 7], seed=3)
     assert [(c, rows.tolist()) for c, rows in one] == [(c, rows.tolist()) for c, rows in other]
     order = np.random.default_rng(1).permutation(400)
-    moved, L = missing([2, 7], rows=order)
+    moved, _ = missing([2, 7], rows=order)
     for (_, a), (_, b) in zip(sorted(one, key=lambda x: x[0]), sorted(moved, key=lambda x: x[0]), strict=True):
         assert len(np.intersect1d(a, order[b])) > 0.8 * len(a)
 

@@ -1,4 +1,4 @@
-"""Members and weights of signed encodings: against scipy's bounded least squares, exact where nothing is hidden, tied by labels."""
+"""Members and weights of signed encodings: against bounded least squares, exact where nothing is hidden, tied by labels."""
 
 from itertools import combinations
 

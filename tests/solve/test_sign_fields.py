@@ -50,7 +50,7 @@ def dense_fit(mixture, E, rest, mean):
 
 
 def test_the_fit_is_dense_ridge_least_squares():
-    prior, mixture, _, z = problem(m=80)
+    _, mixture, _, z = problem(m=80)
     rest = np.linspace(0, 1, 80, dtype=np.float32)
     mean = np.linspace(-1, 1, 256, dtype=np.float32)
     solver = fit_to_signed(mixture, 10)
