@@ -1,4 +1,4 @@
-"""The natural-image attack on bundled images and on smooth random ones: what comes back, what it says of itself, what it refuses."""
+"""The natural-image attack on bundled images: what comes back, what it says of itself, what it refuses."""
 
 import numpy as np
 import pytest

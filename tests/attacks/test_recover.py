@@ -34,12 +34,15 @@ def test_an_unknown_attack_is_refused_with_the_names_there_are():
 
 
 def test_every_attack_has_the_same_signature_as_recover():
+    """Up to what only some of them can use."""
     wanted = [name for name in inspect.signature(recover).parameters if name != "attack"]
     for attack in ATTACKS.values():
-        assert list(inspect.signature(attack).parameters) == wanted
+        has = list(inspect.signature(attack).parameters)
+        assert has == [name for name in wanted if name in has]
+        assert set(wanted) - set(has) <= {"overlaps", "like", "n_private", "flips"}
 
 
-@pytest.mark.parametrize("attack", sorted(ATTACKS))
+@pytest.mark.parametrize("attack", sorted(set(ATTACKS) - {"natural"}))
 def test_every_attack_answers_an_easy_instance(attack):
     sim = simulate(Scheme(2), 15, m=100, d=3072, rng=1)
     recovery = recover(sim.encodings, attack=attack, rng=0)

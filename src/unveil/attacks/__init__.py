@@ -31,12 +31,12 @@ def recover(
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
-    """Run an attack by name; None: the strongest that applies. That is `natural` for images with weights of the released kind, else `full`,
-    and the paper's where `full` verifies nothing.
+    """Run an attack by name; None: the strongest that applies. That is `natural` for images with weights of the released kind,
+    else `full`, and the paper's where `full` verifies nothing.
 
     overlaps: to start from, where they are known from elsewhere (full, paper)
-    like, n_private, flips: images like the public ones, how many private images there are, and whether images were mirrored at random
-    before they were mixed (natural)
+    like, n_private, flips: images like the public ones, how many private images there are, and whether images were mirrored at
+    random before they were mixed (natural)
     """
     if attack is not None and attack not in ATTACKS:
         raise InputError(f"attack={attack!r}: choose one of {', '.join(ATTACKS)}")

@@ -1,4 +1,4 @@
-"""Natural images: private images out of encodings as InstaHide released them, with no training and none of the public images known.
+"""Natural images: private images out of encodings as InstaHide released them, with no training.
 
     1  K ← whitened products of y²                     which encodings are alike                 (`gram.energies`)
     2  p, λ ← clusters, templates, posteriors          who mixes whom, softly                    (`factor.image_memberships`)
@@ -8,8 +8,8 @@
                λ ← least squares on signed encodings   members and weights                      (`solve.reweigh`)
                images whose encodings fit badly start again from the mean image
 
-Labels, where released, tie members and weights. Public images, where the candidates are known, are found in what is left of signed
-encodings and taken out (`solve.public_part`). Nothing here is exact: images come back unresolved, each with the likeness to
+Labels, where released, tie members and weights. Public images, where the candidates are known, are found in what is left of
+signed encodings and taken out (`solve.public_part`). Nothing here is exact: images come back unresolved, each with the likeness to
 expect (`solve.likeness`).
 """
 
@@ -53,7 +53,7 @@ PUBLIC_HOT = (2.0, 1.0)
 PUBLIC_REST, PUBLIC_LEAST = 0.6, 0.01
 """Energy of public images not found, by the square of their weight, and the least noise that is left when all are."""
 INFORMATIVE = 0.25
-"""Where the mean image has so much of the energy (objects on an empty ground, say) it tells the signs better than cross terms do."""
+"""Where the mean image has so much of the energy (objects on an empty ground) it tells the signs better than cross terms."""
 FAINT = 0.02
 RECOGNISABLE = 0.5
 """SSIM from which on an image counts as seen."""
@@ -106,7 +106,7 @@ class _Task:
         noise = np.maximum(rest**2 * self.law.public, least if self.public else 0.004) + np.maximum(unsure, 0)
         if misfit is not None and self.public:
             noise = noise * np.clip(misfit / np.median(misfit), 0.5, 4)
-        return Mixture(sparse.csr_array(weights, dtype=np.float32), noise.astype(np.float32))
+        return Mixture(sparse.csr_array(weights).astype(np.float32), noise.astype(np.float32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +262,7 @@ def _with_public(task: _Task, state: _State, candidates: Floats, progress: Progr
         )
         unsure = np.asarray((weighing.squares - weighing.weights.multiply(weighing.weights)).sum(axis=1)).ravel()
         noise = np.maximum(part.rest**2 * PUBLIC_REST, PUBLIC_LEAST) + np.maximum(unsure, 0)
-        mixture = Mixture(sparse.csr_array(weighing.weights, dtype=np.float32), noise.astype(np.float32))
+        mixture = Mixture(weighing.weights.astype(np.float32), noise.astype(np.float32))
         schedule = np.geomspace(hot, FINEST, STEPS)
         images, signed = anneal(task.Y, mixture, state.images, task.prior, schedule, inner=INNER, offsets=part.offsets)
         weighing = _reweigh(task, mixture, images, signed, part.offsets)

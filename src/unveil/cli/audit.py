@@ -107,11 +107,10 @@ def _demo() -> tuple[Any, Any, Scheme]:
     images, classes = fashion_mnist()
     private = range(0, len(images), len(images) // DEMO)[:DEMO]
     public = [i for i in range(len(images)) if i not in private]
-    both = (
-        image_dataset(images[rows], tuple(f"{i} {classes[i]}" for i in rows), BUNDLED_SOURCE)
-        for rows in (list(private), public)
+    mine, others = (
+        image_dataset(images[rows], tuple(f"{i} {classes[i]}" for i in rows), BUNDLED_SOURCE) for rows in ([*private], public)
     )
-    return *both, Scheme(2, 2, "released", "random", "epochs")
+    return mine, others, Scheme(2, 2, "released", "random", "epochs")
 
 
 def _show(terminal: Console, found: Audit, report: Path) -> None:

@@ -35,7 +35,9 @@ class Signs:
     def merged(self, became: NDArray[np.int64]) -> Signs:
         """Of images that became one: the mean of misfit and agreement, the sum of encodings."""
         count = np.bincount(became)
-        misfit, agreement, encodings = (np.bincount(became, v) for v in (self.misfit, self.agreement, self.encodings))
+        misfit, agreement, encodings = (
+            np.bincount(became, v).astype(np.float64) for v in (self.misfit, self.agreement, self.encodings)
+        )
         return Signs(misfit / count, agreement / count, encodings)
 
 

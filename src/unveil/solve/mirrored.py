@@ -1,7 +1,8 @@
 """Images that were mirrored at random before they were mixed: each is found twice, and the two are one.
 
-An image and its mirror image are two images to the attack, each with half of the encodings. Pairs are matched by how alike one is to the mirror
-image of the other, all at once; each pair becomes one image, the mean by number of encodings, facing as the one with more of them.
+An image and its mirror image are two images to the attack, each with half of the encodings. Pairs are matched by how alike one
+is to the mirror image of the other, all at once; each pair becomes one image, the mean by number of encodings, facing as the
+one with more of them.
 """
 
 from __future__ import annotations
