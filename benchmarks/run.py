@@ -6,6 +6,7 @@ import importlib
 import sys
 
 TABLES = {
+    "natural": "Natural images, as stored by `python -m benchmarks.natural` (fresh seeds 41000, 41001, …)",
     "floral_search": "Finding florals",
     "full_attack": "The full attack: every private vector, their number unknown (fresh seeds 20000, 20001, …)",
     "frontier": "The frontier of the full attack, as stored by `python -m benchmarks.frontier`",
