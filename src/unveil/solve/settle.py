@@ -119,6 +119,12 @@ def with_leftovers(
     return Settled(rows, members, solution, (left[found], theirs), [replace(one, row=int(left[one.row])) for one in singles])
 
 
+def reproduced(y: Values, total: Values) -> NDArray[np.bool_]:
+    """Rows whose sums `total` are theirs up to signs, at nearly all pixels."""
+    rms = float(np.sqrt(np.mean(np.square(y, dtype=np.float64)))) if y.size else 1.0
+    return np.asarray((np.abs(np.abs(total) - y) > TOLERANCE * rms).mean(axis=1) <= 0.05)
+
+
 def merge(x: NDArray[np.float64], members: Members) -> Members:
     """Columns that are one vector get one name (columns not solved yet are NaN and stay apart)."""
     scale = np.linalg.norm(x, axis=1) + 1e-9
