@@ -151,6 +151,16 @@ def test_an_alias_of_other_vectors_is_not_verified():
     assert hostile.spring(hostile.trap("public part denied", 10), "full")[1] == 0
 
 
+@pytest.mark.parametrize(("kind", "seed", "exact"), [("honest", 48, 7), ("honest", 154, 10), ("honest", 74, 14), ("wrong k", 133, 0)])
+def test_a_public_vector_learned_wrongly_makes_no_new_private_one(kind, seed, exact):
+    """x_q + P_l − P_j stood for x_q in the few encodings whose P_l was taken for P_j, and was verified."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    hostile = pytest.importorskip("benchmarks.hostile", reason="benchmarks/ is not part of an installed package")
+    trap = hostile.trap(kind, seed)
+    found = score(recover(trap.encodings, trap.public, attack="full", rng=0), trap.private)
+    assert (found.exact, found.wrong) == (exact, 0)
+
+
 def test_errors_name_the_cure():
     with pytest.raises(InputError, match="k_private of 1 or more"):
         recover(Encodings(np.ones((5, 5)), Scheme(0, 1)), np.ones((2, 5)), attack="full")
