@@ -151,7 +151,9 @@ def test_an_alias_of_other_vectors_is_not_verified():
     assert hostile.spring(hostile.trap("public part denied", 10), "full")[1] == 0
 
 
-@pytest.mark.parametrize(("kind", "seed", "exact"), [("honest", 48, 7), ("honest", 154, 10), ("honest", 74, 14), ("wrong k", 133, 0)])
+@pytest.mark.parametrize(
+    ("kind", "seed", "exact"), [("honest", 48, 7), ("honest", 154, 10), ("honest", 74, 14), ("wrong k", 133, 0)]
+)
 def test_a_public_vector_learned_wrongly_makes_no_new_private_one(kind, seed, exact):
     """x_q + P_l − P_j stood for x_q in the few encodings whose P_l was taken for P_j, and was verified."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))

@@ -56,6 +56,8 @@ SPARSE_FROM = 500
 """Encodings from which the sparse route is tried first; it must explain `ENOUGH` of them."""
 ENOUGH = 0.99
 PIXELS = 300
+SEARCHED = 1000
+"""Pixels on which a public part is looked for again; what is found must hold at all of them."""
 
 
 def applies(encodings: Encodings) -> bool:
@@ -201,8 +203,8 @@ def _research(
         return settled, part
     public, known = part.vectors * np.float32(part.weight), np.flatnonzero(~suspect)
     both = np.vstack([public, x[known].astype(np.float32)])
-    only_public = Encodings(task.y[left], Scheme(0, scheme.k_public + k), None)
-    found = learn_public(only_public, both, memory_limit=memory_limit, progress=progress).indices
+    mixed = Encodings(task.y[left, :SEARCHED], Scheme(0, scheme.k_public + k), None)
+    found = learn_public(mixed, both[:, :SEARCHED], memory_limit=memory_limit, progress=progress).indices
     whole = (found >= 0).sum(axis=1) == scheme.k_public + k  # it bounds the number of members, and may find another
     left, found = left[whole], np.sort(found[whole], axis=1)[:, -(scheme.k_public + k) :]
     split = (found[:, : scheme.k_public] < len(public)).all(axis=1) & (found[:, scheme.k_public :] >= len(public)).all(axis=1)

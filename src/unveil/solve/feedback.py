@@ -31,8 +31,10 @@ TOLERANCE = 0.02
 LOUDEST = 0.1
 """Noise, relative to the rms of a private part, beyond which right and wrong subsets are not told apart by their residuals."""
 NOISY_SHARE = 0.65
+LOCKED = 0.3
+"""Share of exact rows from which the loop has locked in: it then gains rows in nearly every round, as long as there are any."""
 PATIENCE = 6
-"""Rounds without one more exact row after which the rest is left to later stages, once most rows are exact."""
+"""Rounds without one more exact row after which the rest is left to later stages, once the loop has locked in."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +95,7 @@ def feedback(
             progress("feedback", int(exact.sum()), m)
         still = 0 if exact.sum() > most else still + 1
         most = max(most, int(exact.sum()))
-        if (exact.all() and (noise < TOLERANCE or still)) or (exact.mean() > 0.8 and still >= PATIENCE):
+        if (exact.all() and (noise < TOLERANCE or still)) or (exact.mean() > LOCKED and still >= PATIENCE):
             break
         if exact.mean() > 0.25 and done > 1:
             support = np.bincount(members[exact].ravel(), minlength=columns)
