@@ -53,7 +53,7 @@ def relabelled(
     flat = members.ravel()
     order = np.argsort(flat, kind="stable")
     ends = np.searchsorted(flat[order], np.arange(len(x) + 1))
-    variance = rms**2 if rms is not None else float(np.mean(x**2)) or 1.0
+    variance = rms**2 if rms is not None else float(np.einsum("ij,ij->", x, x)) / max(x.size, 1) or 1.0
     out = np.zeros(len(x), bool)
     for i in range(len(x)):
         rows = order[ends[i] : ends[i + 1]] // members.shape[1]
