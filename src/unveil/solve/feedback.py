@@ -31,9 +31,9 @@ TOLERANCE = 0.02
 LOUDEST = 0.1
 """Noise, relative to the rms of a private part, beyond which right and wrong subsets are not told apart by their residuals."""
 NOISY_SHARE = 0.65
-PATIENCE = (6, 12)
-"""Rounds without one more exact row after which the rest is left to later stages, once `MOST` rows are exact, and once `SOME`."""
 MOST, SOME = 0.8, 0.3
+PATIENCE = (6, 12)
+"""Rounds without one more exact row after which the rest is left to later stages: with that share of rows exact."""
 
 
 @dataclass(frozen=True, eq=False)
