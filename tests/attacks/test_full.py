@@ -194,6 +194,22 @@ def test_wrong_public_supports_are_found_again_once_the_vectors_are_known():
     assert explained[wrong].mean() > 0.8
 
 
+def test_encodings_that_nothing_explains_do_not_cost_all_rounds():
+    sim = simulate(Scheme(2), 12, m=120, d=200, rng=0)
+    values = np.vstack([sim.encodings.values, np.abs(np.random.default_rng(0).standard_normal((100, 200)))])
+    recovery = attack(Encodings(values, Scheme(2)))
+    assert recovery.evidence["feedback_rounds"] < 25
+    assert score(recovery, sim.private).exact == 12
+
+
+def test_few_encodings_may_pause_before_they_are_explained():
+    """A third of the 25 encodings are explained for more than six rounds, then all."""
+    sim = simulate(Scheme(2, 1, "paper"), 8, n_public=19, m=25, d=100, rng=32)
+    encodings = Encodings(sim.encodings.values, sim.encodings.scheme, None)
+    recovery = recover(encodings, sim.public, attack="full", rng=0)
+    assert recovery.evidence["encodings_explained"] == 25
+
+
 def test_wrong_public_vectors_verify_nothing():
     sim = simulate(Scheme(2, 1), 15, n_public=30, m=120, d=300, rng=3)
     other = np.random.default_rng(0).standard_normal(sim.public.shape)
