@@ -151,6 +151,18 @@ def test_an_alias_of_other_vectors_is_not_verified():
     assert hostile.spring(hostile.trap("public part denied", 10), "full")[1] == 0
 
 
+@pytest.mark.parametrize(
+    ("kind", "seed", "exact"), [("honest", 48, 7), ("honest", 154, 10), ("honest", 74, 14), ("wrong k", 133, 0)]
+)
+def test_a_public_vector_learned_wrongly_makes_no_new_private_one(kind, seed, exact):
+    """x_q + P_l − P_j stood for x_q in the few encodings whose P_l was taken for P_j, and was verified."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    hostile = pytest.importorskip("benchmarks.hostile", reason="benchmarks/ is not part of an installed package")
+    trap = hostile.trap(kind, seed)
+    found = score(recover(trap.encodings, trap.public, attack="full", rng=0), trap.private)
+    assert (found.exact, found.wrong) == (exact, 0)
+
+
 def test_errors_name_the_cure():
     with pytest.raises(InputError, match="k_private of 1 or more"):
         recover(Encodings(np.ones((5, 5)), Scheme(0, 1)), np.ones((2, 5)), attack="full")
@@ -180,6 +192,22 @@ def test_wrong_public_supports_are_found_again_once_the_vectors_are_known():
     assert score(recovery, sim.private).exact == 30
     explained = np.diff(recovery.members.indptr) > 0
     assert explained[wrong].mean() > 0.8
+
+
+def test_encodings_that_nothing_explains_do_not_cost_all_rounds():
+    sim = simulate(Scheme(2), 12, m=120, d=200, rng=0)
+    values = np.vstack([sim.encodings.values, np.abs(np.random.default_rng(0).standard_normal((100, 200)))])
+    recovery = attack(Encodings(values, Scheme(2)))
+    assert recovery.evidence["feedback_rounds"] < 25
+    assert score(recovery, sim.private).exact == 12
+
+
+def test_few_encodings_may_pause_before_they_are_explained():
+    """A third of the 25 encodings are explained for more than six rounds, then all."""
+    sim = simulate(Scheme(2, 1, "paper"), 8, n_public=19, m=25, d=100, rng=32)
+    encodings = Encodings(sim.encodings.values, sim.encodings.scheme, None)
+    recovery = recover(encodings, sim.public, attack="full", rng=0)
+    assert recovery.evidence["encodings_explained"] == 25
 
 
 def test_wrong_public_vectors_verify_nothing():

@@ -12,6 +12,10 @@ def start(k, n=12, m=90, d=120, seed=0):
     return sim, sim.encodings.magnitudes() * np.float32(np.sqrt(k)), sim.selection.private.copy()
 
 
+def rng():
+    return np.random.default_rng(0)
+
+
 @pytest.mark.parametrize("k", [2, 3])
 def test_wrong_rows_are_dropped_and_come_back_with_the_right_subset(k):
     sim, y, members = start(k, m=240)
@@ -48,6 +52,18 @@ def test_an_alias_of_known_vectors_does_not_stand_in_their_way():
     np.testing.assert_array_equal(np.sort(out.rows), np.arange(120))
     np.testing.assert_array_equal(out.repeats[0], [120, 121])
     np.testing.assert_array_equal(np.sort(out.repeats[1], axis=1), [[1, 3, 3], [2, 3, 3]])
+
+
+def test_encodings_of_one_vector_twice_do_not_come_back_as_a_new_vector_again_and_again():
+    """Two encodings that use x_0 twice agree on the vector they miss: it is x_0, which is known."""
+    sim, y, members = start(3, n=12, m=120, d=200)
+    X = sim.private.astype(float)
+    more = np.abs([2 * X[0] + X[1], 2 * X[0] + X[6]]).astype(np.float32)
+    for rounds in (5, 6):
+        out = settle(np.vstack([y, more]), None, np.arange(120), members, X[:, :60].astype(np.float32), rng(), rounds=rounds)
+        assert out is not None
+        assert len(out.solution.values) == 12
+        np.testing.assert_array_equal(out.repeats[0], [120, 121])
 
 
 def test_nothing_holds_when_all_subsets_are_wrong():

@@ -16,6 +16,7 @@ from unveil.gram.gram_extract import gram_extract
 from unveil.parallel import Stopwatch
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, Overlaps, Progress, Recovery
 from unveil.solve.certificate import FEWEST_PIXELS
+from unveil.solve.relabelling import PublicPart, relabelled
 from unveil.supports.learn_public import learn_public
 
 TOLERANCE = 1e-3
@@ -37,6 +38,7 @@ def alone(
     rms = float(np.sqrt(np.mean(y**2))) or 1.0
     c = np.zeros_like(y)
     different = np.arange(m)
+    part = None
     if public is None:
         group = np.unique(np.round(y / (TOLERANCE * rms)), axis=0, return_inverse=True)[1].ravel()
     else:
@@ -48,24 +50,29 @@ def alone(
                 M = gram_extract(encodings, public, supports=supports, memory_limit=memory_limit, progress=progress)
         group = connected_components(M.tocsr(), directed=False)[1].astype(np.int64)
         c = public[supports.indices].sum(axis=1, dtype=np.float64) * scheme.public_weight / scheme.private_weight
+        part = PublicPart(supports.indices, public, scheme.public_weight / scheme.private_weight)
         different = np.unique(supports.indices, axis=0, return_inverse=True)[1].ravel()
     count = int(group.max()) + 1
     values, status, reasons = np.zeros((count, d)), [], []
-    residual = np.zeros(count)
+    residual, doubtful = np.zeros(count), np.zeros(count, np.int64)
+    rows_of = [np.flatnonzero(group == g) for g in range(count)]
     with clock("pixels"):
-        for g in range(count):
-            rows = np.flatnonzero(group == g)
-            values[g], residual[g], doubtful = _solve(y[rows], c[rows], TOLERANCE * rms, APART * rms)
+        for g, rows in enumerate(rows_of):
+            values[g], residual[g], doubtful[g] = _solve(y[rows], c[rows], TOLERANCE * rms, APART * rms)
+        other = relabelled(group[:, None].astype(np.int64), values, part, encodings.pixel_rms)
+        for g, rows in enumerate(rows_of):
             if public is None:
                 what, why = AMBIGUOUS, "k_private=1 and no public part: known up to the sign of every pixel"
             elif len(np.unique(different[rows])) < 2:
                 what, why = AMBIGUOUS, "appears with one public part only: each pixel is one of two values"
             elif residual[g] > TOLERANCE * rms:
                 what, why = UNRESOLVED, f"its {len(rows)} encodings do not fit one vector: noise, or a wrong public part"
-            elif doubtful:
-                what, why = AMBIGUOUS, f"another value fits as well at {doubtful} of {d} pixels"
+            elif doubtful[g]:
+                what, why = AMBIGUOUS, f"another value fits as well at {doubtful[g]} of {d} pixels"
             elif d < FEWEST_PIXELS:
                 what, why = AMBIGUOUS, f"{d} pixels are too few to rule out another solution: {FEWEST_PIXELS} are needed"
+            elif other[g]:
+                what, why = AMBIGUOUS, "its encodings can be explained by another vector, with other public ones"
             else:
                 what, why = VERIFIED, f"{len(rows)} encodings reproduced at all {d} pixels by one value only"
             status.append(what)

@@ -14,18 +14,29 @@ from unveil.parallel import Stopwatch
 from unveil.records import AMBIGUOUS, VERIFIED, Encodings, Recovery
 from unveil.solve.certificate import certify
 from unveil.solve.descent import Members
+from unveil.solve.relabelling import PublicPart
 from unveil.solve.settle import Settled
 
 
 def certified(
-    encodings: Encodings, name: str, settled: Settled, unit: float, signed: bool, clock: Stopwatch, facts: Mapping[str, Any]
+    encodings: Encodings,
+    name: str,
+    settled: Settled,
+    unit: float,
+    public: PublicPart | None,
+    clock: Stopwatch,
+    facts: Mapping[str, Any],
 ) -> Recovery:
-    """The recovery of the exact route; vectors that one encoding alone uses come last, as what they are."""
+    """The recovery of the exact route; vectors that one encoding alone uses come last, as what they are.
+
+    `public`: the public part of all encodings.
+    """
     m, d = encodings.m, encodings.d
-    rows, members = settled.rows, settled.members
+    rows, members, signed = settled.rows, settled.members, public is not None
     solution = replace(settled.solution, values=settled.solution.values * unit)
     with clock("certificate"):
-        status, reasons = certify(encodings, members, len(rows), solution, signed=signed)
+        part = None if public is None else replace(public, names=public.names[rows])
+        status, reasons = certify(encodings, members, len(rows), solution, public=part)
     n = len(status)
     pairs = [(rows, members), settled.repeats]
     for place, single in enumerate(settled.singles):

@@ -16,7 +16,7 @@ route (`attacks.large`) is much faster, and has no such limit: it is tried first
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,7 +46,8 @@ from unveil.seeds import Rng, child, root
 from unveil.solve.descent import Values
 from unveil.solve.feedback import Assignment, feedback
 from unveil.solve.noisy import NoisySolution, solve_noisy
-from unveil.solve.settle import Settled, settle
+from unveil.solve.relabelling import PublicPart, relabelled
+from unveil.solve.settle import Settled, reproduced, settle
 from unveil.supports.learn_public import learn_public
 
 NAME = "full"
@@ -55,6 +56,8 @@ SPARSE_FROM = 500
 """Encodings from which the sparse route is tried first; it must explain `ENOUGH` of them."""
 ENOUGH = 0.99
 PIXELS = 300
+SEARCHED = 1000
+"""Pixels on which a public part is looked for again; what is found must hold at all of them."""
 
 
 def applies(encodings: Encodings) -> bool:
@@ -137,9 +140,10 @@ def full(
         settled = settle(task.y, task.offsets, rows, assignment.members[rows], assignment.x, draw, progress=progress)
     if settled is not None and settled.solution.solved.any():
         with clock("public again"):
-            settled = _research(task, settled, P, memory_limit, draw, progress)
+            settled, part = _research(task, settled, encodings.pixel_rms, memory_limit, draw, progress)
         if settled is not None:
-            return certified(encodings, NAME, settled, task.unit, P is not None, clock, facts)
+            part = None if part is None else replace(part, weight=part.weight * task.unit)
+            return certified(encodings, NAME, settled, task.unit, part, clock, facts)
     with clock("pixels"):
         noisy = _solve_noisy(task, assignment, child(seed, "noisy"), progress)
     if noisy is not None:
@@ -149,10 +153,12 @@ def full(
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """Encodings in units in which private weights are 1 and private pixels have rms `unit`: y = |Σ x + offsets|."""
+    """Encodings in units in which private weights are 1 and private pixels have rms `unit`: y = |Σ x + offsets|, the offsets
+    being the sum of the `public` part."""
 
     y: Values
     offsets: Values | None
+    public: PublicPart | None
     unit: float
     scheme: Scheme
 
@@ -164,42 +170,56 @@ def _in_units(encodings: Encodings, P: Values | None, supports: Supports | None)
     power = float(np.mean(np.square(Y, dtype=np.float64)))
     if P is None or supports is None:
         unit = max(np.sqrt(power / k) / a, 1e-30)
-        return _Task(Y / np.float32(a * unit), None, unit, scheme)
+        return _Task(Y / np.float32(a * unit), None, None, unit, scheme)
     c = P[supports.indices].sum(axis=1) * np.float32(scheme.public_weight)
     part = float(np.mean(np.square(c, dtype=np.float64)))
     unit = max(np.sqrt(max(power - part, 1e-3 * power) / k) / a, 1e-30)
-    return _Task(Y / np.float32(a * unit), c / np.float32(a * unit), unit, scheme)
+    part_of_all = PublicPart(supports.indices, P, scheme.public_weight / (a * unit))
+    return _Task(Y / np.float32(a * unit), c / np.float32(a * unit), part_of_all, unit, scheme)
 
 
 def _research(
     task: _Task,
     settled: Settled,
-    P: Values | None,
+    pixel_rms: float | None,
     memory_limit: int | None,
     rng: np.random.Generator,
     progress: Progress | None,
-) -> Settled | None:
-    """Encodings still unexplained may have a wrong public support: with all private vectors known nothing is noise in them, so
-    that both parts are found together as phase retrieval (`supports.phase_retrieval`), and everything is solved again."""
-    left = np.setdiff1d(np.arange(len(task.y)), np.append(settled.rows, settled.repeats[0]))
-    x, k, scheme = settled.solution.values, settled.members.shape[1], task.scheme
-    if P is None or task.offsets is None or not len(left) or not settled.solution.solved.all():
-        return settled
-    if 4 * P.nbytes > settle_limit(memory_limit):
-        return settled
-    public = P * np.float32(scheme.public_weight / (scheme.private_weight * task.unit))
-    both = Encodings(task.y[left], Scheme(0, scheme.k_public + k), None)
-    found = learn_public(both, np.vstack([public, x.astype(np.float32)]), memory_limit=memory_limit, progress=progress).indices
+) -> tuple[Settled | None, PublicPart | None]:
+    """Encodings still unexplained may have a wrong public support, and so may those of a vector that needs them to be as they
+    are (`solve.relabelling`): with all other private vectors known nothing is noise in them, so that both parts are found
+    together as phase retrieval (`supports.phase_retrieval`), and everything is solved again."""
+    part, x, scheme = task.public, settled.solution.values, task.scheme
+    k = scheme.k_private
+    if part is None or task.offsets is None or not settled.solution.solved.all():
+        return settled, part
+    if 4 * part.vectors.nbytes > settle_limit(memory_limit):
+        return settled, part
+    rms = None if pixel_rms is None else pixel_rms / task.unit
+    suspect = relabelled(settled.members, x, replace(part, names=part.names[settled.rows]), rms)
+    again = suspect[settled.members].any(axis=1)
+    left = np.setdiff1d(np.arange(len(task.y)), np.append(settled.rows[~again], settled.repeats[0]))
+    if not len(left) or (~suspect).sum() < k:
+        return settled, part
+    public, known = part.vectors * np.float32(part.weight), np.flatnonzero(~suspect)
+    both = np.vstack([public, x[known].astype(np.float32)])
+    mixed = Encodings(task.y[left, :SEARCHED], Scheme(0, scheme.k_public + k), None)
+    found = learn_public(mixed, both[:, :SEARCHED], memory_limit=memory_limit, progress=progress).indices
     whole = (found >= 0).sum(axis=1) == scheme.k_public + k  # it bounds the number of members, and may find another
-    left, names = left[whole], np.sort(found[whole], axis=1)[:, -(scheme.k_public + k) :]
-    split = (names[:, : scheme.k_public] < len(P)).all(axis=1) & (names[:, scheme.k_public :] >= len(P)).all(axis=1)
-    if not split.any():
-        return settled
-    c = task.offsets.copy()
-    c[left[split]] = public[names[split, : scheme.k_public]].sum(axis=1)
-    rows = np.append(settled.rows, left[split])
-    members = np.vstack([settled.members, names[split, scheme.k_public :] - len(P)])
-    return settle(task.y, c, rows, members, x.astype(np.float32), rng, progress=progress)
+    left, found = left[whole], np.sort(found[whole], axis=1)[:, -(scheme.k_public + k) :]
+    split = (found[:, : scheme.k_public] < len(public)).all(axis=1) & (found[:, scheme.k_public :] >= len(public)).all(axis=1)
+    left, found = left[split], found[split]
+    fits = reproduced(task.y[left], both[found].sum(axis=1))
+    left, found = left[fits], found[fits]
+    if not len(left):
+        return settled, part
+    c, names = task.offsets.copy(), part.names.copy()
+    names[left] = found[:, : scheme.k_public]
+    c[left] = public[names[left]].sum(axis=1)
+    keep = ~np.isin(settled.rows, left)
+    rows = np.append(settled.rows[keep], left)
+    members = np.vstack([settled.members[keep], known[found[:, scheme.k_public :] - len(public)]])
+    return settle(task.y, c, rows, members, x.astype(np.float32), rng, progress=progress), replace(part, names=names)
 
 
 def _similarities(

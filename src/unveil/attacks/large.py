@@ -73,7 +73,7 @@ def large(
         "wrong_overlaps_expected": overlaps.expected_errors,
         "feedback_rounds": rounds,
     }
-    recovery = certified(encodings, NAME, *solved, False, clock, facts)
+    recovery = certified(encodings, NAME, *solved, None, clock, facts)
     if 2 * recovery.evidence["encodings_explained"] < m:
         return replace(recovery, explanation=f"{recovery.explanation}; {_nothing(encodings, overlaps)}")
     return recovery

@@ -13,6 +13,8 @@ Re-encoding is exact by construction. What is left is uniqueness, of values and 
   alias         it is a combination of others: with z = a + b − p the encodings {p, q, z} are {a, b, q} under another name.
                 An alias z shares some p with all of its encodings, or has at most 2k−1 partners (z = −Σ of them: for k = 2 the
                 triangle ab, bc, ca is also the star za, zb, zc); with fewer pixels than vectors that is all there is to go by
+  relabelling   all of its encodings can be read without it, as those of another vector with other labels, private or public,
+                and its size does not tell the two apart (`solve.relabelling`)
   surplus       fewer than two different encodings more than unknowns in its group
   pixels        an alternative hides from two solves with probability ½ per pixel: `FEWEST_PIXELS` leave one in a million
   scale         recovered pixels are not of the size they are expected to have, or vectors not independent: a part c that all
@@ -31,6 +33,7 @@ from scipy.sparse.linalg import lsmr
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings
 from unveil.solve.descent import uses
 from unveil.solve.pixels import PixelSolution
+from unveil.solve.relabelling import PublicPart, relabelled
 
 FEWEST_PIXELS = 20
 DENSE = 2000
@@ -38,14 +41,20 @@ DENSE = 2000
 
 
 def certify(
-    encodings: Encodings, members: NDArray[np.int64], explained: int, solution: PixelSolution, *, signed: bool = False
+    encodings: Encodings,
+    members: NDArray[np.int64],
+    explained: int,
+    solution: PixelSolution,
+    *,
+    public: PublicPart | None = None,
 ) -> tuple[NDArray[np.str_], list[str]]:
     """Status and reason of each vector; `members` (rows, k) of the explained encodings, all reproduced at solved pixels.
 
-    `signed`: a public part ties the signs, so that groups need not hang together.
+    `public`: the public part of the same rows; it ties the signs, so that groups need not hang together.
     """
     n, d = solution.values.shape
     k = members.shape[1]
+    other = relabelled(members, solution.values, public, encodings.pixel_rms)
     members = np.unique(np.sort(members, axis=1), axis=0)  # an encoding drawn twice says nothing new
     degree = uses(members, n)
     undetermined = _undetermined(members, n)
@@ -69,7 +78,7 @@ def certify(
             what, why = AMBIGUOUS, f"the {degree[i]} encodings that use it do not determine it"
         elif solution.differs[i]:
             what, why = AMBIGUOUS, f"another value fits as well at {int(solution.differs[i])} of {d} pixels"
-        elif g != main and not signed:
+        elif g != main and public is None:
             what, why = AMBIGUOUS, f"linked with only {sizes[g] - 1} others, whose sign per pixel is their own"
         elif rows_of_group[g] < sizes[g] + 2:
             what, why = AMBIGUOUS, "hardly more encodings than unknowns"
@@ -79,6 +88,8 @@ def certify(
             what, why = AMBIGUOUS, "there are n = 2·k_private vectors: their complements fit as well"
         elif _in_a_foursome(members, rows_of, i):
             what, why = AMBIGUOUS, "four vectors always occur in pairs: their complements fit as well"
+        elif other[i]:
+            what, why = AMBIGUOUS, "all encodings that use it can be explained by another vector, with other labels"
         else:
             what, why = VERIFIED, f"{degree[i]} different encodings reproduced at all {d} pixels by one solution only"
         status[i] = what

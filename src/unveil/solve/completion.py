@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from unveil.solve.descent import Members, Values, best_partners, descend, reassign, restart
 
 PIXELS = 300
+GLANCE = 64
+"""Pixels at which pairs are compared first; most of them go no further."""
 MOST = 256
 """Encodings compared with each other at most; more left over than that means that something else is wrong."""
 SURE = 12.0
@@ -54,19 +56,30 @@ def complete(
         plus, minus = y[rows] - rest, -y[rows] - rest
         free = np.ones(len(rows), bool)
         for i in range(len(rows)):
-            apart = np.minimum(
-                np.minimum(np.abs(plus[i] - plus), np.abs(plus[i] - minus)),
-                np.minimum(np.abs(minus[i] - plus), np.abs(minus[i] - minus)),
-            )
-            group = np.flatnonzero(((apart < tolerance).mean(axis=1) > 0.99) & free)
+            if not free[i]:
+                continue
+            near = np.flatnonzero(free)
+            near = near[_agreement(plus[:, :GLANCE], minus[:, :GLANCE], i, near, tolerance) > 0.5]
+            group = near[_agreement(plus, minus, i, near, tolerance) > 0.99]
             # Two copies of one encoding agree as well, and prove nothing.
-            if not free[i] or len(np.unique(np.sort(partners[group], axis=1), axis=0)) < 2:
+            if len(np.unique(np.sort(partners[group], axis=1), axis=0)) < 2:
                 continue
             found_rows.append(rows[group])
             found.append(np.column_stack([partners[group], np.full(len(group), len(x) + new)]))
             free[group] = False
             new += 1
     return np.concatenate(found_rows), np.vstack(found), new
+
+
+def _agreement(
+    plus: NDArray[np.float64], minus: NDArray[np.float64], i: int, rows: NDArray[np.int64], tolerance: float
+) -> NDArray[np.float64]:
+    """The share of pixels at which one of row i's two values is one of each other row's."""
+    apart = np.minimum(
+        np.minimum(np.abs(plus[i] - plus[rows]), np.abs(plus[i] - minus[rows])),
+        np.minimum(np.abs(minus[i] - plus[rows]), np.abs(minus[i] - minus[rows])),
+    )
+    return np.asarray((apart < tolerance).mean(axis=1))
 
 
 def with_repeats(

@@ -31,8 +31,9 @@ TOLERANCE = 0.02
 LOUDEST = 0.1
 """Noise, relative to the rms of a private part, beyond which right and wrong subsets are not told apart by their residuals."""
 NOISY_SHARE = 0.65
-PATIENCE = 6
-"""Rounds without one more exact row after which the rest is left to later stages, once most rows are exact."""
+MOST, SOME = 0.8, 0.3
+PATIENCE = (6, 12)
+"""Rounds without one more exact row after which the rest is left to later stages: with that share of rows exact."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,8 @@ def feedback(
             progress("feedback", int(exact.sum()), m)
         still = 0 if exact.sum() > most else still + 1
         most = max(most, int(exact.sum()))
-        if (exact.all() and (noise < TOLERANCE or still)) or (exact.mean() > 0.8 and still >= PATIENCE):
+        enough = still >= PATIENCE[0 if exact.mean() > MOST else 1] and exact.mean() > SOME
+        if (exact.all() and (noise < TOLERANCE or still)) or enough:
             break
         if exact.mean() > 0.25 and done > 1:
             support = np.bincount(members[exact].ravel(), minlength=columns)

@@ -58,6 +58,8 @@ def settle(
         members = merge(values, members)
         # A vector taken twice makes room for the wrong k_private: such rows are explained at the end, and prove nothing.
         keep = (np.diff(np.sort(members, axis=1), axis=1) > 0).all(axis=1)
+        if solution is not None and solution.solved.all():
+            banned = np.append(banned, rows[~keep])  # or two such rows come back as those of a new vector, again and again
         rows, members = rows[keep], members[keep]
         keep = _needed(members)
         rows, members = rows[keep], members[keep]
@@ -117,6 +119,12 @@ def with_leftovers(
     found, theirs = with_repeats(y, c, solution.values, k, here, TOLERANCE * rms)
     singles = once_only(y, c, solution.values, k, np.setdiff1d(here, found))
     return Settled(rows, members, solution, (left[found], theirs), [replace(one, row=int(left[one.row])) for one in singles])
+
+
+def reproduced(y: Values, total: Values) -> NDArray[np.bool_]:
+    """Rows whose sums `total` are theirs up to signs, at nearly all pixels."""
+    rms = float(np.sqrt(np.mean(np.square(y, dtype=np.float64)))) if y.size else 1.0
+    return np.asarray((np.abs(np.abs(total) - y) > TOLERANCE * rms).mean(axis=1) <= 0.05)
 
 
 def merge(x: NDArray[np.float64], members: Members) -> Members:
