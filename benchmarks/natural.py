@@ -2,7 +2,7 @@
 
 `python -m benchmarks.natural [cell …]` measures what `docs/figures/natural.json` lacks, and adds it there.
 The images come from the folder UNVEIL_DATA (../shared/data without it); they are no part of the package. Public images: 5,500
-of Caltech-101 and their mirror images; the attacker has the other 2,742 as a sample of like images, and none of those used. In the
+of Caltech-101 and their mirror images; the attacker has the other 2,742 as a sample of like images, none of those used. In the
 cell with known candidates all 8,242 are used and known. Fresh seeds 41000, 41001, …; settings were chosen on others.
 """
 

@@ -9,8 +9,8 @@
                images whose encodings fit badly start again from the mean image
 
 Labels, where released, tie members and weights. Public images, where the candidates are known, are found in what is left of
-signed encodings and taken out (`solve.public_part`). Nothing here is exact: images come back unresolved, each with the likeness to
-expect (`solve.likeness`).
+signed encodings and taken out (`solve.public_part`). Nothing here is exact: images come back unresolved, each with the likeness
+to expect (`solve.likeness`).
 """
 
 from __future__ import annotations
