@@ -6,6 +6,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
 
 from unveil.data.prior import image_prior
+from unveil.factor import image_memberships as module
 from unveil.factor.image_memberships import GRID, _missed, _posterior, _scores, image_memberships
 from unveil.gram.energies import Energies, whitened_energies
 
@@ -145,3 +146,21 @@ def test_a_missed_group_is_found_in_what_the_templates_leave():
     templates = (K @ hat).astype(np.float32)
     new = _missed(K, templates, hat.T @ templates, share, 20, 5, None, np.random.default_rng(0))
     assert [cluster.tolist() for cluster in new] == [second.tolist()]
+
+
+def test_clusters_are_looked_for_in_cosines_of_the_residual(monkeypatch):
+    rng = np.random.default_rng(0)
+    Z, hat, share = rng.standard_normal((20, 8)), rng.standard_normal((20, 3)), rng.random((20, 3))
+    K = Z @ Z.T
+    seen = []
+    monkeypatch.setattr(module, "grow_by_class", lambda cosines, labels, **options: seen.append((cosines, options)) or [])
+    templates = K @ hat
+    assert (
+        _missed(*(a.astype(np.float32) for a in (K, templates)), hat.T @ templates, share.astype(np.float32), 6, 4, None, rng)
+        == []
+    )
+    left = Z - share @ (hat.T @ Z)
+    left /= np.linalg.norm(left, axis=1, keepdims=True)
+    ((cosines, options),) = seen
+    np.testing.assert_allclose(cosines, left @ left.T, atol=1e-3)
+    assert [set(cluster) for cluster in options["have"]] == [set(np.argsort(column)[-6:]) for column in share.T]

@@ -110,3 +110,13 @@ def test_a_pixel_that_is_always_black_stays_finite():
     found = run(Y, L)
     assert np.isfinite(found).all()
     assert np.abs(found[:, 3]).max() < 0.05
+
+
+def test_of_two_images_the_largest_eigenvalue_wins_against_its_negative():
+    """[[0, c], [c, 0]] has eigenvalues ±c: plain power iteration would not settle."""
+    share = np.random.default_rng(1).uniform(0.2, 0.8, (100, 1))
+    L = np.hstack([share, 1 - share])
+    x = np.random.default_rng(2).uniform(-0.9, 0.9, (2, 30))
+    Y = np.abs(L @ x).astype(np.float32)
+    expected = plain(Y, L, False)
+    np.testing.assert_allclose(up_to_a_sign(run(Y, L, public=False), expected), expected, atol=1e-3)

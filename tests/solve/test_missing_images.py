@@ -4,7 +4,9 @@ import numpy as np
 from scipy import sparse
 
 from unveil.data.prior import image_prior
-from unveil.solve.missing_images import _taken_over, duplicates, regrow
+from unveil.solve import missing_images as module
+from unveil.solve.missing_images import POOR, _taken_over, duplicates, regrow
+from unveil.solve.reweigh import whiten
 
 
 def problem(n=10, m=400, public=1, seed=0):
@@ -118,3 +120,23 @@ def test_a_cluster_a_bad_column_has_already_is_left_to_it():
     found = _taken_over(clusters, sparse.csr_array(weights), np.array([1, 2, 3]), np.array([0.0, 9.0, 1.0, 5.0]))
     assert [(column, rows.tolist()) for column, rows in found] == [(3, clusters[1].tolist()), (2, clusters[2].tolist())]
     assert _taken_over(clusters, sparse.csr_array(weights), np.array([1]), np.array([0.0, 9.0, 1.0, 5.0])) == []
+
+
+def test_residuals_leave_out_what_is_explained_and_keep_whole_what_fits_badly(monkeypatch):
+    prior, images, L, z = problem(m=40)
+    bad = np.arange(10) == 4
+    of_rows = np.where(np.arange(40) % 5 == 0, 1.1 * POOR, 1.0).astype(np.float32)
+    seen = []
+    monkeypatch.setattr(module, "grow_by_class", lambda cosines, labels, **options: seen.append((cosines, options)) or [])
+    rng = np.random.default_rng(0)
+    assert regrow(z, sparse.csr_array(L), images, bad, np.ones(10), of_rows, prior, 2, 0.3, None, rng) == []
+    ((cosines, options),) = seen
+    known = np.where(bad, 0, L)
+    poor = of_rows > 1
+    left = np.where(poor[:, None], z, z - known @ images) @ whiten(prior)
+    left /= np.linalg.norm(left, axis=1, keepdims=True)
+    full = ((known > 0.15).sum(axis=1) == 2) & ~poor
+    assert 0 < full.sum() < 40
+    np.testing.assert_allclose(cosines, np.where(full | full[:, None], 0, left @ left.T), atol=1e-3)
+    assert [c.tolist() for c in options["have"]] == [np.flatnonzero(L[:, j]).tolist() for j in range(10) if j != 4]
+    assert options["most"] == 1

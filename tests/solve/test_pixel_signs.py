@@ -73,3 +73,12 @@ def test_noise_and_black_pixels_are_borne():
     found *= np.sign((found * x).sum())
     assert np.isfinite(found).all()
     assert (np.sign((found * x).sum(axis=0)) > 0)[8:].mean() > 0.95
+
+
+def test_pixels_that_the_prior_says_are_opposite_come_out_opposite():
+    prior, x = smooth(12, (16, 16))
+    turned = np.random.default_rng(2).choice([-1, 1], 256).astype(np.float32)
+    correlation = prior.correlation() * turned * turned[:, None]
+    found = synchronise(flipped(x), correlation, turned, np.random.default_rng(0))
+    found *= np.sign((found * x * turned).sum())
+    assert (np.sign((found * x * turned).sum(axis=0)) > 0).mean() > 0.99

@@ -113,3 +113,12 @@ def test_order_blocks_and_workers_only_move_the_result():
         other = run(prior, public[columns], sparse.csr_array(L[rows]), images, z[rows])
     np.testing.assert_array_equal(columns[other.indices], one.indices[rows])
     np.testing.assert_allclose(other.weights, one.weights[rows], atol=1e-4)
+
+
+def test_no_candidate_is_taken_twice_where_its_weight_is_at_the_bound():
+    prior, public, _, images, indices, _, _ = problem()
+    L = sparse.csr_array(np.eye(8, dtype=np.float32)[np.arange(120) % 8] * np.float32(0.1))
+    z = L @ images + np.float32(0.9) * public[indices[:, 0]]
+    found = run(prior, public, L, images, z.astype(np.float32))
+    np.testing.assert_array_equal(found.indices[:, 0], indices[:, 0])
+    assert (found.indices[:, 1] != found.indices[:, 0]).all()
