@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from unveil import Scheme, cli, simulate
+from unveil.data.bundled import fashion_mnist
 from unveil.records import Simulation
 
 SHAPE = (16, 16, 3)
@@ -148,3 +149,24 @@ def test_a_broken_challenge_folder_is_one_sentence_and_stays_as_it_was(tmp_path:
     assert result.exit_code == 2
     assert "channels last" in result.stderr
     assert [path.name for path in (tmp_path / "in").iterdir()] == ["encryption.npy"]
+
+
+def test_a_challenge_as_released_is_attacked_without_options(tmp_path: Path) -> None:
+    """Bundled images, two public ones per encoding: the verdict says how many are recognisable, and that none is exact."""
+    images, _ = fashion_mnist()
+    x = images[:, ::2, ::2].reshape(len(images), -1).astype(np.float32) / np.float32(127.5) - 1
+    made = simulate(Scheme(2, 2, "released", "random", "epochs"), private=x[:8], public=x[8:], m=160, shape=(14, 14), rng=0)
+    (tmp_path / "in").mkdir()
+    np.save(tmp_path / "in/encryption.npy", made.encodings.values.reshape(-1, 14, 14))
+    np.save(tmp_path / "like.npy", x[100:])
+    result = call("attack", tmp_path / "in", "--k-public", 2, "--like", tmp_path / "like.npy", "--n-private", 8)
+    assert result.exit_code in (0, 3), result.output
+    assert "of 8 private images come back recognisably" in result.stdout
+    assert "none is exact" in result.stdout
+    assert np.load(tmp_path / "in/decryption.npy").shape == (160, 14, 14)
+
+
+def test_the_demo_brings_its_own_images(tmp_path: Path) -> None:
+    result = call("audit", "--demo", "images", "--private", "gaussian", "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "--demo brings its own images" in result.stderr
