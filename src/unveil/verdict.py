@@ -11,11 +11,10 @@ import numpy as np
 
 from unveil.records import VERIFIED, Recovery, Scores
 from unveil.scoring.images import ChallengeScores, ImageScores
+from unveil.solve.likeness import RECOGNISABLE
 
 REASONS = 5
 """Kinds of doubt listed in a summary."""
-RECOGNISABLE = 0.5
-"""SSIM from which on an image counts as seen."""
 
 
 def recovery_facts(recovery: Recovery) -> dict[str, Any]:

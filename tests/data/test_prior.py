@@ -1,5 +1,7 @@
 """What images look like: sample moments against numpy's, the generic covariance against its Kronecker product."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -90,3 +92,12 @@ def test_most_of_what_varies_is_in_few_components():
     variances = image_prior((32, 32, 3)).variances
     assert variances[:60].sum() > 0.8 * VARIANCE * 3072
     assert variances.sum() > 0.98 * VARIANCE * 3072
+
+
+def test_images_that_are_drawn_have_its_mean_and_variances():
+    """20,000 draws of 16 pixels: five standard errors of a variance are 5·√(2/20000) = 0.05 of it."""
+    prior = image_prior((4, 4))
+    prior = replace(prior, mean=np.linspace(-1, 1, 16, dtype=np.float32))
+    images = prior.draw(20_000, np.random.default_rng(0))
+    np.testing.assert_allclose(images.mean(axis=0), prior.mean, atol=5 * np.sqrt(0.3 / 20_000))
+    np.testing.assert_allclose(((images - prior.mean) @ prior.basis).var(axis=0), prior.variances, rtol=0.05)

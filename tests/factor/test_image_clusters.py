@@ -33,16 +33,13 @@ def of_images(n=12, m=400, public=1, seed=0):
     draw = rng(seed)
     prior = image_prior((16, 16))
 
-    def smooth(count):
-        return draw.standard_normal((count, 256)) * np.sqrt(prior.variances) @ prior.basis.T
-
     members = draw.permuted(np.tile(np.arange(n), (m, 1)), axis=1)[:, :2]
     weights = draw.dirichlet(np.full(2 + public, 4.0), m)
     L = np.zeros((m, n))
     np.put_along_axis(L, members, weights[:, :2], axis=1)
-    z = L @ smooth(n)
+    z = L @ prior.draw(n, draw)
     for column in weights.T[2:]:
-        z += column[:, None] * smooth(m)
+        z += column[:, None] * prior.draw(m, draw)
     K = whitened_energies(np.abs(z).astype(np.float32)).gram
     scale = 1 / np.sqrt(np.diag(K))
     return (K * scale * scale[:, None]).astype(np.float32), L > 0

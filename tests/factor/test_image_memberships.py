@@ -16,16 +16,13 @@ def problem(n=10, m=300, public=0, seed=0):
     rng = np.random.default_rng(seed)
     prior = image_prior((16, 16))
 
-    def smooth(count):
-        return rng.standard_normal((count, 256)) * np.sqrt(prior.variances) @ prior.basis.T
-
     members = rng.permuted(np.tile(np.arange(n), (m, 1)), axis=1)[:, :2]
     weights = rng.dirichlet(np.full(2 + public, 4.0), m)
     L = np.zeros((m, n))
     np.put_along_axis(L, members, weights[:, :2], axis=1)
-    z = L @ smooth(n)
+    z = L @ prior.draw(n, rng)
     for column in weights.T[2:]:
-        z += column[:, None] * smooth(m)
+        z += column[:, None] * prior.draw(m, rng)
     return whitened_energies(np.abs(z).astype(np.float32)), L, np.sort(weights[:, :2].ravel())
 
 

@@ -64,15 +64,12 @@ def test_the_most_similar_pairs_share_an_image_and_raw_squares_tell_far_less():
     prior = image_prior((16, 16))
     n, m = 12, 400
 
-    def smooth(count):
-        return rng.standard_normal((count, 256)) * np.sqrt(prior.variances) @ prior.basis.T
-
-    images = smooth(n)
+    images = prior.draw(n, rng)
     members = rng.permuted(np.tile(np.arange(n), (m, 1)), axis=1)[:, :2]
     weights = rng.dirichlet(np.full(4, 4.0), m)
     L = np.zeros((m, n))
     np.put_along_axis(L, members, weights[:, :2], axis=1)
-    Y = np.abs(L @ images + weights[:, 2:3] * smooth(m) + weights[:, 3:] * smooth(m)).astype(np.float32)
+    Y = np.abs(L @ images + weights[:, 2:3] * prior.draw(m, rng) + weights[:, 3:] * prior.draw(m, rng)).astype(np.float32)
     above = np.triu_indices(m, 1)
     share = (L @ L.T > 0)[above]
 

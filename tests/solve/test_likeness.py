@@ -15,15 +15,11 @@ def problem(n=10, m=300, mean=0.0, seed=0):
     generic = image_prior((16, 16))
     prior = ImagePrior(generic.mean + np.float32(mean), generic.basis, generic.variances, generic.pixel, bool(mean))
 
-    def smooth(count):
-        draw = rng.standard_normal((count, 256)) * np.sqrt(prior.variances)
-        return (draw @ prior.basis.T + prior.mean).astype(np.float32)
-
-    images = smooth(n)
+    images = prior.draw(n, rng)
     weights = rng.dirichlet(np.full(3, 8.0), m).astype(np.float32)
     L = np.zeros((m, n), np.float32)
     np.put_along_axis(L, rng.permuted(np.tile(np.arange(n), (m, 1)), axis=1)[:, :2], weights[:, :2], axis=1)
-    z = L @ images + weights[:, 2:] * smooth(m)
+    z = L @ images + weights[:, 2:] * prior.draw(m, rng)
     return prior, Mixture(sparse.csr_array(L), weights[:, 2] ** 2), images, z.astype(np.float32)
 
 

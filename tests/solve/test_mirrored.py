@@ -13,9 +13,7 @@ PRIOR = image_prior(SHAPE)
 
 
 def smooth(n, seed):
-    rng = np.random.default_rng(seed)
-    parts = rng.standard_normal((n, len(PRIOR.variances))) * np.sqrt(PRIOR.variances)
-    return (parts @ PRIOR.basis.T).astype(np.float32)
+    return PRIOR.draw(n, np.random.default_rng(seed))
 
 
 def found_twice(n=5, noise=0.05, seed=0):

@@ -14,16 +14,13 @@ def problem(n=10, m=400, public=1, seed=0):
     rng = np.random.default_rng(seed)
     prior = image_prior((16, 16))
 
-    def smooth(count):
-        return (rng.standard_normal((count, 256)) * np.sqrt(prior.variances) @ prior.basis.T).astype(np.float32)
-
-    images = smooth(n)
+    images = prior.draw(n, rng)
     weights = rng.dirichlet(np.full(2 + public, 8.0), m).astype(np.float32)
     L = np.zeros((m, n), np.float32)
     np.put_along_axis(L, rng.permuted(np.tile(np.arange(n), (m, 1)), axis=1)[:, :2], weights[:, :2], axis=1)
     z = L @ images
     for column in weights.T[2:]:
-        z += column[:, None] * smooth(m)
+        z += column[:, None] * prior.draw(m, rng)
     return prior, images, L, z.astype(np.float32)
 
 

@@ -11,8 +11,7 @@ from unveil.solve.pixel_signs import synchronise
 
 def smooth(n, shape, seed=0):
     prior = image_prior(shape)
-    draw = np.random.default_rng(seed).standard_normal((n, len(prior.variances)))
-    return prior, (draw * np.sqrt(prior.variances) @ prior.basis.T).astype(np.float32)
+    return prior, prior.draw(n, np.random.default_rng(seed))
 
 
 def flipped(images, seed=1):

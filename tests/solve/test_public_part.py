@@ -17,11 +17,7 @@ def problem(m=120, candidates=150, k_public=2, mean=0.0, seed=0):
     variances = np.geomspace(30, 0.5, 256).astype(np.float32)
     prior = ImagePrior(generic.mean + np.float32(mean), generic.basis, variances, generic.pixel, bool(mean))
 
-    def smooth(count):
-        draw = rng.standard_normal((count, 256)) * np.sqrt(prior.variances)
-        return (draw @ prior.basis.T + prior.mean).astype(np.float32)
-
-    public, images = smooth(candidates), smooth(8)
+    public, images = prior.draw(candidates, rng), prior.draw(8, rng)
     indices = rng.permuted(np.tile(np.arange(candidates), (m, 1)), axis=1)[:, :k_public]
     weights = rng.dirichlet(np.full(2 + k_public, 12.0), m).astype(np.float32)
     L = np.zeros((m, 8), np.float32)

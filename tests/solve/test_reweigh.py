@@ -16,16 +16,12 @@ def problem(n=10, m=200, public=1, mean=0.0, seed=0):
     generic = image_prior((16, 16))
     prior = ImagePrior(generic.mean + np.float32(mean), generic.basis, generic.variances, generic.pixel, bool(mean))
 
-    def smooth(count):
-        draw = rng.standard_normal((count, 256)) * np.sqrt(prior.variances)
-        return (draw @ prior.basis.T + prior.mean).astype(np.float32)
-
-    images = smooth(n)
+    images = prior.draw(n, rng)
     members = rng.permuted(np.tile(np.arange(n), (m, 1)), axis=1)[:, :2]
     weights = rng.dirichlet(np.full(2 + public, 4.0), m).astype(np.float32)
     L = np.zeros((m, n), np.float32)
     np.put_along_axis(L, members, weights[:, :2], axis=1)
-    rest = sum((column[:, None] * smooth(m) for column in weights.T[2:]), np.zeros((m, 256), np.float32))
+    rest = sum((column[:, None] * prior.draw(m, rng) for column in weights.T[2:]), np.zeros((m, 256), np.float32))
     return prior, images, L, rest, (L @ images + rest).astype(np.float32)
 
 

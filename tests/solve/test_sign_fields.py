@@ -16,17 +16,14 @@ def problem(n=10, m=300, public=2, size=16, seed=0):
     rng = np.random.default_rng(seed)
     prior = image_prior((size, size))
 
-    def smooth(count):
-        return (rng.standard_normal((count, size * size)) * np.sqrt(prior.variances) @ prior.basis.T).astype(np.float32)
-
-    images = smooth(n)
+    images = prior.draw(n, rng)
     members = rng.permuted(np.tile(np.arange(n), (m, 1)), axis=1)[:, :2]
     weights = rng.dirichlet(np.full(2 + public, 4.0), m).astype(np.float32)
     L = np.zeros((m, n), np.float32)
     np.put_along_axis(L, members, weights[:, :2], axis=1)
     z = L @ images
     for column in weights.T[2:]:
-        z += column[:, None] * smooth(m)
+        z += column[:, None] * prior.draw(m, rng)
     noise = np.maximum((weights[:, 2:] ** 2).sum(axis=1), 0.004).astype(np.float32)
     return prior, Mixture(sparse.csr_array(L), noise), images, z
 

@@ -35,6 +35,11 @@ class ImagePrior:
     pixel: NDArray[np.float32]
     known: bool
 
+    def draw(self, count: int, rng: np.random.Generator) -> NDArray[np.float32]:
+        """Images (count, d) of this kind."""
+        parts = rng.standard_normal((count, len(self.variances))) * np.sqrt(self.variances)
+        return np.asarray(parts @ self.basis.T + self.mean, np.float32)
+
     def correlation(self) -> NDArray[np.float32]:
         """(d, d): how much any two pixels have in common."""
         covariance = np.asarray((self.basis * self.variances) @ self.basis.T, np.float32)

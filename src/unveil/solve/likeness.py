@@ -18,6 +18,8 @@ from unveil.solve.sign_fields import Mixture, fit_to_signed
 
 Floats = NDArray[np.float32]
 COMPONENTS = 256
+RECOGNISABLE = 0.5
+"""SSIM from which on an image counts as seen."""
 AGREEMENT = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
 LIKENESS = (0.05, 0.2, 0.4, 0.56, 0.72, 0.81, 0.88, 0.95)
 """Mean SSIM by agreement of halves, over the cells of `python -m benchmarks.natural`; single images are within 0.13 (rms)."""
