@@ -114,6 +114,8 @@ def test_what_it_cannot_take_it_refuses_in_a_sentence():
     sim = unveil.simulate(SCHEME, private=private, public=public, m=24, rng=8, shape=SHAPE)
     with pytest.raises(unveil.InputError, match="n_private=1"):
         unveil.recover(sim.encodings, public, attack="natural", n_private=1)
+    with pytest.raises(unveil.InputError, match="memory limit"):
+        unveil.recover(sim.encodings, public, attack="natural", n_private=12, memory_limit=1000)
     with pytest.raises(unveil.InputError, match="same size"):
         unveil.recover(sim.encodings, attack="natural", like=public[:, :100], n_private=12)
     with pytest.raises(unveil.InputError, match="like"):

@@ -6,7 +6,7 @@
        x ← signs of pixels from their neighbours                                                (`solve.pixel_signs`)
     4  repeat: E, x ← anneal                           signs of encodings as smooth fields       (`solve.sign_fields`)
                λ ← least squares on signed encodings   members and weights                      (`solve.reweigh`)
-               images whose encodings fit badly start again from the mean image
+               images whose encodings fit badly start again                                     (`solve.image_rounds`)
 
 Labels, where released, tie members and weights. Public images, where the candidates are known, are found in what is left of
 signed encodings and taken out (`solve.public_part`). Nothing here is exact: images come back unresolved, each with the likeness
@@ -24,6 +24,7 @@ from unveil.factor.image_labels import ImageMemberships
 from unveil.factor.image_memberships import image_memberships
 from unveil.gram.energies import whitened_energies
 from unveil.parallel import Stopwatch
+from unveil.parallel import memory_limit as settle_limit
 from unveil.records import UNRESOLVED, Encodings, InputError, Progress, Recovery, as_vectors
 from unveil.seeds import Rng, child, root
 from unveil.solve.cross_terms import cross_terms
@@ -67,6 +68,12 @@ def natural(
         raise InputError("attack='natural' needs to know where pixels lie: give Encodings(shape=(height, width[, channels]))")
     if n_private is not None and n_private < scheme.k_private:
         raise InputError(f"n_private={n_private}: an encoding mixes {scheme.k_private} private images; give that many or more")
+    needed = 4 * (2 * encodings.m**2 + 5 * encodings.m * encodings.d)
+    if needed > settle_limit(memory_limit):
+        raise InputError(
+            f"{encodings.m:,} encodings of {encodings.d:,} pixels need about {needed / 2**30:.1f} GiB, more than the memory limit: "
+            "attack fewer of them, or raise memory_limit"
+        )
     seed = root(rng)
     clock = Stopwatch()
     total = None if n_private is None else (1 + flips) * n_private
