@@ -71,8 +71,8 @@ def natural(
     needed = 4 * (2 * encodings.m**2 + 5 * encodings.m * encodings.d)
     if needed > settle_limit(memory_limit):
         raise InputError(
-            f"{encodings.m:,} encodings of {encodings.d:,} pixels need about {needed / 2**30:.1f} GiB, more than the memory limit: "
-            "attack fewer of them, or raise memory_limit"
+            f"{encodings.m:,} encodings of {encodings.d:,} pixels need about {needed / 2**30:.1f} GiB, "
+            "more than the memory limit: attack fewer of them, or raise memory_limit"
         )
     seed = root(rng)
     clock = Stopwatch()
