@@ -1,9 +1,14 @@
-"""One file per published attack, all with one signature: attack(encodings, public, rng=…) → Recovery."""
+"""One file per published attack, all with one signature: attack(encodings, public, rng=…) → Recovery.
+
+A file of this room is an attack when it says so, by `NAME` and `ATTACK`; the others are what several attacks share.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from importlib import import_module
+from inspect import signature
+from pkgutil import iter_modules
 
 from numpy.typing import ArrayLike
 
@@ -15,7 +20,13 @@ from unveil.seeds import Rng
 
 __all__ = ["ATTACKS", "full", "learn_private_image", "natural", "recover"]
 
-ATTACKS: Mapping[str, Callable[..., Recovery]] = {"full": full, "natural": natural, "paper": learn_private_image}
+
+def _found() -> dict[str, Callable[..., Recovery]]:
+    modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+    return {module.NAME: module.ATTACK for module in modules if hasattr(module, "ATTACK")}
+
+
+ATTACKS: Mapping[str, Callable[..., Recovery]] = _found()
 
 
 def recover(
@@ -24,6 +35,7 @@ def recover(
     *,
     attack: str | None = None,
     overlaps: Overlaps | None = None,
+    similarity: ArrayLike | None = None,
     like: ArrayLike | None = None,
     n_private: int | None = None,
     flips: bool = False,
@@ -34,20 +46,20 @@ def recover(
     """Run an attack by name; None: the strongest that applies. That is `natural` for images with weights of the released kind,
     else `full`, and the paper's where `full` verifies nothing.
 
-    overlaps: to start from, where they are known from elsewhere (full, paper)
+    overlaps: to start from, where they are known from elsewhere (attacks that read overlaps)
+    similarity: (m, m), how alike encodings are by whatever means, to start from (cliques)
     like, n_private, flips: images like the public ones, how many private images there are, and whether images were mirrored at
     random before they were mixed (natural)
     """
     if attack is not None and attack not in ATTACKS:
         raise InputError(f"attack={attack!r}: choose one of {', '.join(ATTACKS)}")
+    given = {"overlaps": overlaps, "similarity": similarity, "like": like, "n_private": n_private, "flips": flips or None}
+    options = {option: value for option, value in given.items() if value is not None}
 
     def run(name: str) -> Recovery:
-        options: dict[str, Any] = {"like": like, "n_private": n_private, "flips": flips}
-        if name != "natural":
-            options = {"overlaps": overlaps}
-        given = {"like": like is not None, "n_private": n_private is not None, "flips": flips, "overlaps": overlaps is not None}
-        for option, there in given.items():
-            if there and option not in options:
+        known = signature(ATTACKS[name]).parameters
+        for option in options:
+            if option not in known:
                 raise InputError(f"{option}= says nothing to attack={name!r}: leave it out, or choose another attack")
         return ATTACKS[name](encodings, public, **options, rng=rng, memory_limit=memory_limit, progress=progress)
 

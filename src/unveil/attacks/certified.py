@@ -1,4 +1,4 @@
-"""What was settled exactly, as a recovery: certificate vector by vector, and what is left in words."""
+"""What was settled, as a recovery: exact with a certificate vector by vector, or under noise; and what is left, in words."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil.parallel import Stopwatch
-from unveil.records import AMBIGUOUS, VERIFIED, Encodings, Recovery
+from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, Recovery
 from unveil.solve.certificate import certify
 from unveil.solve.descent import Members
+from unveil.solve.noisy import NoisySolution
 from unveil.solve.relabelling import PublicPart
 from unveil.solve.settle import Settled
 
@@ -64,6 +65,35 @@ def certified(
         explanation=text,
         seconds=clock.seconds,
         evidence={**facts, "encodings_explained": explained, "equations": len(rows) * d, "unknowns": n * d},
+    )
+
+
+def approximate(
+    encodings: Encodings, name: str, noisy: NoisySolution, unit: float, signed: bool, clock: Stopwatch, facts: Mapping[str, Any]
+) -> Recovery:
+    """The recovery under noise: nothing is proved, but how far off each vector is likely to be is known."""
+    scheme, m = encodings.scheme, encodings.m
+    size = noisy.noise * unit * scheme.private_weight
+    error = noisy.error * unit
+    status = np.where(noisy.determined, UNRESOLVED, AMBIGUOUS).astype("<U10")
+    reasons = tuple(
+        f"known to about ±{error[i]:.2g} per pixel: the encodings carry noise of about {size:.2g}"
+        if noisy.determined[i]
+        else "the encodings that use it do not determine it"
+        for i in range(len(error))
+    )
+    return Recovery(
+        vectors=(noisy.values * unit).astype(np.float32),
+        status=status,
+        signed=signed,
+        members=incidence([(noisy.rows, noisy.members)], m, len(error)),
+        residual=np.full(len(error), noisy.noise),
+        reasons=reasons,
+        attack=name,
+        explanation=f"{int(noisy.determined.sum())} private vectors recovered to about ±{np.median(error):.2g} per pixel; "
+        f"{len(noisy.rows)} of {m} encodings explained up to noise of about {size:.2g}, so that nothing is exact",
+        seconds=clock.seconds,
+        evidence={**facts, "encodings_explained": len(noisy.rows), "noise": size, "standard_error": error.tolist()},
     )
 
 

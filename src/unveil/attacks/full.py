@@ -16,23 +16,22 @@ route (`attacks.large`) is much faster, and has no such limit: it is tried first
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unveil.attacks.alone import alone
-from unveil.attacks.certified import certified, incidence
+from unveil.attacks.certified import approximate, certified
 from unveil.attacks.large import large
 from unveil.attacks.unequal import full_unequal
+from unveil.attacks.units import Task, in_units
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.gram.similarity import assisted_similarity, estimate_vectors, similarity
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import (
-    AMBIGUOUS,
     EXACT_WEIGHTINGS,
-    UNRESOLVED,
     Encodings,
     InputError,
     Overlaps,
@@ -120,7 +119,7 @@ def full(
         return Recovery.empty(
             encodings, NAME, "no clusters among the overlaps: check k_private, or use more pixels", clock.seconds
         )
-    task = _in_units(encodings, P, supports)
+    task = in_units(encodings, P, supports)
     with clock("feedback"), one_blas_thread():
         assignment = feedback(
             np.ascontiguousarray(task.y[:, :PIXELS]),
@@ -147,39 +146,12 @@ def full(
     with clock("pixels"):
         noisy = _solve_noisy(task, assignment, child(seed, "noisy"), progress)
     if noisy is not None:
-        return _approximate(encodings, noisy, task.unit, P is not None, clock, facts)
+        return approximate(encodings, NAME, noisy, task.unit, P is not None, clock, facts)
     return Recovery.empty(encodings, NAME, _nothing(m), clock.seconds)
 
 
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """Encodings in units in which private weights are 1 and private pixels have rms `unit`: y = |Σ x + offsets|, the offsets
-    being the sum of the `public` part."""
-
-    y: Values
-    offsets: Values | None
-    public: PublicPart | None
-    unit: float
-    scheme: Scheme
-
-
-def _in_units(encodings: Encodings, P: Values | None, supports: Supports | None) -> _Task:
-    scheme = encodings.scheme
-    a, k = scheme.private_weight, scheme.k_private
-    Y = encodings.magnitudes()
-    power = float(np.mean(np.square(Y, dtype=np.float64)))
-    if P is None or supports is None:
-        unit = max(np.sqrt(power / k) / a, 1e-30)
-        return _Task(Y / np.float32(a * unit), None, None, unit, scheme)
-    c = P[supports.indices].sum(axis=1) * np.float32(scheme.public_weight)
-    part = float(np.mean(np.square(c, dtype=np.float64)))
-    unit = max(np.sqrt(max(power - part, 1e-3 * power) / k) / a, 1e-30)
-    part_of_all = PublicPart(supports.indices, P, scheme.public_weight / (a * unit))
-    return _Task(Y / np.float32(a * unit), c / np.float32(a * unit), part_of_all, unit, scheme)
-
-
 def _research(
-    task: _Task,
+    task: Task,
     settled: Settled,
     pixel_rms: float | None,
     memory_limit: int | None,
@@ -244,7 +216,7 @@ def _reliable(supports: Supports | None) -> NDArray[np.bool_] | None:
 
 
 def _solve_noisy(
-    task: _Task, assignment: Assignment, rng: np.random.Generator, progress: Progress | None
+    task: Task, assignment: Assignment, rng: np.random.Generator, progress: Progress | None
 ) -> NoisySolution | None:
     """Under noise; None where most encodings stay unexplained, so that what was found may be anything."""
     rows = np.flatnonzero(assignment.exact)
@@ -256,34 +228,8 @@ def _solve_noisy(
     return noisy if noisy is not None and 2 * len(noisy.rows) >= len(task.y) else None
 
 
-def _approximate(
-    encodings: Encodings, noisy: NoisySolution, unit: float, signed: bool, clock: Stopwatch, facts: dict[str, int]
-) -> Recovery:
-    """The recovery under noise: nothing is proved, but how far off each vector is likely to be is known."""
-    scheme, m = encodings.scheme, encodings.m
-    size = noisy.noise * unit * scheme.private_weight
-    error = noisy.error * unit
-    status = np.where(noisy.determined, UNRESOLVED, AMBIGUOUS).astype("<U10")
-    reasons = tuple(
-        f"known to about ±{error[i]:.2g} per pixel: the encodings carry noise of about {size:.2g}"
-        if noisy.determined[i]
-        else "the encodings that use it do not determine it"
-        for i in range(len(error))
-    )
-    return Recovery(
-        vectors=(noisy.values * unit).astype(np.float32),
-        status=status,
-        signed=signed,
-        members=incidence([(noisy.rows, noisy.members)], m, len(error)),
-        residual=np.full(len(error), noisy.noise),
-        reasons=reasons,
-        attack=NAME,
-        explanation=f"{int(noisy.determined.sum())} private vectors recovered to about ±{np.median(error):.2g} per pixel; "
-        f"{len(noisy.rows)} of {m} encodings explained up to noise of about {size:.2g}, so that nothing is exact",
-        seconds=clock.seconds,
-        evidence={**facts, "encodings_explained": len(noisy.rows), "noise": size, "standard_error": error.tolist()},
-    )
-
-
 def _nothing(m: int) -> str:
     return f"no consistent explanation of the {m} encodings: more pixels or more encodings are needed, or another k_private"
+
+
+ATTACK = full

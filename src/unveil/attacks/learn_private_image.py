@@ -129,3 +129,6 @@ def _why_nothing(M: Overlaps, read: int) -> str:
         f"no floral submatrix among {M.m} encodings of about {n} private vectors: {expected_florals(n, k, M.m):.2g} were to "
         f"be expected, one is from about {encodings_needed(n, k):,} encodings on"
     )
+
+
+ATTACK = learn_private_image

@@ -169,3 +169,6 @@ def _recovery(encodings: Encodings, state: State, signs: Signs, signed: bool, cl
         evidence=evidence,
         weights=sparse.csr_array((weighing.best.ravel(), places), shape=(m, n)),
     )
+
+
+ATTACK = natural

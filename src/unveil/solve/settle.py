@@ -42,16 +42,20 @@ def settle(
     c: Values | None,
     rows: NDArray[np.int64],
     members: Members,
-    x: Values,
+    x: Values | None,
     rng: np.random.Generator,
     *,
+    completing: bool = True,
     progress: Progress | None = None,
     rounds: int = 12,
 ) -> Settled | None:
-    """y (m, d) = |Σ x + c|, unit weights; start from `rows` with their `members` and x on some pixels. None: nothing holds."""
+    """y (m, d) = |Σ x + c|, unit weights; start from `rows` with their `members`, and x on some pixels where it is known.
+    None: nothing holds. completing: whether to look for the subsets of other rows."""
     k = members.shape[1]
     rms = float(np.sqrt(np.mean(np.square(y, dtype=np.float64))))
-    values: NDArray[np.float64] = x.astype(np.float64)
+    # Unknown values are NaN, and columns of NaN stay apart.
+    unknown = np.full((int(members.max(initial=-1)) + 1, 1), np.nan)
+    values: NDArray[np.float64] = unknown if x is None else x.astype(np.float64)
     solution = None
     banned = np.empty(0, np.int64)
     for _ in range(rounds):
@@ -83,7 +87,7 @@ def settle(
             uses_it = (members == alias).any(axis=1)
             banned = np.append(banned, rows[uses_it])
             rows, members = rows[~uses_it], members[~uses_it]
-        elif solution.solved.all() and len(values) > k and len(rows) < len(y):
+        elif completing and solution.solved.all() and len(values) > k and len(rows) < len(y):
             left = np.setdiff1d(np.arange(len(y)), np.append(rows, banned))
             more, theirs, new = complete(y, c, values, k, left, TOLERANCE * rms, rng)
             if not len(more):

@@ -1,0 +1,38 @@
+"""Encodings in the units in which they are solved: private weights are 1, and so is the rms of a private pixel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unveil.records import Encodings, Scheme, Supports
+from unveil.solve.descent import Values
+from unveil.solve.relabelling import PublicPart
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Encodings in units in which private weights are 1 and private pixels have rms `unit`: y = |Σ x + offsets|, the offsets
+    being the sum of the `public` part."""
+
+    y: Values
+    offsets: Values | None
+    public: PublicPart | None
+    unit: float
+    scheme: Scheme
+
+
+def in_units(encodings: Encodings, P: Values | None, supports: Supports | None) -> Task:
+    scheme = encodings.scheme
+    a, k = scheme.private_weight, scheme.k_private
+    Y = encodings.magnitudes()
+    power = float(np.mean(np.square(Y, dtype=np.float64)))
+    if P is None or supports is None:
+        unit = max(np.sqrt(power / k) / a, 1e-30)
+        return Task(Y / np.float32(a * unit), None, None, unit, scheme)
+    c = P[supports.indices].sum(axis=1) * np.float32(scheme.public_weight)
+    part = float(np.mean(np.square(c, dtype=np.float64)))
+    unit = max(np.sqrt(max(power - part, 1e-3 * power) / k) / a, 1e-30)
+    part_of_all = PublicPart(supports.indices, P, scheme.public_weight / (a * unit))
+    return Task(Y / np.float32(a * unit), c / np.float32(a * unit), part_of_all, unit, scheme)
