@@ -21,6 +21,7 @@ from unveil.encode.weights import draw_weights
 from unveil.factor.image_labels import vote
 from unveil.records import Progress, Scheme
 from unveil.solve.likeness import misfits
+from unveil.solve.merged_images import split_merged
 from unveil.solve.missing_images import duplicates, regrow
 from unveil.solve.public_part import PublicPart, find_public_part
 from unveil.solve.reweigh import Weighing, reweigh
@@ -33,6 +34,8 @@ ROUNDS, MORE, FEW = 6, 14, 60
 """Rounds; more where an image has few encodings (k·m/n): they are cheap then, and each repairs some images."""
 REGROW = (1, 2, 5, 8)
 """Rounds after which missed images are looked for."""
+FAINT, FEWER = 0.05, 0.7
+"""Weights that count, and the share of an image's encodings with less of which a column that fits badly is free."""
 MISFIT, MISFIT_FEW, MISFIT_ALONE = 1.2, 1.1, 5.0
 """An image whose encodings fit so much worse than the median starts again from the mean image; without public images misfit is
 what is wrong with weights and images alone, and varies more."""
@@ -135,11 +138,19 @@ def alternate(
         of_images = misfits(weighing)
         threshold = MISFIT_ALONE if not task.public else MISFIT_FEW if few else MISFIT
         bad = of_images > threshold * np.median(of_images)
-        bad |= duplicates(images, weights, task.prior)
+        twice = duplicates(images, weights, task.prior)
+        bad |= twice
         if turn < last - 1:
             images[bad] = task.prior.mean
+        k, weight = task.scheme.k_private, task.law.mean
+        if turn in REGROW and not task.public:
+            used = (weights > FAINT).toarray()
+            free = np.flatnonzero(bad & (twice | (used.sum(axis=0) < FEWER * k * len(used) / len(images))))
+            split = split_merged(signed, weights, images, task.prior, used, free, k, rng)
+            weights, squares = _take_over(weights, squares, split, weight)
+            taken = [column for column, _ in split]
+            images[taken], bad[taken] = task.prior.mean, False
         if turn in REGROW and bad.any():
-            k, weight = task.scheme.k_private, task.law.mean
             new = regrow(signed, weights, images, bad, of_images, misfit, task.prior, k, weight, task.labels, rng)
             weights, squares = _take_over(weights, squares, new, weight)
     return State(images, signed, mixture, weighing)
