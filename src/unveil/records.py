@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-Weighting = Literal["equal", "paper", "convex", "half-normal", "released", "uniform", "dirichlet", "sorted"]
+Weighting = Literal["equal", "paper", "convex", "half-normal", "released", "uniform", "dirichlet", "sorted", "unknown"]
 Signs = Literal["absolute", "random", "kept"]
 Pairing = Literal["independent", "epochs"]
 Progress = Callable[[str, int, int], None]
@@ -24,7 +24,7 @@ Progress = Callable[[str, int, int], None]
 FIXED_WEIGHTINGS: tuple[Weighting, ...] = ("equal", "paper", "convex")
 EXACT_WEIGHTINGS: tuple[Weighting, ...] = (*FIXED_WEIGHTINGS, "half-normal")
 """Those the attacks that recover exact values take on."""
-WEIGHTINGS: tuple[Weighting, ...] = (*EXACT_WEIGHTINGS, "released", "uniform", "dirichlet", "sorted")
+WEIGHTINGS: tuple[Weighting, ...] = (*EXACT_WEIGHTINGS, "released", "uniform", "dirichlet", "sorted", "unknown")
 SIGNS: tuple[Signs, ...] = ("absolute", "random", "kept")
 PAIRINGS: tuple[Pairing, ...] = ("independent", "epochs")
 
@@ -46,6 +46,7 @@ class Scheme:
                          no public part; there is no one weight, and what needs one refuses
                "released", "uniform", "dirichlet", "sorted": weights of private and public vectors together, drawn anew
                          for every encoding and unknown; each law is a function of `encode.weights`
+               "unknown": one of these; `attack="natural"` finds out which
     signs      "absolute": y = |Xw|; "random": y = ±Xw with a fair coin per pixel (InstaHide as released);
                "kept": y = Xw (MixUp). The first two carry the same information.
     pairing    "independent": every encoding draws a subset of private vectors of its own

@@ -10,10 +10,10 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import erfcx
 
-from unveil.encode.weights import LARGEST, LAWS, LEAST_PRIVATE, draw_weights
+from unveil.encode.weights import LARGEST, LAWS, LEAST_PRIVATE, draw_weights, possible_laws, sample_weights
 from unveil.records import FIXED_WEIGHTINGS, WEIGHTINGS, InputError, Scheme
 
-DRAWN = [w for w in WEIGHTINGS if w not in FIXED_WEIGHTINGS]
+DRAWN = [w for w in WEIGHTINGS if w not in FIXED_WEIGHTINGS and w != "unknown"]
 OPEN = [w for w in DRAWN if w != "half-normal"]
 
 
@@ -150,3 +150,14 @@ def test_the_same_seed_gives_the_same_bytes(weighting):
     k_public = 0 if weighting == "half-normal" else 4
     first, again, other = (draw(weighting, 50, 2, k_public, seed) for seed in (1, 1, 2))
     assert first.tobytes() == again.tobytes() != other.tobytes()
+
+
+def test_an_unknown_law_has_no_draws_but_a_sample_of_all():
+    with pytest.raises(InputError, match="no law to draw weights from"):
+        draw_weights(Scheme(2, 4, "unknown"), 10, np.random.default_rng(0))
+    laws = [scheme.weighting for scheme in possible_laws(Scheme(2, 4, "unknown"))]
+    assert laws == ["released", "uniform", "dirichlet", "sorted", "convex"]
+    assert possible_laws(Scheme(2, 0, "unknown"))[-1].weighting == "half-normal"
+    weights = sample_weights(Scheme(2, 4, "unknown"), 1000, np.random.default_rng(0))
+    assert np.allclose(weights.sum(axis=1), 1)
+    assert (weights[-200:] == 1 / 6).all()

@@ -4,6 +4,7 @@
     2  p, λ ← clusters, templates, posteriors          who mixes whom, softly                    (`factor.image_memberships`)
     3  x ← cross terms, one pixel at a time            values of all images, a sign per pixel    (`solve.cross_terms`)
        x ← signs of pixels from their neighbours                                                (`solve.pixel_signs`)
+       law ← shape of the weights of some rounds      where it is unknown                       (`solve.weight_law`)
     4  repeat: E, x ← anneal                           signs of encodings as smooth fields       (`solve.sign_fields`)
                λ ← least squares on signed encodings   members and weights                      (`solve.reweigh`)
                images whose encodings fit badly start again                                     (`solve.image_rounds`)
@@ -15,6 +16,8 @@ to expect (`solve.likeness`).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
@@ -25,7 +28,7 @@ from unveil.factor.image_memberships import image_memberships
 from unveil.gram.energies import whitened_energies
 from unveil.parallel import Stopwatch
 from unveil.parallel import memory_limit as settle_limit
-from unveil.records import UNRESOLVED, Encodings, InputError, Progress, Recovery, as_vectors
+from unveil.records import UNRESOLVED, Encodings, InputError, Progress, Recovery, Scheme, as_vectors
 from unveil.seeds import Rng, child, root
 from unveil.solve.cross_terms import cross_terms
 from unveil.solve.image_rounds import Law, State, Task, alternate, take_out_public
@@ -33,11 +36,14 @@ from unveil.solve.likeness import RECOGNISABLE, Signs, likeness, signs_of_likene
 from unveil.solve.mirrored import merge_mirrored, mirror
 from unveil.solve.pixel_signs import synchronise
 from unveil.solve.sign_fields import folded_fit
+from unveil.solve.weight_law import likeliest_law
 
 NAME = "natural"
 INFORMATIVE = 0.25
 """Where the mean image has so much of the energy (objects on an empty ground) it tells the signs better than cross terms."""
 FAINT = 0.02
+LOOK = 3
+"""Rounds after which the law of weights is told, where it is unknown."""
 Floats = NDArray[np.float32]
 
 
@@ -103,6 +109,12 @@ def natural(
         weights, squares = (
             sparse.csr_array(sparse.hstack([w, sparse.csr_array((encodings.m, missing))])) for w in (weights, squares)
         )
+    if scheme.weighting == "unknown":
+        with clock("law"):
+            look = alternate(task, weights, squares, images, child(seed, "look"), progress, rounds=LOOK)
+            scheme = likeliest_law(look.weighing.best, look.weighing.misfit, scheme, child(seed, "laws"))
+            task = replace(task, scheme=scheme, law=Law.of(scheme, child(seed, "law")))
+            weights, squares, images = look.weighing.weights, look.weighing.squares, look.images
     with clock("rounds"):
         state = alternate(task, weights, squares, images, child(seed, "rounds"), progress)
     if candidates is not None:
@@ -115,7 +127,7 @@ def natural(
         with clock("mirrored"):
             images, became = merge_mirrored(state.images, signs.encodings, shape, prior)
             state, signs = state.merged(images, became), signs.merged(became)
-    return _recovery(encodings, state, signs, prior.known, clock)
+    return _recovery(encodings, scheme, state, signs, prior.known, clock)
 
 
 def _soft(task: Task, found: ImageMemberships) -> tuple[sparse.csr_array, sparse.csr_array]:
@@ -138,7 +150,7 @@ def _start(task: Task, weights: sparse.csr_array, squares: sparse.csr_array, rng
     return synchronise(images, task.prior.correlation(), task.prior.mean, rng)
 
 
-def _recovery(encodings: Encodings, state: State, signs: Signs, signed: bool, clock: Stopwatch) -> Recovery:
+def _recovery(encodings: Encodings, scheme: Scheme, state: State, signs: Signs, signed: bool, clock: Stopwatch) -> Recovery:
     weighing, n = state.weighing, len(state.images)
     m, k = weighing.members.shape
     rows = np.repeat(np.arange(m), k)
@@ -150,6 +162,7 @@ def _recovery(encodings: Encodings, state: State, signs: Signs, signed: bool, cl
         "misfit": signs.misfit.tolist(),
         "agreement": signs.agreement.tolist(),
         "encodings": signs.encodings.tolist(),
+        "weighting": scheme.weighting,
     }
     if state.part is not None:
         evidence["public_images_found"] = float((state.part.indices >= 0).mean())

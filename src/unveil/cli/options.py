@@ -46,7 +46,7 @@ def scheme_options(command: F) -> F:
         click.option("--signs", help="absolute, random or kept.  [default: absolute]"),
         click.option(
             "--weighting",
-            help="equal, paper, convex, half-normal, released, uniform, dirichlet or sorted.  [default: equal]",
+            help="equal, paper, convex, half-normal, released, uniform, dirichlet, sorted or unknown.  [default: equal]",
         ),
         click.option("--k-public", type=COUNT, help="Public vectors per encoding.  [default: 0]"),
         click.option("--k-private", type=COUNT, help="Private vectors per encoding.  [default: 2]"),

@@ -19,11 +19,12 @@ Rows that miss the bounds are drawn again all at once; the law is that of drawin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.records import InputError, Scheme
+from unveil.records import InputError, Scheme, Weighting
 
 LARGEST, LEAST_PRIVATE = 0.65, 0.3
 ROUNDS = 5000
@@ -64,7 +65,30 @@ LAWS: Mapping[str, Law] = {
 
 def draw_weights(scheme: Scheme, m: int, rng: np.random.Generator) -> Weights:
     """λ (m, k_private + k_public), private slots first; every row sums to 1."""
+    if scheme.weighting not in LAWS:
+        raise InputError(f"weighting={scheme.weighting!r}: no law to draw weights from; choose one of {', '.join(LAWS)}")
     return LAWS[scheme.weighting](m, scheme, rng)
+
+
+def possible_laws(scheme: Scheme) -> list[Scheme]:
+    """The scheme with every law it may follow, where it says "unknown"."""
+    if scheme.weighting != "unknown":
+        return [scheme]
+    names: tuple[Weighting, ...] = ("released", "uniform", "dirichlet", "sorted", "convex")
+    return [replace(scheme, weighting=name) for name in (*names, *(("half-normal",) if not scheme.k_public else ()))]
+
+
+def sample_weights(scheme: Scheme, m: int, rng: np.random.Generator) -> Weights:
+    """About m rows of weights: of the scheme's law, of its fixed weights, or of all laws together where it is unknown."""
+    schemes = possible_laws(scheme)
+    return np.concatenate([_sample(one, max(1, m // len(schemes)), rng) for one in schemes])
+
+
+def _sample(scheme: Scheme, m: int, rng: np.random.Generator) -> Weights:
+    if not scheme.fixed_weights:
+        return draw_weights(scheme, m, rng)
+    row = np.r_[[scheme.private_weight] * scheme.k_private, [scheme.public_weight] * scheme.k_public]
+    return np.tile(row, (m, 1))
 
 
 def _shares(numbers: Weights) -> Weights:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil.data.prior import ImagePrior
-from unveil.encode.weights import draw_weights
+from unveil.encode.weights import sample_weights
 from unveil.factor.image_labels import vote
 from unveil.records import Progress, Scheme
 from unveil.solve.likeness import misfits
@@ -58,12 +58,7 @@ class Law:
 
     @classmethod
     def of(cls, scheme: Scheme, rng: np.random.Generator) -> Law:
-        if scheme.fixed_weights:
-            weights = np.tile(
-                np.r_[[scheme.private_weight] * scheme.k_private, [scheme.public_weight] * scheme.k_public], (2, 1)
-            )
-        else:
-            weights = draw_weights(scheme, 40_000, rng)
+        weights = sample_weights(scheme, 40_000, rng)
         private, public = weights[:, : scheme.k_private], weights[:, scheme.k_private :]
         rest = np.maximum(public.sum(axis=1), 1e-9)
         ratio = float(np.mean((public**2).sum(axis=1) / rest**2)) if scheme.k_public else 0.0
@@ -118,11 +113,12 @@ def alternate(
     images: Floats,
     rng: np.random.Generator,
     progress: Progress | None,
+    rounds: int | None = None,
 ) -> State:
-    """Signs, weights, and a new start for what fits badly, in turn."""
+    """Signs, weights, and a new start for what fits badly, in turn; rounds: so many hot ones, and no end."""
     misfit = None
     few = task.scheme.k_private * len(task.Y) < FEW * len(images)
-    hots = (HOT,) * ((MORE if few else ROUNDS) - len(COOLER)) + COOLER
+    hots = (HOT,) * ((MORE if few else ROUNDS) - len(COOLER)) + COOLER if rounds is None else (HOT,) * rounds
     last = len(hots) - 1
     for turn, hot in enumerate(hots):
         cold = FINEST if turn == last else COLD
