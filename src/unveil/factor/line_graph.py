@@ -5,17 +5,17 @@ the line graph L(H), and who mixes whom is its root (Huang et al., "InstaHide's 
 images", 2020). A graph is a line graph where its edges fall apart into cliques, the *cells*, so that no row is in more than two
 of them (Krausz, 1943); the cells are the vertices of H. As in Roussopoulos (1973), for each connected component:
 
-  start     rows i and j that overlap. What both meet is the rest of their cell, but for at most one row, which closes the triangle
-            of i and j: one that meets none of the rest. At most two cells are possible, and each is tried
-  go on     a row in a known cell meets the members of one other cell besides: all of its other neighbours. So one cell gives all
+  start     rows i and j that overlap. What both meet is the rest of their cell, but for at most one row, which closes the
+            triangle of i and j: one that meets none of the rest. At most two cells are possible, and each is tried
+  go on     a row in a known cell meets the members of one other cell besides: all of its other neighbours
   check     every neighbour of a row is in one of its cells, every other member of its cells is a neighbour, no row is in three
 
 Overlap 2: the same pair again; such rows count once, and get their pair at the end. By Whitney (1932) a connected component has
 one root, and every row one place in it, unless the root is K3 or K1,3 (both have the same line graph), or a triangle with a
 tail, K4 less an edge, or K4: there two different assignments of pairs to rows have the same overlaps. `unique` says so.
 
-Where a component is no line graph, six rows or fewer show it (Beineke, 1970): they are found by bisection, since every part of a
-line graph is one. Wrong overlaps make it so; `factor.nearest_line_graph` then finds the pairs that contradict few overlaps.
+Where a component is no line graph, six rows or fewer show it (Beineke, 1970): they are found by bisection, since every part
+of a line graph is one. Wrong overlaps make it so; `factor.nearest_line_graph` then finds pairs that contradict few of them.
 
 Cost: O(overlaps), twice at most; a forbidden place takes some 6·log₂ m such passes.
 """
@@ -164,8 +164,8 @@ def _cells(graph: sparse.csr_array) -> tuple[Index, NDArray[np.bool_]]:
 
 
 def _two_ways(members: Index, n: int) -> NDArray[np.bool_]:
-    """Rows of the components for which Whitney's theorem has an exception: roots of three edges that all meet, and those of four
-    vertices in which one meets the other three."""
+    """Rows of the components for which Whitney's theorem has an exception: the triangle, and all roots of four vertices in which
+    one meets the other three."""
     if not n:
         return np.zeros(0, bool)
     u, v = members.T
@@ -200,13 +200,18 @@ def _explained(graph: sparse.csr_array, rows: Index, different: Index) -> Broken
 
 def _odd_copy(graph: sparse.csr_array, rows: Index) -> Index:
     """Two rows read as one pair, and a third that tells them apart."""
-    part = graph[rows][:, rows].tolil()
-    part.setdiag(2)
-    part = part.tocsr()
-    for i, j in zip(*np.nonzero(sparse.triu(part, 1).toarray() == 2), strict=True):
-        differs = np.flatnonzero(part[[i]].toarray()[0] != part[[j]].toarray()[0])
-        if len(differs):
-            return rows[[i, j, differs[0]]]
+
+    def read(i: int) -> dict[int, int]:
+        part = slice(graph.indptr[i], graph.indptr[i + 1])
+        return dict(zip(graph.indices[part].tolist(), graph.data[part].tolist(), strict=True))
+
+    for i in rows.tolist():
+        mine = read(i)
+        for j in (j for j, shared in mine.items() if shared == 2):
+            theirs = read(j)
+            differs = [r for r in sorted({*mine, *theirs} - {i, j}) if mine.get(r) != theirs.get(r)]
+            if differs:
+                return np.array([i, j, differs[0]])
     raise AssertionError("copies that agree everywhere are no contradiction")
 
 

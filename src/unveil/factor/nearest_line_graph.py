@@ -4,8 +4,9 @@ Let row i meet the rows N(i), and give it the vertices u and v, which s(u) and s
 
     |N(i)| + [s(u) − 2·t(u)] + [s(v) − 2·t(v)]      overlaps, t(u) = how many of N(i) have u,
 
-so that the best u and v are those with the largest 2t − s, each for itself; a vertex that no row has yet counts 0. Adding rows one
-by one in this way is how Degiorgi and Simon (1995) keep the root of a growing line graph; there nothing may be contradicted.
+where of a row that has both u and v only one counts. So v is best where 2t − s is largest among the rows without u, and of u only
+the few with the largest 2t − s need be tried; a vertex that no row has yet counts 0. Adding rows one by one in this way is how
+Degiorgi and Simon (1995) keep the root of a growing line graph, with nothing contradicted.
 
   start   the star of a row with most neighbours: one of them and what both meet, less what meets less than half of that
   add     the rows with most neighbours among those placed, each with its best u and v
