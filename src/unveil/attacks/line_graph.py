@@ -10,7 +10,7 @@
 "InstaHide's sample complexity when mixing two private images" asks for exact overlaps of different pairs, in any choice that
 leaves H connected, and stops at the pairs: to find values from signs that may be anything is hard in the worst case. Here
 encodings of the same pair are as welcome as any, components are read one by one, a wrong overlap is outvoted, and values are
-found by `solve.peeled` and `solve.settle`, for vectors in general position. Pairs are what the root says; no others are looked for.
+found by `solve.peeled` and `solve.settle`, for vectors in general position. No pairs are looked for but those of the root.
 
 Cost: the overlaps; the root itself is O(overlaps), milliseconds for thousands of encodings.
 """

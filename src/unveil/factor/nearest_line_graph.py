@@ -4,8 +4,8 @@ Let row i meet the rows N(i), and give it the vertices u and v, which s(u) and s
 
     |N(i)| + [s(u) − 2·t(u)] + [s(v) − 2·t(v)]      overlaps, t(u) = how many of N(i) have u,
 
-where of a row that has both u and v only one counts. So v is best where 2t − s is largest among the rows without u, and of u only
-the few with the largest 2t − s need be tried; a vertex that no row has yet counts 0. Adding rows one by one in this way is how
+where a row that has both u and v counts once. So v is best where 2t − s is largest among the rows without u, and of u only
+the few with the largest 2t − s are tried; a vertex that no row has yet counts 0. Adding rows one by one in this way is how
 Degiorgi and Simon (1995) keep the root of a growing line graph, with nothing contradicted.
 
   start   the star of a row with most neighbours: one of them and what both meet, less what meets less than half of that
@@ -23,6 +23,8 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.factor.krausz import wide
+
 ROUNDS = 20
 LEADS = 3
 """Vertices tried as the first of a row."""
@@ -35,11 +37,6 @@ def nearest_pairs(graph: sparse.csr_array) -> NDArray[np.int64]:
     members = np.full((graph.shape[0], 2), -1, np.int64)
     _place_all(*wide(graph), graph.data == 2, members, ROUNDS)
     return members
-
-
-def wide(graph: sparse.csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """indptr and indices, always of the same type, so that kernels are compiled once."""
-    return graph.indptr.astype(np.int64), graph.indices.astype(np.int64)
 
 
 @njit(cache=True, nogil=True)
