@@ -1,7 +1,8 @@
-"""From the pairs to every pixel, k_private = 2: peeling (`solve.peeling`), and dropping what does not hold.
+"""From the pairs to every pixel, k_private = 2: peeling (`solve.peeling`) of what plans reach, and what is left over.
 
 What `solve.settle` does by inverting an n×n matrix takes a few operations per encoding and pixel here. In return only what
-hangs together with one core is reached: not a vector that one encoding uses, nor small pieces on their own.
+hangs together with one core is reached, not a vector that one encoding uses, nor small pieces on their own; and pairs must be
+right: with a wrong one no pixel is solved (`solve.growth.right_pairs` tells them apart).
 """
 
 from __future__ import annotations
@@ -17,10 +18,6 @@ from unveil.solve.descent import Members, Values
 from unveil.solve.peeling import peel, reachable
 from unveil.solve.settle import Settled, with_leftovers
 
-ROUNDS = 4
-MISSED = 0.05
-"""The share of pixels at which an encoding that holds may not be reproduced: chance spoils a few."""
-
 
 def settle_by_peeling(
     y: Values,
@@ -34,30 +31,22 @@ def settle_by_peeling(
     limit: int,
     progress: Progress | None = None,
 ) -> Settled | None:
-    """y (m, d) = ±a(x_u + x_v) + c, signs unknown; start from `rows` with their `members`. None: nothing is reached.
+    """|y| (m, d) = |a(x_u + x_v) + c|; start from `rows` with their `members`. None: nothing is reached.
 
     `unit`: rms of a private pixel; what comes out is in units of it. `limit`: bytes for blocks of pixels
     """
     m = len(y)
-    solution = None
-    for _ in range(ROUNDS):
-        n, members = _renamed(members)
-        if not n:
-            return None
-        keep = reachable(members, n, rng)[members].all(axis=1)
-        rows, (n, members) = rows[keep], _renamed(members[keep])
-        if len(rows) <= 4:
-            return None
-        values = np.abs(y if len(rows) == m else y[rows])
-        offsets = None if c is None else c[rows]
-        block = rows_per_block(64 * len(rows) * worker_count(where().workers), limit, most=64)
-        solution = peel(values, offsets, members, n, a, rng, block=block, progress=progress)
-        wrong = _missed(values, offsets, members, solution.values, a) > MISSED
-        if solution.solved.all() or not wrong.any() or wrong.all():
-            break
-        rows, members = rows[~wrong], members[~wrong]
-    if solution is None:
+    n, members = _renamed(members)
+    if not n:
         return None
+    keep = reachable(members, n, rng)[members].all(axis=1)
+    rows, (n, members) = rows[keep], _renamed(members[keep])
+    if len(rows) <= 4:
+        return None
+    values = np.abs(y if len(rows) == m else y[rows])
+    offsets = None if c is None else c[rows]
+    block = rows_per_block(64 * len(rows) * worker_count(where().workers), limit, most=64)
+    solution = peel(values, offsets, members, n, a, rng, block=block, progress=progress)
     solution = replace(solution, values=solution.values / unit)
     left = np.setdiff1d(np.arange(m), rows)
     rest = (np.abs(y[left]) / (a * unit)).astype(np.float32)
@@ -69,14 +58,3 @@ def settle_by_peeling(
 def _renamed(members: Members) -> tuple[int, Members]:
     used, names = np.unique(members, return_inverse=True)
     return len(used), names.reshape(members.shape).astype(np.int64)
-
-
-def _missed(y: Values, c: Values | None, members: Members, x: NDArray[np.float64], a: float) -> NDArray[np.float64]:
-    """The share of pixels at which each encoding is not reproduced."""
-    bound = 1e-3 * float(np.sqrt(np.mean(np.square(y[:1024], dtype=np.float64))))
-    out = np.empty(len(y))
-    for s in range(0, len(y), 1024):
-        part = slice(s, s + 1024)
-        total = a * x[members[part]].sum(axis=1) + (0 if c is None else c[part])
-        out[part] = (np.abs(np.abs(total) - y[part]) > bound).mean(axis=1)
-    return out
