@@ -14,6 +14,7 @@ TABLES = {
     "full_unequal": "The full attack: unequal weights, unknown and new in every encoding (fresh seeds 30000, 30001, …)",
     "hostile": "Hostile instances: nothing wrong may be verified (2,000 of them)",
     "learn_public": "LearnPublic: every support exact, and honest where it cannot be",
+    "line_graph": "The root of a line graph, and the attack with it (fresh seed 40000)",
     "overlaps": "The overlap engine",
     "report": "The report in headless Chromium",
     "scale": "Cost model of the overlap engine: check and forecast",

@@ -1,6 +1,7 @@
 """From subsets to vectors: what every attack has left to do that finds out, by whatever means, who mixes whom.
 
-    x ← every pixel, twice, from the subsets given; those that do not hold are dropped        (`solve.settle`)
+    x ← every pixel, twice, from the subsets given; those that do not hold are dropped        (`solve.settle`;
+        pairs: checked on a few hundred pixels, then `solve.peeled`, which is faster)
     status ← Certificate, vector by vector                                                    (`solve.certificate`)
     where nothing holds exactly: x ← most likely under noise                                  (`solve.noisy`)
 
@@ -17,13 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.attacks.certified import approximate, certified
-from unveil.attacks.units import in_units
-from unveil.parallel import Stopwatch
+from unveil.attacks.units import Task, in_units
+from unveil.parallel import Stopwatch, rows_per_block
+from unveil.parallel import memory_limit as settle_limit
 from unveil.records import Encodings, Progress, Recovery, Supports
 from unveil.solve.descent import Members, Values
+from unveil.solve.growth import NEAR, right_pairs
 from unveil.solve.noisy import solve_noisy
-from unveil.solve.settle import settle
+from unveil.solve.peeled import settle_by_peeling
+from unveil.solve.peeling import sums
+from unveil.solve.settle import Settled, settle
 
+MOST_VECTORS = 3000
+"""Vectors up to which an n×n matrix is inverted."""
+PIXELS = 256
+ENOUGH = 0.9
+"""The share of the pairs that peeling must explain to be the answer, where there is another way."""
 NOISE = 0.1
 """Noise to start from where nothing fits exactly, in units of a private pixel's rms."""
 
@@ -39,6 +49,7 @@ def from_subsets(
     public: Values | None = None,
     supports: Supports | None = None,
     facts: Mapping[str, Any] | None = None,
+    memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
     """The recovery when encodings `rows` (r,) mix the private vectors `members` (r, k), named 0, 1, …; some may be wrong.
@@ -52,16 +63,43 @@ def from_subsets(
         why = f"subsets of {len(rows)} encodings were found: too few to solve for private vectors"
         return Recovery.empty(encodings, name, why, clock.seconds)
     task = in_units(encodings, public, supports)
+    settled = None
     with clock("pixels"):
-        settled = settle(task.y, task.offsets, rows, members, None, rng, completing=False, progress=progress)
+        if k == 2:
+            settled = _peeled(task, rows, members, len(used), rng, memory_limit, progress)
+        if len(used) <= MOST_VECTORS and _rank(settled) < (True, ENOUGH * len(rows)):
+            second = settle(task.y, task.offsets, rows, members, None, rng, completing=False, progress=progress)
+            settled = max(settled, second, key=_rank)
     if settled is not None and settled.solution.solved.any():
         part = None if task.public is None else replace(task.public, weight=task.public.weight * task.unit)
         return certified(encodings, name, settled, task.unit, part, clock, facts)
     noisy = None
-    if 2 * len(rows) >= encodings.m and len(rows) > len(used):
+    if 2 * len(rows) >= encodings.m and MOST_VECTORS >= len(used) < len(rows):
         with clock("pixels"):
             noisy = solve_noisy(task.y, task.offsets, rows, members, len(used), NOISE, rng, progress=progress)
     if noisy is not None and 2 * len(noisy.rows) >= encodings.m:
         return approximate(encodings, name, noisy, task.unit, task.public is not None, clock, facts)
     why = "the subsets that were found do not hold: overlaps were misread, or k_private is another"
     return Recovery.empty(encodings, name, why, clock.seconds)
+
+
+def _peeled(
+    task: Task,
+    rows: NDArray[np.int64],
+    members: Members,
+    n: int,
+    rng: np.random.Generator,
+    memory_limit: int | None,
+    progress: Progress | None,
+) -> Settled | None:
+    """Pairs that agree with each other on a few hundred pixels, and every pixel from those."""
+    limit = settle_limit(memory_limit)
+    pixels = slice(rows_per_block(64 * len(rows), limit, most=min(task.y.shape[1], PIXELS)))
+    hi, lo = sums(task.y[rows, pixels], None if task.offsets is None else task.offsets[rows, pixels], 1.0)
+    near = NEAR * (float(np.sqrt(np.mean(hi**2))) or 1.0)
+    members, right, _, _ = right_pairs(hi, lo, members, n, near, rng)
+    return settle_by_peeling(task.y, task.offsets, 1.0, 1.0, rows[right], members[right], rng, limit=limit, progress=progress)
+
+
+def _rank(settled: Settled | None) -> tuple[bool, float]:
+    return (False, 0) if settled is None else (bool(settled.solution.solved.all()), len(settled.rows))

@@ -4,7 +4,7 @@
     2  W ← cliques of M                     first guess at every encoding's subset (`factor.cliques`)
     3  W ← checked on a few hundred pixels  wrong subsets dropped or corrected, rare vectors added
                                             (k = 2: `solve.growth`, k ≥ 3: `solve.short_feedback`)
-    4  x ← every pixel, twice               (k = 2: `solve.peeling`, k ≥ 3: `solve.settle`)
+    4  x ← every pixel, twice               (k = 2: `solve.peeled`, k ≥ 3: `solve.settle`)
     5  status ← Certificate                 vector by vector (`solve.certificate`)
 
 Where `full` pools noisy similarities over all encodings, this route needs most single overlaps to be readable: for the same n
@@ -17,18 +17,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unveil.attacks.certified import certified
 from unveil.factor.cliques import Subsets, find_cliques
 from unveil.gram.gram_extract import gram_extract
-from unveil.parallel import Stopwatch, rows_per_block, where, worker_count
+from unveil.parallel import Stopwatch, rows_per_block
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import Encodings, Overlaps, Progress, Recovery, row_blocks
 from unveil.seeds import child
 from unveil.solve.growth import settle_pairs
-from unveil.solve.peeling import peel, reachable
-from unveil.solve.settle import Settled, settle, with_leftovers
+from unveil.solve.peeled import settle_by_peeling
+from unveil.solve.settle import Settled, settle
 from unveil.solve.short_feedback import short_feedback
 
 NAME = "full"
@@ -88,37 +87,20 @@ def _pairs(
     clock: Stopwatch,
     progress: Progress | None,
 ) -> tuple[Solved | None, int]:
-    """k = 2: growth, then peeling of the vectors it reaches; encodings that are not reproduced at all pixels are dropped."""
+    """k = 2: growth, then peeling of the vectors it reaches."""
     m, d, a = encodings.m, encodings.d, encodings.scheme.private_weight
     with clock("growth"):
         some = np.abs(encodings.values[:, : rows_per_block(64 * m, limit, most=min(d, PIXELS))])
         grown = settle_pairs(some, a, first.members, first.columns, child(seed, "growth"), progress=progress)
     if grown.right.mean() < least:
         return None, grown.rounds
-    rng = child(seed, "pixels")
     rows = np.flatnonzero(grown.right)
-    members, solution = grown.members[rows], None
+    unit = max(_rms(encodings) / np.sqrt(2) / a, 1e-30)
     with clock("pixels"):
-        for _ in range(4):
-            used, members = _renamed(members)
-            keep = reachable(members, len(used), rng)[members].all(axis=1)
-            rows, (used, members) = rows[keep], _renamed(members[keep])
-            if len(rows) <= 4:
-                return None, grown.rounds
-            values = np.abs(encodings.values if len(rows) == m else encodings.values[rows])
-            block = rows_per_block(64 * len(rows) * worker_count(where().workers), limit, most=64)
-            solution = peel(values, None, members, len(used), a, rng, block=block, progress=progress)
-            wrong = _missed(values, members, solution.values, a) > 0.05
-            if solution.solved.all() or not wrong.any() or wrong.all():
-                break
-            rows, members = rows[~wrong], members[~wrong]
-        if solution is None:
-            return None, grown.rounds
-        unit = max(_rms(encodings) / np.sqrt(2) / a, 1e-30)
-        solution = replace(solution, values=solution.values / unit)
-        left = np.setdiff1d(np.arange(m), rows)
-        rest = (encodings.magnitudes(left) / (a * unit)).astype(np.float32)
-        return (with_leftovers(rows, members, solution, left, rest, None, float(np.sqrt(2))), unit), grown.rounds
+        settled = settle_by_peeling(
+            encodings.values, None, a, unit, rows, grown.members[rows], child(seed, "pixels"), limit=limit, progress=progress
+        )
+    return None if settled is None else (settled, unit), grown.rounds
 
 
 def _subsets(
@@ -150,21 +132,6 @@ def _subsets(
 def _rms(encodings: Encodings) -> float:
     power = sum(float(np.square(part, dtype=np.float64).sum()) for _, part in row_blocks(encodings.values))
     return float(np.sqrt(power / encodings.values.size))
-
-
-def _renamed(members: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    used, names = np.unique(members, return_inverse=True)
-    return used, names.reshape(members.shape).astype(np.int64)
-
-
-def _missed(values: NDArray[np.float32], members: NDArray[np.int64], x: NDArray[np.float64], a: float) -> NDArray[np.float64]:
-    """The share of pixels at which each encoding is not reproduced."""
-    bound = 1e-3 * float(np.sqrt(np.mean(np.square(values[:1024], dtype=np.float64))))
-    out = np.empty(len(values))
-    for s in range(0, len(values), 1024):
-        part = slice(s, s + 1024)
-        out[part] = (np.abs(a * np.abs(x[members[part]].sum(axis=1)) - values[part]) > bound).mean(axis=1)
-    return out
 
 
 def _nothing(encodings: Encodings, overlaps: Overlaps) -> str:

@@ -67,12 +67,9 @@ def settle_pairs(
     turn = 0
     while turn < rounds:
         turn += 1
-        x, known = grow(hi, lo, members, columns, near, rng)
-        merged = merge_equal(x, known, members, near)
-        merged[merged[:, 0] == merged[:, 1]] = -1  # a vector with itself is no pair
+        merged, right, x, known = right_pairs(hi, lo, members, columns, near, rng)
         changed = not np.array_equal(merged, members)
         members = merged
-        right = _right(hi, lo, x, known, members, near)
         if progress:
             progress("settling pairs", int(right.sum()), m)
         left = np.flatnonzero(~right)
@@ -96,6 +93,16 @@ def settle_pairs(
         if not (hit.any() or new or changed):
             break
     return Growth(members, right, columns, turn)
+
+
+def right_pairs(
+    hi: Sums, lo: Sums, members: Index, columns: int, near: float, rng: np.random.Generator
+) -> tuple[Index, NDArray[np.bool_], Sums, NDArray[np.bool_]]:
+    """(members once equal columns are one, which rows are right, x, which columns of x are known)."""
+    x, known = grow(hi, lo, members, columns, near, rng)
+    merged = merge_equal(x, known, members, near)
+    merged[merged[:, 0] == merged[:, 1]] = -1  # a vector with itself is no pair
+    return merged, _right(hi, lo, x, known, merged, near), x, known
 
 
 def grow(

@@ -1,0 +1,105 @@
+"""The line-graph attack, k_private = 2: who mixes whom by Whitney's theorem (Huang, Song, Tao, Zhang and Zhuo, 2020).
+
+    1  c ← LearnPublic           the public part of every encoding, where there is one (`supports.learn_public`)
+    2  M ← GramExtract           overlaps of all pairs: the line graph of the private pairs (`gram.gram_extract`)
+    3  H ← root of M             vectors are vertices, encodings edges; a component that is no line graph, because overlaps
+                                 were misread: the root of the nearest one (`factor.line_graph`, `factor.nearest_line_graph`)
+    4  x ← every pixel, status ← Certificate                                                 (`attacks.from_subsets`)
+    5  "ambiguous" ← vectors of components that have two roots
+
+"InstaHide's sample complexity when mixing two private images" asks for exact overlaps of different pairs, in any choice that
+leaves H connected, and stops at the pairs: to find values from signs that may be anything is hard in the worst case. Here
+encodings of the same pair are as welcome as any, components are read one by one, a wrong overlap is outvoted, and values are
+found by `solve.peeled` and `solve.settle`, for vectors in general position. No pairs are looked for but those of the root.
+
+Cost: the overlaps; the root itself is O(overlaps), milliseconds for thousands of encodings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from unveil.attacks.from_subsets import from_subsets
+from unveil.factor.line_graph import LineGraphRoot, line_graph_root
+from unveil.gram.gram_extract import gram_extract
+from unveil.parallel import Stopwatch
+from unveil.records import AMBIGUOUS, FIXED_WEIGHTINGS, VERIFIED, Encodings, InputError, Overlaps, Progress, Recovery, as_public
+from unveil.seeds import Rng, child, root
+from unveil.supports.learn_public import learn_public
+
+NAME = "line-graph"
+
+
+def line_graph(
+    encodings: Encodings,
+    public: ArrayLike | None = None,
+    *,
+    overlaps: Overlaps | None = None,
+    rng: Rng = None,
+    memory_limit: int | None = None,
+    progress: Progress | None = None,
+) -> Recovery:
+    """Every private vector that the root of the overlaps determines, each with its status and the reason for it.
+
+    `overlaps`: to start from, where they are known from elsewhere; some may be wrong.
+    """
+    scheme, clock = encodings.scheme, Stopwatch()
+    if scheme.k_private != 2:
+        raise InputError(f"k_private={scheme.k_private}: overlaps are a line graph for k_private=2 only; use attack='full'")
+    scheme.require_weighting(*FIXED_WEIGHTINGS)
+    P = as_public(public, encodings)
+    P = P if scheme.k_public else None
+    supports = None
+    if P is not None:
+        with clock("learn public"):
+            supports = learn_public(encodings, P, memory_limit=memory_limit, progress=progress)
+    with clock("overlaps"):
+        M = overlaps.of(encodings) if overlaps is not None else None
+        if M is None:
+            M = gram_extract(encodings, P, supports=supports, memory_limit=memory_limit, progress=progress)
+    with clock("root"):
+        H = line_graph_root(M)
+    facts = {
+        "components": H.components,
+        "components_not_line_graphs": len(H.broken),
+        "contradicted_overlaps": int(H.contradicted.sum()) // 2,
+        "encodings_with_two_roots": int((~H.unique).sum()),
+    }
+    draw = child(root(rng), "pixels")
+    recovery = from_subsets(
+        encodings,
+        NAME,
+        H.rows,
+        H.members,
+        draw,
+        clock,
+        public=P,
+        supports=supports,
+        facts=facts,
+        memory_limit=memory_limit,
+        progress=progress,
+    )
+    return _told(recovery, H)
+
+
+def _told(recovery: Recovery, H: LineGraphRoot) -> Recovery:
+    """What the root knows of its limits: vectors of components with two roots are in doubt, and so it says."""
+    status, reasons = recovery.status.copy(), list(recovery.reasons)
+    doubtful = np.zeros(len(recovery), bool)
+    doubtful[recovery.members[H.rows[~H.unique]].indices] = True
+    for i in np.flatnonzero(doubtful & (status == VERIFIED)):
+        status[i] = AMBIGUOUS
+        reasons[i] = "the overlaps of its encodings have two roots: others may mix it as well"
+    text = recovery.explanation
+    if not H.unique.all():
+        text += f"; {int((~H.unique).sum())} encodings are in components with two roots"
+    if H.broken:
+        first = H.broken[0]
+        text += f"; overlaps are no line graph in {len(H.broken)} of {H.components} components, e.g. {first.why}"
+    return replace(recovery, status=status, reasons=tuple(reasons), explanation=text)
+
+
+ATTACK = line_graph
