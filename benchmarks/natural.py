@@ -1,7 +1,8 @@
 """The natural-image attack on CIFAR-10 private and Caltech-101 public images, encoded as InstaHide released it.
 
-`python -m benchmarks.natural [cell …]` measures what `docs/figures/natural.json` lacks, and adds it there; `laws` is one:
-40 private images under each law of weights, which the attack is told, or finds out for itself.
+`python -m benchmarks.natural [cell …]` measures what `docs/figures/natural.json` lacks, adds it there, draws the figure and
+prints the tables of docs/natural_images.md. `laws` is a cell too: 40 private images under each law of weights, which the attack
+is told, or finds out for itself.
 The images come from the folder UNVEIL_DATA (../shared/data without it); they are no part of the package. Public images: 5,500
 of Caltech-101 and their mirror images; the attacker has the other 2,742 as a sample of like images, none of those used. In the
 cell with known candidates all 8,242 are used and known. Fresh seeds 41000, 41001, …; settings were chosen on others.
@@ -22,6 +23,7 @@ import numpy as np
 
 import unveil
 from benchmarks.table import Row
+from unveil.experiments.drawing import COLOURS, SERIES, panels, save, style
 from unveil.scoring.images import image_scores
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -148,6 +150,48 @@ def fill(names: list[str]) -> None:
             print(name, seed, f"SSIM {np.mean(result['ssim']):.3f}, {result['seconds']} s", flush=True)
 
 
+def page() -> str:
+    """The tables of docs/natural_images.md: every cell, and the laws."""
+    lines = [
+        "| T, k_public | labels | seeds | mean SSIM (lowest, highest seed) | must be | images below 0.5 | PSNR |",
+        "|---" * 7 + "|",
+    ]
+    for name, cell in CELLS.items():
+        runs = list(stored().get(name, {}).values())
+        means, every = [np.mean(run["ssim"]) for run in runs], np.concatenate([run["ssim"] for run in runs])
+        lines.append(
+            f"| {cell.encodings}, {cell.k_public}{', candidates known' * cell.known} | {'yes' if cell.labels else 'no'} "
+            f"| {len(runs)} | **{np.mean(means):.3f}** ({min(means):.3f}, {max(means):.3f}) | {cell.least:.2f} "
+            f"| {np.mean(every < 0.5):.1%} | {np.mean([run['psnr'] for run in runs]):.1f} |"
+        )
+    lines += ["", "| law, k_public | found | SSIM, law given | SSIM, law unknown |", "|---" * 4 + "|"]
+    for name, law in stored().get("laws", {}).items():
+        weighting, k_public = name.split("-")
+        lines.append(f"| {weighting}, {k_public} | {law['found']} | {law[weighting]:.3f} | {law['unknown']:.3f} |")
+    return "\n".join(lines)
+
+
+def draw() -> None:
+    """docs/figures/natural.svg: the SSIM of every image, the worst first, in each cell."""
+    with style():
+        figure, axes = panels(1, 2, (8, 3.2), sharey=True)
+        for axis, title, names in (
+            (axes[0], "50 encodings of each image", [n for n, c in CELLS.items() if c.encodings == 50]),
+            (axes[1], "fewer encodings", [n for n, c in CELLS.items() if c.encodings < 50]),
+        ):
+            for name, colour in zip(names, (*SERIES, "black"), strict=False):
+                cell = CELLS[name]
+                ssim = np.sort(np.concatenate([run["ssim"] for run in stored()[name].values()]))
+                label = f"{cell.k_public} public" + (", candidates known" if cell.known else ", labels" if cell.labels else "")
+                label = label if cell.encodings == 50 else f"{cell.encodings} each, {label}"
+                axis.plot(np.linspace(0, 100, len(ssim)), ssim, color=COLOURS[colour], label=label)
+            axis.axhline(0.5, color=COLOURS["grey"], linestyle=":", linewidth=1)
+            axis.set(xlabel="percent of images, the worst first", title=title, xlim=(0, 100), ylim=(-0.1, 1.02))
+            axis.legend(loc="lower right")
+        axes[0].set_ylabel("SSIM")
+        save(figure, STORE)
+
+
 def rows() -> list[Row]:
     """What is stored, against what must hold."""
     out: list[Row] = []
@@ -175,3 +219,5 @@ if __name__ == "__main__":
     fill([name for name in wanted if name != "laws"])
     if "laws" in wanted:
         fill_laws()
+    draw()
+    print(page())
