@@ -46,7 +46,7 @@ from unveil.supports.pursuit import pursue
 NAME = "mixup"
 LARGEST = 6000
 """Encodings up to which m×m matrices are worked with."""
-ENOUGH = 0.99
+ENOUGH = 0.95
 """Share of encodings from which on no further guess is tried."""
 NOISIEST = 0.5
 """Noise, in units of a private pixel's rms, up to which what was found means something."""
@@ -97,7 +97,7 @@ def mixup(
         with clock("subsets"):
             fit = settle_linear(mixed.private_part(), members, np.ones(m, bool), progress=progress)
         best = _better(best, fit)
-        if best is not None and best.exact and len(best.rows) >= ENOUGH * m:
+        if best is not None and len(best.rows) >= ENOUGH * m and _noise(best) < NOISIEST * _size(best):
             break
     if best is not None and best.exact and P is not None:
         with clock("public again"):
@@ -105,16 +105,14 @@ def mixup(
     if best is None:
         return Recovery.empty(encodings, NAME, _nothing(m), clock.seconds)
     facts = {"estimated_n_private": len(best.values)}
-    size = float(np.sqrt(np.mean(best.values**2))) or 1.0
     with clock("certificate"):
         error = spread(best.members, len(best.values), child(seed, "spread"))
     if best.exact:
-        settled = _settled(encodings, best, error / size)
+        settled = _settled(encodings, best, error / _size(best))
         part = None if mixed.public is None else PublicPart(mixed.names, mixed.public, mixed.weight)
         return certified(encodings, NAME, settled, 1.0, part, clock, facts, kept=True)
-    freedom = len(best.rows) - len(best.values)
-    noise = float(np.sqrt(np.sum(best.miss**2) / max(freedom, 1)))
-    if 2 * len(best.rows) < m or freedom < 1 or noise > NOISIEST * size:
+    noise = _noise(best)
+    if 2 * len(best.rows) < m or noise > NOISIEST * _size(best):
         return Recovery.empty(encodings, NAME, _nothing(m), clock.seconds)
     determined = ~undetermined_by(best.members, len(best.values))
     noisy = NoisySolution(best.values, best.rows, best.members, noise, noise * error, determined)
@@ -181,7 +179,19 @@ def _guesses(
 def _better(first: LinearFit | None, second: LinearFit | None) -> LinearFit | None:
     if first is None or second is None:
         return first or second
-    return second if (second.exact, len(second.rows)) > (first.exact, len(first.rows)) else first
+    if first.exact and second.exact:
+        return second if len(second.rows) > len(first.rows) else first
+    return second if second.exact or (not first.exact and _noise(second) < _noise(first)) else first
+
+
+def _noise(fit: LinearFit) -> float:
+    """Its standard deviation, by what least squares leaves; infinite where it leaves nothing to go by."""
+    freedom = len(fit.rows) - len(fit.values)
+    return float(np.sqrt(np.sum(fit.miss**2) / freedom)) if freedom > 0 else float("inf")
+
+
+def _size(fit: LinearFit) -> float:
+    return float(np.sqrt(np.mean(fit.values**2))) or 1.0
 
 
 def _again(mixed: _Mixed, fit: LinearFit, limit: int, progress: Progress | None) -> tuple[_Mixed, LinearFit]:
