@@ -45,7 +45,8 @@ def recover(
     progress: Progress | None = None,
 ) -> Recovery:
     """Run an attack by name; None: the strongest that applies. That is `natural` for images with weights of the released kind,
-    `mixup` where signs are kept and weights fixed, else `full`, and the paper's where `full` verifies nothing.
+    `phase-retrieval` without a private part, `mixup` where signs are kept and weights fixed, else `full`, and the paper's where
+    `full` verifies nothing.
 
     overlaps: to start from, where they are known from elsewhere (attacks that read overlaps)
     similarity: (m, m), how alike encodings are by whatever means, to start from (cliques)
@@ -68,6 +69,8 @@ def recover(
         return run(attack)
     if is_natural(encodings):
         return run("natural")
+    if not encodings.scheme.k_private:
+        return run("phase-retrieval")
     if keeps_signs(encodings):
         return run("mixup")
     if not applies(encodings):

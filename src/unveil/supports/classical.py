@@ -100,7 +100,9 @@ def refine(Y: Floats, A: Floats, w: Floats, method: Method, progress: Progress |
             target = np.copysign(y, z)
             new = target @ A.T @ inverse if inverse is not None else now + (target - z) @ np.linalg.pinv(A)
         elif method == "wirtinger":
-            new = now - RATE[method] * ((z**2 - y**2) * z) @ A.T / d / np.minimum(1 + step / 5, 1.0)
+            new = now - RATE[method] * ((z**2 - y**2) * z) @ A.T / d
+            # Far off, a quartic throws w away: it is held within twice the norm it must have.
+            new *= np.minimum(1, 2 / np.maximum(np.linalg.norm(new, axis=1, keepdims=True), 1e-300))
         else:
             ratio = np.abs(z) / np.maximum(y, 1e-12)
             new = now - RATE[method] * ((z - np.copysign(y, z)) * (ratio / (ratio + BETA)) * (1 + BETA)) @ A.T / d / 2
