@@ -38,7 +38,7 @@ def test_the_sparse_method_needs_far_fewer_pixels():
     sim = simulate(Scheme(0, 3), n_public=100, m=20, d=60, rng=0)
     with pytest.raises(InputError, match=r"needs at least 199; unveil\.learn_public"):
         attack(sim.encodings, sim.public)
-    assert (learn_public(sim.encodings, sim.public).indices == sim.selection.public).all(axis=1).mean() > 0.8
+    assert (learn_public(sim.encodings, sim.public).indices == sim.selection.public).all(axis=1).mean() > 0.6
     sim = simulate(Scheme(0, 3), n_public=30, m=20, d=150, rng=0)
     found = attack(sim.encodings, sim.public)
     sparse = learn_public(sim.encodings, sim.public)
