@@ -52,7 +52,10 @@ def test_noise_leaves_nothing_verified():
     recovery = attack(sim.encodings, sim.public)
     assert len(recovery) > 15
     assert not recovery.verified.any()
-    right = sum(set(np.array(recovery.evidence["public"])[recovery.members[[i]].toarray()[0]]) == set(sim.selection.public[i].tolist()) for i in range(30))
+    right = sum(
+        set(np.array(recovery.evidence["public"])[recovery.members[[i]].toarray()[0]]) == set(sim.selection.public[i].tolist())
+        for i in range(30)
+    )
     assert right > 25
 
 

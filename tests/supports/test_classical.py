@@ -69,7 +69,9 @@ def test_the_truth_is_a_fixed_point(method):
     Y, P, w = instance(5)
     scale = np.sqrt(np.mean(Y**2, axis=1, keepdims=True))
     start = w / scale
-    np.testing.assert_allclose(refine((Y / scale).astype(np.float64), P.astype(np.float64), start.copy(), method), start, atol=1e-4)
+    np.testing.assert_allclose(
+        refine((Y / scale).astype(np.float64), P.astype(np.float64), start.copy(), method), start, atol=1e-4
+    )
 
 
 def test_correlated_vectors_are_whitened():

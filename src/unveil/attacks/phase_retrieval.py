@@ -82,7 +82,9 @@ def phase_retrieval(
     return _recovery(encodings, V, W, exact, residual, [g[0] for g in found.interchangeable], usable, clock)
 
 
-def _settle(Y: NDArray[np.float64], V: NDArray[np.float64], W: NDArray[np.float64], residual: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _settle(
+    Y: NDArray[np.float64], V: NDArray[np.float64], W: NDArray[np.float64], residual: NDArray[np.float64]
+) -> NDArray[np.bool_]:
     """Weights in place: small ones zero, the others by least squares, their sum positive. Which rows are reproduced at all
     pixels."""
     exact = np.zeros(len(Y), bool)
@@ -126,7 +128,9 @@ def _recovery(
             words = f"public vector {names[v]}, mixed into {count} encodings, reproduced at all {d} pixels"
         else:
             off = float(np.median(residual[column != 0]))
-            words = f"public vector {names[v]}, mixed into {count} encodings as it seems: they are reproduced up to {off:.1%} only"
+            words = (
+                f"public vector {names[v]}, mixed into {count} encodings as it seems: they are reproduced up to {off:.1%} only"
+            )
         reasons.append(words + (", or one equal to it" if names[v] in doubles else ""))
     near = int((W != 0).any(axis=1).sum()) - int(exact.sum())
     text = "nothing private here: these are the public vectors each encoding mixes; "

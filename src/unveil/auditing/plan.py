@@ -142,7 +142,9 @@ def _preconditions(
     florals = expected_florals(n, k, m)
     uses = m * k / n
     return (
-        Guarantee("an attack on all vectors applies", attack != "paper", f"{m:,} encodings; with a public part up to {LARGEST:,}"),
+        Guarantee(
+            "an attack on all vectors applies", attack != "paper", f"{m:,} encodings; with a public part up to {LARGEST:,}"
+        ),
         Guarantee("enough encodings", m >= needed, f"{m:,} of about {needed:,}, {uses:.1f} uses of each vector"),
         Guarantee("enough pixels", d >= least, f"{d:,} of about {least:,} for k_private={k}"),
         Guarantee("more than 2·k_private vectors", n > 2 * k, f"{n} vectors; of 2·k_private two sets give the same encodings"),

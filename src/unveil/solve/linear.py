@@ -216,9 +216,7 @@ def _best_members(y: Floats, x: Floats, k: int) -> Members:
     return np.sort(chosen, axis=1)
 
 
-def grow(
-    y: Floats, x: Floats, members: Members, left: NDArray[np.int64], noise: float
-) -> tuple[Members, NDArray[np.int64]]:
+def grow(y: Floats, x: Floats, members: Members, left: NDArray[np.int64], noise: float) -> tuple[Members, NDArray[np.int64]]:
     """Members of all rows, those of rows `left` that share one unknown vector found, with new names from len(x) on; and which
     rows these are. `noise`: rms of what is left of a row that is known."""
     n, d = x.shape
