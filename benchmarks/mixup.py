@@ -1,6 +1,6 @@
 """MixUp: how few encodings and pixels give all vectors, and what hiding signs would change; both attacks in the same run.
 
-`python -m benchmarks.mixup [seeds]`. Fresh seeds 50000, 50001, …; n = 100 private vectors, their number unknown to the attacker.
+`python -m benchmarks.mixup [seeds]`. Fresh seeds 50000, 50001, …; n = 100 private vectors unless said, their number unknown.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def test_growth_names_partners_only_where_they_can_be_told():
 
 
 def test_under_noise_rows_are_fitted_but_not_exact():
-    y, members, x = instance(2, d=200)
+    y, members, _ = instance(2, d=200)
     fit = settle_linear(y + 0.1 * RNG.standard_normal(y.shape), members, np.ones(200, bool))
     assert not fit.exact
     assert len(fit.rows) > 190

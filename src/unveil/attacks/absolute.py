@@ -8,8 +8,8 @@
     4  x₁, x₂ ← h + u, h − u       by pairs of like images, where they are given  (`solve.layers`); then 2 to 4 once more
     5  clipped to [−1, 1]
 
-Without like images both come back as h: nothing else tells them apart. Nothing is exact: all images are unresolved. How good they
-are to be is measured on mixtures of like images, attacked in the same way. Weights that differ are taken for equal ones.
+Without like images both come back as h: nothing else tells them apart. Nothing is exact: all images are unresolved. How good
+they are to be is measured on mixtures of like images, attacked in the same way. Weights that differ are taken for equal ones.
 With more images in a mixture, or public ones, too little is left to see: that is for `natural`, which compares encodings.
 
 Cost per encoding: some hundred thin products with the prior's components, and a pass over pairs of like images: about 20 ms for
@@ -93,13 +93,13 @@ def absolute(
 def _images(y: Floats, weight: float, prior: ImagePrior, layers: Layers | None) -> tuple[Floats, NDArray[np.float64]]:
     """(m, 2, d), and the share of each mean image that pairs of like ones do not explain."""
     m, total = len(y), np.float32(2 * weight)
-    nothing = sparse.csr_array((m, 1), dtype=np.float32), np.zeros((1, y.shape[1]), np.float32)
+    nothing = sparse.csr_array(np.zeros((m, 1), np.float32)), np.zeros((1, y.shape[1]), np.float32)
     noise = np.full(m, 2 * weight**2, np.float32)
     level = prior.mean if prior.known else prior.mean - TILT
     mean, u, miss = np.repeat(level[None], m, axis=0), np.zeros_like(y), np.ones(m)
     for turn in range(ROUNDS if layers is not None else 1):
         E = anneal(y, Mixture(nothing[0], noise), nothing[1], prior, AGAIN if turn else COARSE, offsets=total * mean)[1]
-        h = np.copysign(y, E) / total
+        h = np.asarray(np.copysign(y, E) / total, np.float32)
         if layers is not None:
             u, mean, left = layers.split(h)
             miss = np.minimum(1, left / np.maximum(np.square(h - prior.mean).sum(axis=1), 1e-9))
@@ -137,9 +137,7 @@ def _recovery(
     if expected is None:
         how = "the mean of both images of encoding {}: like images would tell them apart"
     else:
-        how = (
-            f"one of the two images of encoding {{}}: a correlation of about {expected:.1f} with the true one is to be expected"
-        )
+        how = f"one of the two images of encoding {{}}: a correlation of about {expected:.1f} with it is to be expected"
     return Recovery(
         vectors=images,
         status=np.full(2 * m, UNRESOLVED, dtype="<U10"),

@@ -222,7 +222,7 @@ def _again(mixed: _Mixed, fit: LinearFit, limit: int, progress: Progress | None)
 
 
 def _settled(encodings: Encodings, fit: LinearFit, error: Floats) -> Settled:
-    """What the certificate looks at. Least squares has one solution, so that a pixel differs only where rounding is blown up."""
+    """What the certificate looks at. Least squares has one solution: a pixel differs only where rounding is blown up."""
     n, d = fit.values.shape
     W = sparse.csr_array(
         (np.ones(fit.members.size), (np.repeat(np.arange(len(fit.rows)), fit.members.shape[1]), fit.members.ravel())),

@@ -9,8 +9,8 @@ Netrapalli, Jain, Sanghavi (NIPS 2013), Candès, Li, Soltanolkotabi (2015) and t
 private here: what comes back are the public vectors each encoding mixes, and how much of each.
 
 w may be anything, so that d must exceed n_public 2 to 4 times; 2·n_public − 1 generic equations have one solution up to a sign
-(Balan, Casazza, Edidin 2006), which is what "verified" rests on. LearnPublic (`supports.phase_retrieval`) uses that w is sparse,
-and needs far fewer pixels. Cost: 4·m·n_public·d per step, some hundred steps; blocks of encodings.
+(Balan, Casazza, Edidin 2006), which is what "verified" rests on. LearnPublic (`supports.phase_retrieval`) uses that w is
+sparse, and needs far fewer pixels. Cost: 4·m·n_public·d per step, some hundred steps; blocks of encodings.
 """
 
 from __future__ import annotations
@@ -128,9 +128,7 @@ def _recovery(
             words = f"public vector {names[v]}, mixed into {count} encodings, reproduced at all {d} pixels"
         else:
             off = float(np.median(residual[column != 0]))
-            words = (
-                f"public vector {names[v]}, mixed into {count} encodings as it seems: they are reproduced up to {off:.1%} only"
-            )
+            words = f"public vector {names[v]}, mixed into {count} encodings as it seems: reproduced up to {off:.1%} only"
         reasons.append(words + (", or one equal to it" if names[v] in doubles else ""))
     near = int((W != 0).any(axis=1).sum()) - int(exact.sum())
     text = "nothing private here: these are the public vectors each encoding mixes; "

@@ -143,7 +143,9 @@ def _preconditions(
     uses = m * k / n
     return (
         Guarantee(
-            "an attack on all vectors applies", attack != "paper", f"{m:,} encodings; with a public part up to {LARGEST:,}"
+            "an attack on all vectors applies",
+            attack != "paper",
+            f"{m:,} encodings; full: with a public part up to {LARGEST:,}",
         ),
         Guarantee("enough encodings", m >= needed, f"{m:,} of about {needed:,}, {uses:.1f} uses of each vector"),
         Guarantee("enough pixels", d >= least, f"{d:,} of about {least:,} for k_private={k}"),

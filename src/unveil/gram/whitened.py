@@ -4,9 +4,9 @@ Two statistics, both in units in which one shared vector counts 1:
 
     plain      ⟨y_i, y_j⟩/d, divided by what one vector brings to ⟨y, y⟩/d. Its noise is 1/√d per vector, and vectors that look
                alike count as shared. Any size: blocks of rows, rounded, kept sparse
-    whitened   UUᵀ·mk/n, U the leading left singular vectors of Y, n of them. With n ≤ d independent vectors the columns of Y span
-               what the columns of W span, so that UUᵀ = W(WᵀW)⁻¹Wᵀ, whatever the vectors are: no noise from finite d, none from
-               vectors that are alike. Dense, m×m
+    whitened   UUᵀ·mk/n, U the leading left singular vectors of Y, n of them. With n ≤ d independent vectors the columns of Y
+               span what the columns of W span, so that UUᵀ = W(WᵀW)⁻¹Wᵀ, whatever the vectors are: no noise from finite d, none
+               from vectors that are alike. Dense, m×m
 
 n is where the singular values fall off: the rank of Y, which noise only blurs.
 """
@@ -73,7 +73,7 @@ def plain_overlaps(Y: Floats, k: int, limit: int, progress: Progress | None = No
     """Rounded, in blocks of rows; what all encodings have in common is taken off first, since it makes all pairs alike."""
     m, d = Y.shape
     centre = Y.mean(axis=0)
-    one = (np.mean([float(np.square(y - centre, dtype=np.float64).sum()) for y in Y])) / k
+    one = sum(float(np.square(y - centre, dtype=np.float64).sum()) for y in Y) / m / k
     step = rows_per_block(16 * m + 4 * d, limit // 4, most=1024)
     parts = []
     for start in range(0, m, step):

@@ -1,13 +1,13 @@
 """Two images from their mean: h = (x₁ + x₂)/2, where images of the same kind are at hand.
 
-x₁ = h + u and x₂ = h − u fit h whatever u is, as long as both stay in [−1, 1]. Smoothness does not tell u: by the sum of gradients
-an edge may as well be in both. Images of the kind do: of all pairs (a, b) of `like` images those with the smallest
+x₁ = h + u and x₂ = h − u fit h whatever u is, as long as both stay in [−1, 1]. Smoothness does not tell u: by the sum of
+gradients an edge may as well be in both. Images of the kind do: of all pairs (a, b) of `like` images those with the smallest
 ‖h − (a + b)/2‖ look like (x₁, x₂), and
 
     u ← mean of ±(a − b)/2 over the `PAIRS` best, weighted by fit, each the way round that agrees with the best pair.
 
-The mean, not the best: where pairs disagree they cancel, so that u is as large as what is known of it, and where nothing is known
-both images are h. Also the mean of (a + b)/2: a guess at h itself, which helps to tell signs.
+The mean, not the best: where pairs disagree they cancel, so that u is as large as what is known of it, and where nothing is
+known both images are h. Also the mean of (a + b)/2: a guess at h itself, which helps to tell signs.
 Cost per image: products with `like`, and one pass over its pairs; memory: a matrix over all pairs.
 """
 

@@ -13,8 +13,8 @@ Both give the same encodings at every pixel, however many there are, so that onl
 vector are N(0, σ²), and the true reading is the shortest. The nats by which z is likelier than all others together are
 compared with `SURE`. Of a z that is a swap, one swap taken back is shorter, so that single ones are enough to look at.
 
-Two such vectors may lean on each other: in an encoding of both, x + p − q and x' − p + q need neither p nor q. So encodings of a
-vector in doubt say nothing of the others in them, until no further one is in doubt; and whatever gets shorter by `SURE` nats
+Two such vectors may lean on each other: in an encoding of both, x + p − q and x' − p + q need neither p nor q. So encodings of
+a vector in doubt say nothing of the others in them, until no further one is in doubt; and whatever gets shorter by `SURE` nats
 when a public vector of its encodings is exchanged for another one is in doubt from the start.
 
 O(vectors · d) for each z that allows a swap, which few do: those of few encodings.
@@ -117,9 +117,9 @@ def _shortened(x: NDArray[np.float64], public: PublicPart, variance: float) -> N
     out = np.zeros(len(x), bool)
     for i, products in enumerate(along):
         order = np.argsort(products)
-        j, l = order[:few, None], order[None, -few:]
-        apart = w**2 * np.square(V[j] - V[l]).sum(axis=2, dtype=np.float64)
-        out[i] = (apart + 2 * (products[j] - products[l])).min() < -2 * SURE * variance
+        low, high = order[:few, None], order[None, -few:]
+        apart = w**2 * np.square(V[low] - V[high]).sum(axis=2, dtype=np.float64)
+        out[i] = (apart + 2 * (products[low] - products[high])).min() < -2 * SURE * variance
     return out
 
 

@@ -1,14 +1,14 @@
 """Classical phase retrieval, all encodings at once: w from y = |Pᵀw|, one equation per pixel, nothing known of w.
 
-    spectral     w₀ ← leading eigenvector of Σ_j T(y_j²)·p_j p_jᵀ, scaled to the mean of y². T decides how few equations suffice:
+    spectral     w₀ ← leading eigenvector of Σ_j T(y_j²)·p_j p_jᵀ, scaled to the mean of y². T decides how few will do:
                  "plain"     T(s) = s                    (Netrapalli, Jain, Sanghavi, NIPS 2013)
                  "truncated" T(s) = s where s ≤ 9        (Chen, Candès, NIPS 2015)
                  "optimal"   T(s) = 1 − 1/s, bounded     (Luo, Alghamdi, Lu, IEEE Trans. Signal Processing 67, 2019; after
                              Lu, Li 2017 and Mondelli, Montanari 2018)
     alternating  w ← least squares of y·sign(Pᵀw)        (Netrapalli, Jain, Sanghavi)
     wirtinger    w ← w − µ·gradient of Σ(|Pᵀw|² − y²)²   (Candès, Li, Soltanolkotabi, IEEE Trans. Information Theory 61, 2015)
-    amplitude    w ← w − µ·gradient of Σ(|Pᵀw| − y)², pixels with tiny |Pᵀw| left out, reweighted (Wang, Giannakis, Eldar 2018;
-                 Wang, Giannakis, Saad, Chen, IEEE Trans. Signal Processing 66, 2018)
+    amplitude    w ← w − µ·gradient of Σ(|Pᵀw| − y)², reweighted: pixels whose |Pᵀw| is small
+                 beside y count less (Wang, Giannakis, Saad, Chen, IEEE Trans. Signal Processing 66, 2018)
 
 y² is in units of its mean. The spectral matrix of one encoding is never formed: power iterations for all encodings are products
 of (m, d) and (n, d) arrays. P is whitened first, P ← (PPᵀ/d)^{−1/2}P, so that public vectors may be correlated.
@@ -53,7 +53,7 @@ def retrieve_weights(
 ) -> tuple[Floats, Floats]:
     """w (m, n) up to one sign per encoding, and the relative residual ‖|Pᵀw| − y‖/‖y‖ (m,)."""
     P = public.astype(np.float64)
-    n, d = P.shape
+    d = P.shape[1]
     values, vectors = eigh(P @ P.T / d)
     keep = values > 1e-10 * max(float(values[-1]), 1e-300)
     whiten = vectors[:, keep] / np.sqrt(values[keep])
