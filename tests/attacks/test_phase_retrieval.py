@@ -76,6 +76,14 @@ def test_permuted_pixels_and_a_wrong_number_of_vectors():
     np.testing.assert_array_equal(np.unique(told.members.sum(axis=1)), [3])
 
 
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (1, 20), (2, 3), (10, 29)])
+def test_too_few_pixels_to_rule_out_chance_verify_nothing(n, d):
+    rng = np.random.default_rng(0)
+    public = rng.standard_normal((n, d))
+    for values in (rng.standard_normal((20, d)), rng.standard_normal((20, n)) @ public):
+        assert not attack(Encodings(np.abs(values), Scheme(0, 1)), public).verified.any()
+
+
 def test_equal_vectors_are_named_once_and_said_to_be():
     sim = simulate(Scheme(0, 2), n_public=12, m=30, d=100, rng=0)
     recovery = attack(sim.encodings, np.vstack([sim.public, sim.public[:1]]))

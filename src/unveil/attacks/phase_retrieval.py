@@ -21,8 +21,9 @@ from scipy import sparse
 
 from unveil.parallel import Stopwatch, rows_per_block
 from unveil.parallel import memory_limit as settle_limit
-from unveil.records import UNRESOLVED, VERIFIED, Encodings, InputError, Progress, Recovery, as_public
+from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, InputError, Progress, Recovery, as_public
 from unveil.seeds import Rng, child, root
+from unveil.solve.certificate import FEWEST_PIXELS
 from unveil.supports.classical import retrieve_weights
 from unveil.supports.survey import survey_public
 
@@ -121,11 +122,13 @@ def _recovery(
         return Recovery.empty(encodings, NAME, why, clock.seconds)
     weights = W[:, used]
     sure = (weights[exact] != 0).any(axis=0)
+    enough = d >= len(V) + FEWEST_PIXELS
     reasons = []
     for v, certain, column in zip(used, sure, weights.T, strict=True):
         count = int((column != 0).sum())
         if certain:
             words = f"public vector {names[v]}, mixed into {count} encodings, reproduced at all {d} pixels"
+            words += "" if enough else f": too few to rule out chance, {len(V) + FEWEST_PIXELS} are needed"
         else:
             off = float(np.median(residual[column != 0]))
             words = f"public vector {names[v]}, mixed into {count} encodings as it seems: reproduced up to {off:.1%} only"
@@ -135,7 +138,7 @@ def _recovery(
     text += f"{int(exact.sum())} of {m} encodings explained exactly" + (f", {near} about" if near else "")
     return Recovery(
         vectors=V[used],
-        status=np.where(sure, VERIFIED, UNRESOLVED).astype("<U10"),
+        status=np.where(sure, VERIFIED if enough else AMBIGUOUS, UNRESOLVED).astype("<U10"),
         signed=True,
         members=sparse.csr_array(weights != 0),
         residual=np.array([float(residual[column != 0].max()) for column in weights.T]),

@@ -71,11 +71,11 @@ def spectral(Y: Floats, A: Floats, start: Start, rng: np.random.Generator) -> Fl
     """Unit vectors (m, n) near the truth: power iteration, shifted where eigenvalues may be negative."""
     T = preprocessed(Y**2, start)
     d = Y.shape[1]
-    # The matrix has eigenvalues around mean(T), the truth's above; negative ones reach down to about the least T.
-    shift = np.maximum(0, -np.minimum(T.min(axis=1, keepdims=True), 0)) * min(1.0, (1 + np.sqrt(len(A) / d)) ** 2)
+    # A is white, so that eigenvalues are no smaller than the least T.
+    shift = np.maximum(0, -T.min(axis=1, keepdims=True))
     v = rng.standard_normal((len(Y), len(A)))
     for _ in range(POWER_STEPS):
-        v /= np.linalg.norm(v, axis=1, keepdims=True)
+        v /= np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300)
         v = ((v @ A) * T) @ A.T / d + shift * v
     return np.asarray(v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300))
 
