@@ -12,8 +12,8 @@ Without like images both come back as h: nothing else tells them apart. Nothing 
 they are to be is measured on mixtures of like images, attacked in the same way. Weights that differ are taken for equal ones.
 With more images in a mixture, or public ones, too little is left to see: that is for `natural`, which compares encodings.
 
-Cost per encoding: some hundred thin products with the prior's components, and a pass over pairs of like images: about 20 ms for
-28×28 pixels and 180 like images, some 200 ms for 32×32×3 and 1,000. Blocks of encodings.
+Cost per encoding: some hundred thin products with the prior's components, and a pass over pairs of like images: about 0.1 s for
+28×28 pixels and 180 like images, 0.3 s for 32×32×3 and 1,000 (`python -m benchmarks.absolute`). Blocks of encodings.
 """
 
 from __future__ import annotations
