@@ -44,9 +44,10 @@ class Trap:
     private: NDArray[np.float32]
 
 
-def trap(kind: str, seed: int, size: int = 1) -> Trap:
+def trap(kind: str, seed: int, size: int = 1, signs: str = "absolute") -> Trap:
     """One instance of random size: k 2 to 4, few vectors, 3 to 250 encodings, 1 to 3000 pixels; `size` times as many vectors
-    and encodings."""
+    and encodings. signs: "absolute", or "kept" as MixUp does."""
+    hidden = np.abs if signs == "absolute" else np.asarray
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     k = int(rng.integers(2, 5))
     n, m = int(rng.integers(k, k + 14 * size)), int(rng.integers(3, 250 * size))
@@ -54,7 +55,7 @@ def trap(kind: str, seed: int, size: int = 1) -> Trap:
     k_public = int(rng.choice([0, 0, 1, 2]))
     n_public = int(rng.integers(k_public, 30)) if k_public else 0
     weighting = str(rng.choice(["equal", "paper", "convex"]))
-    scheme = told = unveil.Scheme(k, k_public, weighting)
+    scheme = told = unveil.Scheme(k, k_public, weighting, signs)
     private = rng.standard_normal((n, d)).astype(np.float32)
     public = rng.standard_normal((n_public, d)).astype(np.float32) if k_public else None
     pixel_rms: float | None = 1.0
@@ -72,23 +73,23 @@ def trap(kind: str, seed: int, size: int = 1) -> Trap:
 
     Y = values(scheme)
     if kind == "wrong k":
-        told = unveil.Scheme(max(2, k + int(rng.choice([-1, 1, 2]))), k_public, weighting)
+        told = unveil.Scheme(max(2, k + int(rng.choice([-1, 1, 2]))), k_public, weighting, signs)
     elif kind == "wrong weighting":
-        told = unveil.Scheme(k, k_public, str(rng.choice(["equal", "paper", "convex"])))
+        told = unveil.Scheme(k, k_public, str(rng.choice(["equal", "paper", "convex"])), signs)
     elif kind == "noise":
-        Y = np.abs(Y + rng.normal(0, 10 ** rng.uniform(-7, 0), Y.shape)).astype(np.float32)
+        Y = hidden(Y + rng.normal(0, 10 ** rng.uniform(-7, 0), Y.shape)).astype(np.float32)
     elif kind == "quantised":
         Y = (np.round(Y * 50) / 50).astype(np.float32)
     elif kind == "pure noise":
-        Y = np.abs(rng.standard_normal(Y.shape)).astype(np.float32)
+        Y = hidden(rng.standard_normal(Y.shape)).astype(np.float32)
     elif kind == "repeated encodings":
         Y = Y[rng.integers(0, m, m)]
     elif kind == "mixture of schemes" and n > k:
-        Y = np.vstack([Y, values(unveil.Scheme(k + 1, k_public, weighting))])
+        Y = np.vstack([Y, values(unveil.Scheme(k + 1, k_public, weighting, signs))])
     elif kind == "wrong public" and public is not None:
         public = rng.standard_normal(public.shape).astype(np.float32)
     elif kind == "public part denied":
-        told, public = unveil.Scheme(k, 0, weighting), None
+        told, public = unveil.Scheme(k, 0, weighting, signs), None
     return Trap(kind, unveil.Encodings(Y, told, pixel_rms), public, private)
 
 
@@ -114,7 +115,7 @@ def _row(kind: str, seeds: int, attack: str) -> Row:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                answer, errors = spring(trap(kind, seed), attack)
+                answer, errors = spring(trap(kind, seed, signs="kept" if attack == "mixup" else "absolute"), attack)
         except Exception as error:  # what a user would see as a traceback
             answer, errors = "crashed", 0
             failures.append(f"seed {seed}: {error!r:.80}")

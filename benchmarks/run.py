@@ -19,6 +19,9 @@ TABLES = {
     "report": "The report in headless Chromium",
     "scale": "Cost model of the overlap engine: check and forecast",
     "plan": "The plan against reality",
+    "mixup": "MixUp: encodings with signs (fresh seeds 50000, 50001, …)",
+    "phase_retrieval": "Classical phase retrieval: exact, by pixels per public vector",
+    "absolute": "The absolute value of one encoding",
     "paper_attack": "The paper's attack, end to end (fresh seeds 10000, 10001, …)",
 }
 

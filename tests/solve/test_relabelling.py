@@ -112,9 +112,27 @@ def test_swaps_are_all_readings_there_are(seed):
             other[[*others, n + p]] = 1
             change = items[0] - other
             exists |= bool(change.any() and np.isin(items - change, (0, 1)).all())
-    members = np.column_stack([np.zeros(rows, np.int64), private])
+    # All other encodings there can be leave no doubt about the partners.
+    rest = [(subset, p) for subset in combinations(range(1, n), k) for p in range(n_public)]
+    members = np.vstack([np.column_stack([np.zeros(rows, np.int64), private]), [subset for subset, _ in rest]])
+    public = np.vstack([public, [[p] for _, p in rest]])
     found = relabelled(members, X[:n], PublicPart(public, P[:n_public], 1.0), None)
     assert found[0] == exists
+
+
+@pytest.mark.parametrize("rms", [1.0, None])
+def test_two_that_lean_on_each_other_are_in_doubt(rms):
+    """z = x + p − q in encodings with q for p, z' = x' − p + q in those with p for q; the encoding of both needs neither."""
+    members, public = instance()
+    pairs = np.array([[N, 3], [N, 4], [N + 1, 5], [N + 1, 6], [N, N + 1]])
+    true, wrong = ([[a, 8], [a, 9], [b, 8], [b, 9], [12, 13]] for a, b in ((1, 2), (2, 1)))
+    x = np.vstack([X, RNG.standard_normal((2, D))])
+    shift = public.weight * (P[1] - P[2].astype(float))
+    values = x + np.vstack([np.zeros((N, D)), shift, -shift])
+    names, right = (PublicPart(np.array(rows), P, public.weight) for rows in (wrong, true))
+    np.testing.assert_allclose(sums(values, pairs, names), sums(x, pairs, right))
+    assert np.flatnonzero(relabelled(np.vstack([members, pairs]), values, added(public, wrong), rms)).tolist() == [N, N + 1]
+    assert not relabelled(np.vstack([members, pairs]), x, added(public, true), 1.0).any()
 
 
 def test_nothing_at_all_does_no_harm():

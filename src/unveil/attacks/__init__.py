@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from unveil.attacks.full import applies, full
 from unveil.attacks.learn_private_image import learn_private_image
+from unveil.attacks.mixup import keeps_signs
 from unveil.attacks.natural import is_natural, natural
 from unveil.records import Encodings, InputError, Overlaps, Progress, Recovery
 from unveil.seeds import Rng
@@ -44,7 +45,8 @@ def recover(
     progress: Progress | None = None,
 ) -> Recovery:
     """Run an attack by name; None: the strongest that applies. That is `natural` for images with weights of the released kind,
-    else `full`, and the paper's where `full` verifies nothing.
+    `phase-retrieval` without a private part, `mixup` where signs are kept and weights fixed, else `full`, and the paper's where
+    `full` verifies nothing.
 
     overlaps: to start from, where they are known from elsewhere (attacks that read overlaps)
     similarity: (m, m), how alike encodings are by whatever means, to start from (cliques)
@@ -67,6 +69,10 @@ def recover(
         return run(attack)
     if is_natural(encodings):
         return run("natural")
+    if not encodings.scheme.k_private:
+        return run("phase-retrieval")
+    if keeps_signs(encodings):
+        return run("mixup")
     if not applies(encodings):
         return run("paper")
     recovery = run("full")

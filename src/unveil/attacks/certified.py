@@ -27,17 +27,19 @@ def certified(
     public: PublicPart | None,
     clock: Stopwatch,
     facts: Mapping[str, Any],
+    *,
+    kept: bool = False,
 ) -> Recovery:
     """The recovery of the exact route; vectors that one encoding alone uses come last, as what they are.
 
-    `public`: the public part of all encodings.
+    public: the public part of all encodings; kept: signs were never hidden
     """
     m, d = encodings.m, encodings.d
-    rows, members, signed = settled.rows, settled.members, public is not None
+    rows, members, signed = settled.rows, settled.members, kept or public is not None
     solution = replace(settled.solution, values=settled.solution.values * unit)
     with clock("certificate"):
         part = None if public is None else replace(public, names=public.names[rows])
-        status, reasons = certify(encodings, members, len(rows), solution, public=part)
+        status, reasons = certify(encodings, members, len(rows), solution, public=part, signed=signed)
     n = len(status)
     pairs = [(rows, members), settled.repeats]
     for place, single in enumerate(settled.singles):
@@ -53,7 +55,7 @@ def certified(
         text += f"; {len(settled.repeats[0])} encodings use one vector more than once"
     if left:
         text += f"; {left} encodings use vectors that too few others share"
-        text += ", or their public part was not found" if signed else ""
+        text += ", or their public part was not found" if public is not None else ""
     return Recovery(
         vectors=values.astype(np.float32),
         status=status,

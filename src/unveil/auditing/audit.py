@@ -141,8 +141,9 @@ def audit(
         findings.insert(0, _wrong(wrong))
     records = record_risks(data, simulation.selection.private, points, high)
     traced = curve(points)
+    signed = others is not None or scheme.signs == "kept"
     return Audit(
-        verdict=verdict(records, traced, main, blind, attacker, check, high, signed=others is not None, wrong=wrong),
+        verdict=verdict(records, traced, main, blind, attacker, check, high, signed=signed, wrong=wrong),
         scheme={**vars(scheme), "noise": noise},
         data={**data.facts(), "public records": 0 if others is None else len(others)},
         m=high,

@@ -95,7 +95,8 @@ def plan(
     needed = encodings_for_all(scheme, n_private)
     m = needed if m is None else int(m)
     way = route(scheme, n_private, m, d)
-    attack = "paper" if way == "paper" else "full"
+    kept = scheme.signs == "kept" and scheme.fixed_weights
+    attack = "mixup" if kept else "paper" if way == "paper" else "full"
     counts = operations(scheme, n_private, m, d, n_public, way)
     stages = tuple(Stage(name, seconds) for name, seconds in stage_seconds(counts, machine or this_machine()).items())
     memory = memory_needed(scheme, n_private, m, d, n_public, way)
@@ -141,7 +142,11 @@ def _preconditions(
     florals = expected_florals(n, k, m)
     uses = m * k / n
     return (
-        Guarantee("the full attack applies", attack == "full", f"{m:,} encodings; with a public part up to {LARGEST:,}"),
+        Guarantee(
+            "an attack on all vectors applies",
+            attack != "paper",
+            f"{m:,} encodings; full: with a public part up to {LARGEST:,}",
+        ),
         Guarantee("enough encodings", m >= needed, f"{m:,} of about {needed:,}, {uses:.1f} uses of each vector"),
         Guarantee("enough pixels", d >= least, f"{d:,} of about {least:,} for k_private={k}"),
         Guarantee("more than 2·k_private vectors", n > 2 * k, f"{n} vectors; of 2·k_private two sets give the same encodings"),
@@ -153,7 +158,7 @@ def _preconditions(
 
 def _advice(attack: str, n: int, m: int, needed: int, conditions: tuple[Guarantee, ...]) -> str:
     missing = [item.what for item in conditions if not item.holds and (item.what != PAPER or attack == "paper")]
-    who = "the full attack" if attack == "full" else "the paper's attack"
+    who = {"full": "the full attack", "mixup": "the attack on mixtures with signs", "paper": "the paper's attack"}[attack]
     if not missing:
         return f"All {n} private vectors should come back from {m:,} encodings by {who}."
     return f"By {who} not all of {n} private vectors should come back from {m:,} encodings: missing are {', '.join(missing)}."

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from unveil import store
 from unveil._version import __version__
-from unveil.attacks import full, recover
+from unveil.attacks import recover
 from unveil.attacks.full import applies
+from unveil.attacks.mixup import keeps_signs
 from unveil.attacks.natural import is_natural
 from unveil.auditing.risks import EXACT, NOT, assess
 from unveil.encode import simulate
@@ -103,7 +104,7 @@ class Laboratory:
         return Encodings(self.draw(number).encodings.values[:m], self.scheme, self.pixel_rms, self.shape)
 
     def can_be_told(self, m: int) -> bool:
-        """Whether the full attack can start from given overlaps."""
+        """Whether an attack on all vectors can start from given overlaps."""
         return self.scheme.fixed_weights and applies(Encodings(np.zeros((m, 1), np.float32), self.scheme))
 
     def trial(self, m: int, number: int, attacker: Attacker, *, show: bool = False) -> Trial:
@@ -126,9 +127,10 @@ class Laboratory:
             chosen = self.draw(number).selection.private[:m]
             W = selection_matrix(chosen, len(self.private)).astype(np.int64)
             shared = Overlaps.from_array(W @ W.T, self.scheme.k_private)
-            recovery = full(
+            recovery = recover(
                 encodings,
                 self.public,
+                attack="mixup" if keeps_signs(encodings) else "full",
                 overlaps=shared,
                 rng=self.seed,
                 memory_limit=self.memory_limit,

@@ -47,23 +47,26 @@ def certify(
     solution: PixelSolution,
     *,
     public: PublicPart | None = None,
+    signed: bool = False,
 ) -> tuple[NDArray[np.str_], list[str]]:
     """Status and reason of each vector; `members` (rows, k) of the explained encodings, all reproduced at solved pixels.
 
-    `public`: the public part of the same rows; it ties the signs, so that groups need not hang together.
+    public: the public part of the same rows
+    signed: signs are known, by a public part or because they were kept, so that groups need not hang together. Another solution
+    of Wx = y is one of |Wx| = |y| as well: what rules out all of the latter rules out all of the former
     """
     n, d = solution.values.shape
     k = members.shape[1]
     other = relabelled(members, solution.values, public, encodings.pixel_rms)
     members = np.unique(np.sort(members, axis=1), axis=0)  # an encoding drawn twice says nothing new
     degree = uses(members, n)
-    undetermined = _undetermined(members, n)
+    undetermined = undetermined_by(members, n)
     whole = doubt_about_all(encodings, explained, solution, ~undetermined & (solution.differs == 0))
     main = int(np.bincount(solution.group).argmax())
     sizes = np.bincount(solution.group)
     rows_of_group = np.bincount(solution.group[members[:, 0]], minlength=len(sizes))
     rows_of = _rows_of(members, n)
-    alias = dependent(members, solution.values, solution.group == main)
+    alias = dependent(members, solution.values, (solution.group == main) | signed)
     unsolved = int((~solution.solved).sum())
     status, reasons = np.full(n, VERIFIED, dtype="<U10"), []
     for i in range(n):
@@ -78,7 +81,7 @@ def certify(
             what, why = AMBIGUOUS, f"the {degree[i]} encodings that use it do not determine it"
         elif solution.differs[i]:
             what, why = AMBIGUOUS, f"another value fits as well at {int(solution.differs[i])} of {d} pixels"
-        elif g != main and public is None:
+        elif g != main and not signed:
             what, why = AMBIGUOUS, f"linked with only {sizes[g] - 1} others, whose sign per pixel is their own"
         elif rows_of_group[g] < sizes[g] + 2:
             what, why = AMBIGUOUS, "hardly more encodings than unknowns"
@@ -148,7 +151,7 @@ def _rows_with(members: NDArray[np.int64], rows_of: sparse.csr_array, i: int) ->
     return members[rows_of.indices[rows_of.indptr[i] : rows_of.indptr[i + 1]]]
 
 
-def _undetermined(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
+def undetermined_by(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
     """Vectors that some null vector of W touches."""
     if members.shape[1] == 2:
         return _bipartite(members, n)

@@ -13,6 +13,10 @@ Both give the same encodings at every pixel, however many there are, so that onl
 vector are N(0, σ²), and the true reading is the shortest. The nats by which z is likelier than all others together are
 compared with `SURE`. Of a z that is a swap, one swap taken back is shorter, so that single ones are enough to look at.
 
+Two such vectors may lean on each other: in an encoding of both, x + p − q and x' − p + q need neither p nor q. So encodings of
+a vector in doubt say nothing of the others in them, until no further one is in doubt; and whatever gets shorter by `SURE` nats
+when a public vector of its encodings is exchanged for another one is in doubt from the start.
+
 O(vectors · d) for each z that allows a swap, which few do: those of few encodings.
 """
 
@@ -26,6 +30,8 @@ from scipy.special import logsumexp
 
 SURE = 12.0
 """Nats by which a vector must beat all other readings of its encodings."""
+
+FEW = 4
 
 EQUAL = 1e-5
 """‖v_j − v_l‖²/‖v_j‖² of vectors that are one and the same: to swap them changes nothing."""
@@ -54,16 +60,27 @@ def relabelled(
     order = np.argsort(flat, kind="stable")
     ends = np.searchsorted(flat[order], np.arange(len(x) + 1))
     variance = rms**2 if rms is not None else float(np.einsum("ij,ij->", x, x)) / max(x.size, 1) or 1.0
-    out = np.zeros(len(x), bool)
-    for i in range(len(x)):
-        rows = order[ends[i] : ends[i + 1]] // members.shape[1]
-        if not len(rows):
-            continue
-        theirs = members[rows]
-        kinds = [_Kind(theirs[theirs != i].reshape(len(rows), -1), x, 1.0, i)] if members.shape[1] > 1 else []
-        if public is not None:
-            kinds.append(_Kind(public.names[rows], public.vectors, public.weight, None))
-        out[i] = _doubtful(x[i], kinds, variance, rms is not None)
+    out = np.zeros(len(x), bool) if public is None else _shortened(x, public, variance)
+    todo = np.flatnonzero(~out)
+    while len(todo):
+        before = out.copy()
+        for i in todo:
+            rows = order[ends[i] : ends[i + 1]] // members.shape[1]
+            if not len(rows):
+                continue
+            theirs = members[rows]
+            others = theirs[theirs != i].reshape(len(rows), -1)
+            sure = ~before[others].any(axis=1)
+            if not sure.any():
+                out[i] = True
+                continue
+            kinds = [_Kind(others[sure], x, 1.0, int(i))] if members.shape[1] > 1 else []
+            if public is not None:
+                kinds.append(_Kind(public.names[rows[sure]], public.vectors, public.weight, None))
+            out[i] = _doubtful(x[i], kinds, variance, rms is not None)
+        new = np.flatnonzero(out & ~before)
+        beside = np.unique(members[np.isin(members, new).any(axis=1)])
+        todo = beside[~out[beside]]
     return out
 
 
@@ -90,6 +107,20 @@ def _doubtful(z: NDArray[np.float64], kinds: list[_Kind], variance: float, known
         if absent.any() and (not known or _nats_of_swaps(z, kind, common, absent, variance) < SURE):
             return True
     return bool(_nats_of_mirror(z, kinds, variance) < SURE)
+
+
+def _shortened(x: NDArray[np.float64], public: PublicPart, variance: float) -> NDArray[np.bool_]:
+    """Vectors z with ‖z + v_j − v_l‖² far below ‖z‖² for public v_j and v_l: of the few that lie most along −z and z."""
+    V, w = public.vectors, public.weight
+    along = w * (x @ V.T)
+    few = min(FEW, len(V))
+    out = np.zeros(len(x), bool)
+    for i, products in enumerate(along):
+        order = np.argsort(products)
+        low, high = order[:few, None], order[None, -few:]
+        apart = w**2 * np.square(V[low] - V[high]).sum(axis=2, dtype=np.float64)
+        out[i] = (apart + 2 * (products[low] - products[high])).min() < -2 * SURE * variance
+    return out
 
 
 def _common(names: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,0 +1,159 @@
+"""Classical phase retrieval for encodings without a private part: y = |Pᵀw|, and every encoding by itself gives its w.
+
+    1  w₀ ← spectral initialisation             optimal preprocessing                         (`supports.classical`)
+    2  w ← reweighted amplitude flow            the strongest of three classical methods      (`supports.classical`)
+    3  S ← weights that are not zero            w ← least squares on S, signs of the mixture fixed
+    4  status ← re-encoding at all pixels       from at least 2·n_public − 1 equations
+
+Netrapalli, Jain, Sanghavi (NIPS 2013), Candès, Li, Soltanolkotabi (2015) and their successors, `supports.classical`. Nothing is
+private here: what comes back are the public vectors each encoding mixes, and how much of each.
+
+w may be anything, so that d must exceed n_public 2 to 4 times; 2·n_public − 1 generic equations have one solution up to a sign
+(Balan, Casazza, Edidin 2006), which is what "verified" rests on. LearnPublic (`supports.phase_retrieval`) uses that w is
+sparse, and needs far fewer pixels. Cost: 4·m·n_public·d per step, some hundred steps; blocks of encodings.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from unveil.parallel import Stopwatch, rows_per_block
+from unveil.parallel import memory_limit as settle_limit
+from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, InputError, Progress, Recovery, as_public
+from unveil.seeds import Rng, child, root
+from unveil.solve.certificate import FEWEST_PIXELS
+from unveil.supports.classical import retrieve_weights
+from unveil.supports.survey import survey_public
+
+NAME = "phase-retrieval"
+TOLERANCE = 1e-4
+"""Largest residual of a reproduced encoding, relative to its rms."""
+NEAR = 0.3
+"""Relative residual up to which an encoding is taken for a noisy mixture; what does not converge has more."""
+SMALL = 1e-3
+"""Weights below this part of the largest are none; in a noisy mixture, below what `residual` allows as well."""
+INDEPENDENT = 1e-8
+
+
+def phase_retrieval(
+    encodings: Encodings,
+    public: ArrayLike | None = None,
+    *,
+    rng: Rng = None,
+    memory_limit: int | None = None,
+    progress: Progress | None = None,
+) -> Recovery:
+    """The public vectors that encodings mix, `members` and `weights` who mixes which."""
+    scheme, m, d = encodings.scheme, encodings.m, encodings.d
+    if scheme.k_private:
+        raise InputError(
+            f"k_private={scheme.k_private}: attack='phase-retrieval' is for encodings without a private part; "
+            "with one, unveil.learn_public finds the public vectors and attack='full' the private ones"
+        )
+    P = as_public(public, encodings)
+    assert P is not None
+    found = survey_public(P, len(P))
+    usable = np.flatnonzero(found.usable)
+    n = len(usable)
+    if n == 0 or d < 2 * n - 1:
+        raise InputError(
+            f"{n} public vectors that differ, {d} pixels: classical phase retrieval needs at least {max(1, 2 * n - 1)}; "
+            "unveil.learn_public uses that mixtures are sparse, and needs far fewer"
+        )
+    V = P[usable]
+    gram = V.astype(np.float64) @ V.T.astype(np.float64)
+    size = np.sqrt(np.diag(gram))
+    if np.linalg.eigvalsh(gram / np.outer(size, size))[0] < INDEPENDENT:
+        raise InputError("public vectors that are combinations of others: drop those, or use unveil.learn_public")
+    clock, seed = Stopwatch(), root(rng)
+    W, exact, residual = np.zeros((m, n)), np.zeros(m, bool), np.ones(m)
+    step = rows_per_block(8 * 8 * (d + n), settle_limit(memory_limit), most=4096)
+    draw = child(seed, "spectral")
+    for start in range(0, m, step):
+        rows = slice(start, start + step)
+        Y = encodings.magnitudes(rows)
+        with clock("phase retrieval"):
+            W[rows], residual[rows] = retrieve_weights(Y, V, draw)
+        with clock("weights"):
+            exact[rows] = _settle(Y.astype(np.float64), V.astype(np.float64), W[rows], residual[rows])
+        if progress:
+            progress("phase retrieval", min(start + step, m), m)
+    return _recovery(encodings, V, W, exact, residual, [g[0] for g in found.interchangeable], usable, clock)
+
+
+def _settle(
+    Y: NDArray[np.float64], V: NDArray[np.float64], W: NDArray[np.float64], residual: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Weights in place: small ones zero, the others by least squares, their sum positive. Which rows are reproduced at all
+    pixels."""
+    exact = np.zeros(len(Y), bool)
+    for i, (y, w) in enumerate(zip(Y, W, strict=True)):
+        if residual[i] > NEAR or not np.abs(w).max() > 0:
+            w[:] = 0
+            continue
+        # Noise of relative size r leaves about r·√(n/d) of the whole on each weight.
+        chance = 3 * residual[i] * np.linalg.norm(w) / np.sqrt(V.shape[1])
+        support = np.flatnonzero(np.abs(w) > max(SMALL * np.abs(w).max(), 2 * chance if residual[i] > TOLERANCE else 0.0))
+        w[np.setdiff1d(np.arange(len(w)), support)] = 0
+        for _ in range(3):
+            w[support] = np.linalg.lstsq(V[support].T, np.copysign(y, w @ V), rcond=None)[0]
+        w *= np.copysign(1.0, w.sum())
+        miss = np.abs(np.abs(w @ V) - y).max()
+        exact[i] = miss <= TOLERANCE * np.sqrt(np.mean(y**2))
+    return exact
+
+
+def _recovery(
+    encodings: Encodings,
+    V: NDArray[np.float32],
+    W: NDArray[np.float64],
+    exact: NDArray[np.bool_],
+    residual: NDArray[np.float64],
+    doubles: list[int],
+    names: NDArray[np.int64],
+    clock: Stopwatch,
+) -> Recovery:
+    m, d = encodings.m, encodings.d
+    used = np.flatnonzero((W != 0).any(axis=0))
+    if not len(used):
+        why = f"none of {m} encodings is a mixture of the public vectors: a private part, other vectors, or too few pixels"
+        return Recovery.empty(encodings, NAME, why, clock.seconds)
+    weights = W[:, used]
+    sure = (weights[exact] != 0).any(axis=0)
+    enough = d >= len(V) + FEWEST_PIXELS
+    reasons = []
+    for v, certain, column in zip(used, sure, weights.T, strict=True):
+        count = int((column != 0).sum())
+        if certain:
+            words = f"public vector {names[v]}, mixed into {count} encodings, reproduced at all {d} pixels"
+            words += "" if enough else f": too few to rule out chance, {len(V) + FEWEST_PIXELS} are needed"
+        else:
+            off = float(np.median(residual[column != 0]))
+            words = f"public vector {names[v]}, mixed into {count} encodings as it seems: reproduced up to {off:.1%} only"
+        reasons.append(words + (", or one equal to it" if names[v] in doubles else ""))
+    near = int((W != 0).any(axis=1).sum()) - int(exact.sum())
+    text = "nothing private here: these are the public vectors each encoding mixes; "
+    text += f"{int(exact.sum())} of {m} encodings explained exactly" + (f", {near} about" if near else "")
+    return Recovery(
+        vectors=V[used],
+        status=np.where(sure, VERIFIED if enough else AMBIGUOUS, UNRESOLVED).astype("<U10"),
+        signed=True,
+        members=sparse.csr_array(weights != 0),
+        residual=np.array([float(residual[column != 0].max()) for column in weights.T]),
+        reasons=tuple(reasons),
+        attack=NAME,
+        explanation=text,
+        seconds=clock.seconds,
+        evidence={
+            "public": names[used].tolist(),
+            "encodings_explained": int(exact.sum()),
+            "equations": d,
+            "unknowns": V.shape[0],
+        },
+        weights=sparse.csr_array(weights),
+    )
+
+
+ATTACK = phase_retrieval
