@@ -1,0 +1,168 @@
+"""The comparison in words, rows and Markdown, from its numbers alone (`experiments/compare.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from unveil.experiments.cells import Facts
+from unveil.experiments.section import table
+
+LEVEL = 0.005
+"""Shares closer than this are level."""
+MEASURES = {
+    "exact": "private vectors recovered exactly",
+    "close": "private vectors recovered approximately (correlation above 0.9): nothing is exact under noise",
+    "ssim": "mean SSIM of private images",
+    "public": "encodings whose public vectors were found exactly",
+}
+SHORT = {"refused": "–", "limit": "over limit", "crashed": "crashed"}
+INTRODUCTION = """# Which attack wins, where, at what cost?
+
+`unveil compare --full` measures everything on this page anew and writes it; without `--full` a quick version, a few minutes
+on two cores, with one draw and coarse diagrams. `--attack` and `--family` choose. An interrupted run goes on where it stopped.
+Every attack runs in a process of its own. What the attacks are: [Attacks](attacks.md).
+"""
+
+
+def rows(facts: Facts) -> list[Facts]:
+    """One line per attack and family, for CSV."""
+    names = ("attack", "family", "outcome", "share", "exact", "close", "ssim", "wrong", "seconds", "mib", "ran", "reason")
+    return [{name: result.get(name, "") for name in names} for result in facts["results"]]
+
+
+def verdict(facts: Facts) -> str:
+    """Who is best in how many families, and whether anything wrong was called verified. One paragraph."""
+    attacks, best = facts["asked"]["attacks"], winners(facts)
+    decided = {name: who for name, who in best.items() if who}
+    sentences = []
+    order = sorted(attacks, key=lambda attack: -sum(attack in who for who in decided.values()))
+    for attack in order:
+        own = [name for name, who in decided.items() if attack in who]
+        alone = [name for name in own if len(decided[name]) == 1]
+        if own:
+            sentences.append(
+                f"{attack} is best or level in {len(own)} of {len(best)} families"
+                + (f", alone in {len(alone)}" if alone else "")
+            )
+    never = [attack for attack in attacks if not any(attack in who for who in decided.values())]
+    text = "; ".join(sentences) or ("nothing was recovered in any family" if best else "no family was asked for")
+    if never and sentences:
+        text += f"; never best: {', '.join(never)}"
+    wrong = {
+        attack: sum(result["wrong"] for result in facts["results"] if result["attack"] == attack and "wrong" in result)
+        for attack in attacks
+    }
+    bad = [f"{attack} {count}" for attack, count in wrong.items() if count]
+    text += f". Wrong results called verified: {', '.join(bad) or 'none'}."
+    return text
+
+
+def winners(facts: Facts) -> dict[str, list[str]]:
+    """For each family the attacks with the largest share; none where nothing was recovered. Wrong results disqualify."""
+    out: dict[str, list[str]] = {}
+    for name in facts["families"]:
+        ran = [r for r in facts["results"] if r["family"] == name and r["outcome"] == "ran" and not r["wrong"]]
+        most = max((result["share"] for result in ran), default=0.0)
+        out[name] = [r["attack"] for r in ran if r["share"] >= most - LEVEL] if most > 0 else []
+    return out
+
+
+def matrix(facts: Facts, cell: Callable[[Facts], str]) -> tuple[list[str], list[list[str]]]:
+    """Families down, attacks across."""
+    attacks, found = facts["asked"]["attacks"], {(r["family"], r["attack"]): r for r in facts["results"]}
+    return ["family", *attacks], [[name, *(cell(found[name, attack]) for attack in attacks)] for name in facts["families"]]
+
+
+def share(result: Facts) -> str:
+    """What was recovered, as it stands in a table."""
+    wrong = f", {result['wrong']} wrong" if result.get("wrong") else ""
+    if result["outcome"] != "ran":
+        return SHORT[result["outcome"]] + wrong
+    return (f"{result['share']:.2f}" if "ssim" in result else f"{100 * result['share']:.0f}%") + wrong
+
+
+def seconds(result: Facts) -> str:
+    if result["outcome"] != "ran":
+        return SHORT[result["outcome"]]
+    return f"{result['seconds']:.2f}" if result["seconds"] < 1 else f"{result['seconds']:.1f}"
+
+
+def mib(result: Facts) -> str:
+    return f"{result['mib']:.0f}" if result["outcome"] == "ran" else SHORT[result["outcome"]]
+
+
+def reasons(facts: Facts) -> list[tuple[str, str, list[str]]]:
+    """(attack, sentence, families): why it did not run, each sentence once."""
+    out: dict[tuple[str, str], list[str]] = {}
+    for result in facts["results"]:
+        if result["outcome"] != "ran":
+            words = {"refused": "does not apply: ", "crashed": "crashed: "}.get(result["outcome"], "") + result["reason"]
+            out.setdefault((result["attack"], words), []).append(result["family"])
+    for diagram in facts["diagrams"]:
+        if "reason" in diagram:
+            where = "phase diagram" if diagram["ground"] == "none" else f"phase diagram of {diagram['ground']}"
+            out.setdefault((diagram["attack"], f"does not apply: {diagram['reason']}"), []).append(where)
+    order = facts["asked"]["attacks"]
+    return sorted(((attack, words, where) for (attack, words), where in out.items()), key=lambda item: order.index(item[0]))
+
+
+def page(facts: Facts, folder: str) -> str:
+    """In Markdown; the figures lie in `folder` beside it."""
+    parts = [INTRODUCTION, f"**{verdict(facts)}**\n"]
+    if facts["families"]:
+        parts += ["## What was recovered\n", _legend(facts), _markdown(facts, share, bold=True)]
+        parts += ["## Families\n", _families(facts)]
+        parts += ["## Seconds\n", "Median over draws, loading of compiled code left out.\n", _markdown(facts, seconds)]
+        parts += ["## Memory\n", "MiB at the peak, beyond what the process held before, encodings included.\n"]
+        parts += [_markdown(facts, mib)]
+    if any("share" in diagram for diagram in facts["diagrams"]):
+        parts += ["## Phase diagrams\n", _diagrams(facts, folder)]
+    if reasons(facts):
+        lines = [[attack, words.replace("\n", " "), ", ".join(where)] for attack, words, where in reasons(facts)]
+        parts += ["## Where an attack did not run, and why\n", table(["attack", "in its own words", "where"], lines)]
+    command = "unveil compare" + (" --full" if facts["full"] else "") + f" --seed {facts['seed']}"
+    quick = "" if facts["full"] else " Quick version: one draw."
+    parts.append(f"`{command}`, at most {facts['limit']:g} s for an attack on an instance.{quick}\n")
+    return "\n".join(parts)
+
+
+def _legend(facts: Facts) -> str:
+    used = dict.fromkeys(family["measure"] for family in facts["families"].values())
+    told = "; ".join(f"{', '.join(n for n, f in facts['families'].items() if f['measure'] == m)}: {MEASURES[m]}" for m in used)
+    draws = "one draw" if facts["draws"] == 1 else f"means over {facts['draws']} draws"
+    return (
+        f"Shares, {draws}. {told[0].upper()}{told[1:]}. Bold: the most, where anything was recovered. –: does not apply,"
+        " the reason is below. A vector that one encoding alone uses cannot be recovered by anyone, so that 100% is not always possible.\n"
+    )
+
+
+def _markdown(facts: Facts, cell: Callable[[Facts], str], bold: bool = False) -> str:
+    heads, lines = matrix(facts, cell)
+    best = winners(facts) if bold else {}
+    for line in lines:
+        for place, attack in enumerate(heads[1:], start=1):
+            if attack in best.get(line[0], []):
+                line[place] = f"**{line[place]}**"
+    return table(heads, lines)
+
+
+def _families(facts: Facts) -> str:
+    lines = [[name, family["sentence"], family["size"]] for name, family in facts["families"].items()]
+    return table(["family", "", "size"], lines)
+
+
+def _diagrams(facts: Facts, folder: str) -> str:
+    attacks = _distinct(diagram["attack"] for diagram in facts["diagrams"] if "share" in diagram)
+    common = _distinct(diagram["attack"] for diagram in facts["diagrams"] if diagram["ground"] in ("k = 2", "k = 3"))
+    text = (
+        "Share of private vectors recovered exactly, over encodings and pixels; one scale for all. Dashed: from here on every"
+        " private vector is used twice on average, without which nobody recovers all. Grey: over the limit. An attack that"
+        " returns few vectors by design stays dark.\n\n"
+    )
+    if len(common) > 1:
+        text += f"![Phase diagrams of {', '.join(common)}]({folder}/compare-phase.svg)\n\n"
+    return text + "\n".join(f"![Phase diagram of {name}]({folder}/compare-phase-{name}.svg)\n" for name in attacks)
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
