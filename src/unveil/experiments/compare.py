@@ -1,7 +1,8 @@
 """`unveil compare`: every attack on every family of instances, each in a process of its own; one table, and phase diagrams.
 
-OUT/figures/compare.{json,csv}, OUT/figures/compare-phase*.{svg,png}, OUT/compare.md, and OUT/.cells with what is finished. A cell
-is good as long as the code of its attack is the same (`experiments.sources`): a changed attack is measured again, the others not.
+OUT/figures/compare.{json,csv}, OUT/figures/compare-phase*.{svg,png}, OUT/compare.md, and OUT/.cells with what is finished. A
+cell is good as long as the code of its attack is the same (`experiments.sources`): a changed attack is measured again, the
+others are not.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from unveil.records import InputError, Progress
 
 PHASE = "phase"
 """Stands for the phase diagrams wherever families are named."""
-DRAWS, QUICK_DRAWS = 5, 1
+DRAWS, QUICK_DRAWS = 3, 1
 SECONDS, QUICK_SECONDS = 60.0, 20.0
 
 

@@ -34,20 +34,19 @@ def verdict(facts: Facts) -> str:
     """Who is best in how many families, and whether anything wrong was called verified. One paragraph."""
     attacks, best = facts["asked"]["attacks"], winners(facts)
     decided = {name: who for name, who in best.items() if who}
-    sentences = []
-    order = sorted(attacks, key=lambda attack: -sum(attack in who for who in decided.values()))
-    for attack in order:
-        own = [name for name, who in decided.items() if attack in who]
-        alone = [name for name in own if len(decided[name]) == 1]
-        if own:
-            sentences.append(
-                f"{attack} is best or level in {len(own)} of {len(best)} families"
-                + (f", alone in {len(alone)}" if alone else "")
-            )
-    never = [attack for attack in attacks if not any(attack in who for who in decided.values())]
-    text = "; ".join(sentences) or ("nothing was recovered in any family" if best else "no family was asked for")
+    sentences, never = [], []
+    for attack in sorted(attacks, key=lambda attack: -sum(attack in who for who in decided.values())):
+        alone = sum(who == [attack] for who in decided.values())
+        level = sum(attack in who for who in decided.values()) - alone
+        parts = [f"wins {alone} of {len(best)} families"] if alone else []
+        parts += [f"is level with others in {level}" + ("" if alone else f" of {len(best)}")] if level else []
+        if parts:
+            sentences.append(f"{attack} {' and '.join(parts)}")
+        else:
+            never.append(attack)
     if never and sentences:
-        text += f"; never best: {', '.join(never)}"
+        sentences.append(f"never best: {', '.join(never)}")
+    text = "; ".join(sentences) or ("Nothing was recovered in any family" if best else "No family was asked for")
     wrong = {
         attack: sum(result["wrong"] for result in facts["results"] if result["attack"] == attack and "wrong" in result)
         for attack in attacks
@@ -132,7 +131,8 @@ def _legend(facts: Facts) -> str:
     draws = "one draw" if facts["draws"] == 1 else f"means over {facts['draws']} draws"
     return (
         f"Shares, {draws}. {told[0].upper()}{told[1:]}. Bold: the most, where anything was recovered. –: does not apply,"
-        " the reason is below. A vector that one encoding alone uses cannot be recovered by anyone, so that 100% is not always possible.\n"
+        " the reason is below. A vector that one encoding alone uses cannot be recovered by anyone, so that 100% is not always"
+        " possible.\n"
     )
 
 

@@ -9,6 +9,7 @@ average (n/k)·(ln n + ln ln n) encodings; nobody recovers all vectors from fewe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from math import log
 from typing import TYPE_CHECKING, Any
@@ -19,15 +20,16 @@ from unveil.experiments.cells import Cells, Facts
 from unveil.experiments.drawing import COLOURS, panels
 from unveil.experiments.families import Family
 from unveil.experiments.trial import LIMIT, RAN, REFUSED, Trial, code_of, run_trials
+from unveil.parallel import worker_count
 from unveil.records import Scheme
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 N = 20
-RATIOS, QUICK_RATIOS = (2, 3, 5, 8, 13, 20, 30), (3, 6, 12, 24)
+RATIOS, QUICK_RATIOS = (2, 3, 5, 8, 15, 30), (3, 6, 15)
 """Encodings per private vector."""
-PIXELS, QUICK_PIXELS = (50, 100, 200, 400, 800, 1600, 3200), (100, 300, 900, 2700)
+PIXELS, QUICK_PIXELS = (50, 100, 200, 500, 1200, 3000), (100, 400, 1600)
 VECTORS, QUICK_VECTORS = (25, 50, 100, 200), (25, 100)
 """Public vectors, where all are public."""
 DRAWS = 2
@@ -82,15 +84,21 @@ def _diagram(cells: Cells, attack: str, name: str, full: bool, limit: float) -> 
     if GROUNDS[name].kind == "all public":
         xs = VECTORS if full else QUICK_VECTORS
     ds, draws = (PIXELS, DRAWS) if full else (QUICK_PIXELS, 1)
-    columns = []
-    for x in xs:
-        setting = {"attack": attack, "code": code_of(attack), "ground": name, "x": x}
-        setting |= {"ds": list(ds), "draws": draws, "limit": limit, "family": asdict(GROUNDS[name].family)}
-        [column] = cells.run(_column, [setting], "diagram")
-        if "reason" in column:
-            return {"attack": attack, "ground": name, "reason": column["reason"]}
-        columns.append(column["share"])
-    return {"attack": attack, "ground": name, "x": list(xs), "d": list(ds), "draws": draws, "share": columns}
+    code = code_of(attack)
+
+    def column(x: int) -> Facts:
+        setting = {"attack": attack, "code": code, "ground": name, "family": asdict(GROUNDS[name].family), "x": x}
+        [found] = cells.run(_column, [setting | {"ds": list(ds), "draws": draws, "limit": limit}], "diagram")
+        return found
+
+    first = column(xs[0])
+    if "reason" in first:
+        return {"attack": attack, "ground": name, "reason": first["reason"]}
+    # Seconds do not matter here, so that processes may share the machine.
+    with ThreadPoolExecutor(worker_count(None)) as pool:
+        columns = [first, *pool.map(column, xs[1:])]
+    share = [found["share"] for found in columns]
+    return {"attack": attack, "ground": name, "x": list(xs), "d": list(ds), "draws": draws, "share": share}
 
 
 def _column(

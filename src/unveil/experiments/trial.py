@@ -5,9 +5,10 @@ crashes are no other's. It draws each instance itself, says when the attack star
 stands still while code is compiled for the first time on a machine; an attack over the limit is ended, and the next trial gets
 a new process.
 
-Memory is the peak of the process during the attack beyond what it held before, the instance included. It is read from Linux's
-count of the process's own pages, set back before each attack: ru_maxrss, the peak over the life of a process, would take over
-what its parent once held. Elsewhere ru_maxrss has to do.
+Memory is the peak of the process during the attack beyond what it held before, the instance included. Linux counts a process's
+own pages, and the count is set back before each attack, after memory that was freed is given back: pages an earlier attack has
+left would hide what the next one needs. (ru_maxrss, the peak over the life of a process, takes over what its parent once held.
+It is the second best, for other systems.)
 
 Loading compiled code takes about a second and some tens of MiB, once in a process: an attack that was done in `QUICK` seconds
 is run on its first instance again, and what counts is the second run; of others the first trial is marked `cold`.
@@ -15,6 +16,7 @@ is run on its first instance again, and what counts is the second run; of others
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import multiprocessing
 import os
@@ -205,6 +207,8 @@ def _compilation(pipe: Connection) -> Iterator[list[float]]:
 
 def _reset_peak() -> float:
     """MiB the process holds now; from here on the peak is counted anew, where the system can."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
     with suppress(OSError):
         RESET.write_text("5")
     return _pages("VmRSS")
