@@ -19,7 +19,7 @@ from unveil.cli.terminal import console, echo_json, progress_bar
 @main.command()
 @click.option("--attack", "attacks", multiple=True, help="Only this one; may be repeated.  [default: all]")
 @click.option("--family", "families", multiple=True, help="Only these instances; 'phase': the diagrams.  [default: all]")
-@click.option("--full", is_flag=True, help="Three draws and fine diagrams, about half an hour; without it a few minutes.")
+@click.option("--full", is_flag=True, help="Four draws and fine diagrams, about half an hour; without it a few minutes.")
 @click.option("--limit", type=float, metavar="SECONDS", help="For an attack on one instance.  [default: 20, with --full 60]")
 @click.option("--out", type=PATH, default=Path("unveil-compare"), show_default=True, help="Folder for numbers, figures, page.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same instances.")

@@ -29,7 +29,7 @@ from unveil.records import InputError, Progress
 
 PHASE = "phase"
 """Stands for the phase diagrams wherever families are named."""
-DRAWS, QUICK_DRAWS = 3, 1
+DRAWS, QUICK_DRAWS = 4, 2
 SECONDS, QUICK_SECONDS = 60.0, 20.0
 
 
@@ -128,7 +128,7 @@ def _table(cells: Cells, attacks: Sequence[str], families: Sequence[str], full: 
 
 
 def _cell(attack: str, family: str, draws: int, limit: float, seed: int, code: str, about: Facts) -> Facts:
-    """Means over draws; of seconds the median, of memory the largest. An outcome other than "ran" ends the cell."""
+    """Means over draws; of seconds the median, of memory the largest, the cold draw left out. An outcome other than "ran" ends it."""
     trials = [(FAMILIES[family], seed * 1000 + draw) for draw in range(draws)]
     found = run_trials(attack, trials, limit, stop=[REFUSED, LIMIT, CRASHED])
     last = found[-1]

@@ -19,7 +19,7 @@ SHORT = {"refused": "–", "limit": "over limit", "crashed": "crashed"}
 INTRODUCTION = """# Which attack wins, where, at what cost?
 
 `unveil compare --full` measures everything on this page anew and writes it; without `--full` a quick version, a few minutes
-on two cores, with one draw and coarse diagrams. `--attack` and `--family` choose. An interrupted run goes on where it stopped.
+on two cores, with two draws and coarse diagrams. `--attack` and `--family` choose. An interrupted run goes on where it stopped.
 Every attack runs in a process of its own. What the attacks are: [Attacks](attacks.md).
 """
 
@@ -46,6 +46,8 @@ def verdict(facts: Facts) -> str:
             never.append(attack)
     if never and sentences:
         sentences.append(f"never best: {', '.join(never)}")
+    if len(attacks) == 1:  # nobody to win against
+        sentences = [f"{attacks[0]} recovers something in {len(decided)} of {len(best)} families"] if decided else []
     text = "; ".join(sentences) or ("Nothing was recovered in any family" if best else "No family was asked for")
     wrong = {
         attack: sum(result["wrong"] for result in facts["results"] if result["attack"] == attack and "wrong" in result)
@@ -120,7 +122,7 @@ def page(facts: Facts, folder: str) -> str:
         lines = [[attack, words.replace("\n", " "), ", ".join(where)] for attack, words, where in reasons(facts)]
         parts += ["## Where an attack did not run, and why\n", table(["attack", "in its own words", "where"], lines)]
     command = "unveil compare" + (" --full" if facts["full"] else "") + f" --seed {facts['seed']}"
-    quick = "" if facts["full"] else " Quick version: one draw."
+    quick = "" if facts["full"] else " Quick version: few draws."
     parts.append(f"`{command}`, at most {facts['limit']:g} s for an attack on an instance.{quick}\n")
     return "\n".join(parts)
 
@@ -128,9 +130,8 @@ def page(facts: Facts, folder: str) -> str:
 def _legend(facts: Facts) -> str:
     used = dict.fromkeys(family["measure"] for family in facts["families"].values())
     told = "; ".join(f"{', '.join(n for n, f in facts['families'].items() if f['measure'] == m)}: {MEASURES[m]}" for m in used)
-    draws = "one draw" if facts["draws"] == 1 else f"means over {facts['draws']} draws"
     return (
-        f"Shares, {draws}. {told[0].upper()}{told[1:]}. Bold: the most, where anything was recovered. –: does not apply,"
+        f"Shares, means over {facts['draws']} draws. {told[0].upper()}{told[1:]}. Bold: the most, where anything was recovered. –: does not apply,"
         " the reason is below. A vector that one encoding alone uses cannot be recovered by anyone, so that 100% is not always"
         " possible.\n"
     )

@@ -107,7 +107,7 @@ def _column(
     """Share of what was recovered for each d, as a mean over draws; None: over the limit, or crashed."""
     places = GROUNDS[ground]
     trials: list[Trial] = [(places.at(x, d), seed * 1000 + draw) for d in ds for draw in range(draws)]
-    found = run_trials(attack, trials, limit, stop=[REFUSED], again=False)
+    found = run_trials(attack, trials, limit, stop=[REFUSED])
     if found[-1]["outcome"] == REFUSED:
         return {"reason": found[-1]["reason"]}
     share: list[float | None] = []

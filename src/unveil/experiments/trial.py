@@ -10,8 +10,7 @@ own pages, and the count is set back before each attack, after memory that was f
 left would hide what the next one needs. (ru_maxrss, the peak over the life of a process, takes over what its parent once held.
 It is the second best, for other systems.)
 
-Loading compiled code takes about a second and some tens of MiB, once in a process: an attack that was done in `QUICK` seconds
-is run on its first instance again, and what counts is the second run; of others the first trial is marked `cold`.
+Loading compiled code takes about a second and some tens of MiB, once in a process: the first trial is marked `cold`.
 """
 
 from __future__ import annotations
@@ -44,7 +43,6 @@ from unveil.records import InputError, Recovery
 from unveil.scoring import score
 from unveil.scoring.images import image_scores
 
-QUICK = 5.0
 PATIENCE = 10.0
 """Seconds that a process which fell silent is given to end."""
 RAN, REFUSED, LIMIT, CRASHED = "ran", "refused", "limit", "crashed"
@@ -53,12 +51,8 @@ STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 Trial = tuple[Family, int]
 
 
-def run_trials(
-    attack: str, trials: Sequence[Trial], limit: float, *, stop: Sequence[str] = (), again: bool = True
-) -> list[Facts]:
+def run_trials(attack: str, trials: Sequence[Trial], limit: float, *, stop: Sequence[str] = ()) -> list[Facts]:
     """Facts of each trial (family, seed), in order; those after an outcome named in `stop` are left out.
-
-    again: the first trial twice, where seconds and memory matter
 
     outcome  ran: with the scores, seconds and peak memory in MiB; refused: reason is the attack's own sentence;
              limit: it took more than `limit` seconds; crashed: reason says how
@@ -68,7 +62,7 @@ def run_trials(
     found: list[Facts] = []
     while len(found) < len(trials):
         ours, theirs = context.Pipe()
-        process = context.Process(target=_work, args=(theirs, attack, trials[len(found) :], again), daemon=True)
+        process = context.Process(target=_work, args=(theirs, attack, trials[len(found) :]), daemon=True)
         process.start()
         theirs.close()
         alive = True
@@ -111,7 +105,7 @@ def _wait(pipe: Connection, limit: float) -> tuple[Facts, bool]:
             return facts, True
 
 
-def _work(pipe: Connection, attack: str, trials: Sequence[Trial], again: bool) -> None:
+def _work(pipe: Connection, attack: str, trials: Sequence[Trial]) -> None:
     """The process's own part. Ctrl-C is for who waits, and stdout is theirs too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(2, 1)
@@ -119,12 +113,7 @@ def _work(pipe: Connection, attack: str, trials: Sequence[Trial], again: bool) -
         for number, (family, seed) in enumerate(trials):
             drawn = instance(family, seed)
             facts = _attempt(pipe, attack, family, drawn, seed, compiled)
-            if number == 0 and facts["outcome"] == RAN:
-                facts["cold"] = not again or facts["seconds"] >= QUICK
-                if not facts["cold"]:
-                    second = _attempt(pipe, attack, family, drawn, seed, compiled)
-                    facts |= {name: second[name] for name in ("seconds", "mib") if name in second}
-            pipe.send(("done", facts))
+            pipe.send(("done", {**facts, "cold": number == 0}))
 
 
 def _attempt(pipe: Connection, attack: str, family: Family, drawn: Instance, seed: int, compiled: list[float]) -> Facts:
@@ -145,7 +134,7 @@ def _attempt(pipe: Connection, attack: str, family: Family, drawn: Instance, see
         return {"outcome": CRASHED, "reason": f"{type(error).__name__}: {error}"}
     seconds = time.perf_counter() - start - (sum(compiled) - spent)
     mib = max(0.0, _peak() - before)
-    return {"outcome": RAN, "seconds": seconds, "mib": mib, "cold": False, **scored(recovery, family, drawn)}
+    return {"outcome": RAN, "seconds": seconds, "mib": mib, **scored(recovery, family, drawn)}
 
 
 def scored(recovery: Recovery, family: Family, drawn: Instance) -> Facts:
