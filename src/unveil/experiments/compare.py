@@ -128,7 +128,7 @@ def _table(cells: Cells, attacks: Sequence[str], families: Sequence[str], full: 
 
 
 def _cell(attack: str, family: str, draws: int, limit: float, seed: int, code: str, about: Facts) -> Facts:
-    """Means over draws; of seconds the median, of memory the largest, the cold draw left out. An outcome other than "ran" ends it."""
+    """Means over draws; of seconds the median and of memory the largest, the cold draw left out; up to the first that fails."""
     trials = [(FAMILIES[family], seed * 1000 + draw) for draw in range(draws)]
     found = run_trials(attack, trials, limit, stop=[REFUSED, LIMIT, CRASHED])
     last = found[-1]

@@ -131,9 +131,9 @@ def _legend(facts: Facts) -> str:
     used = dict.fromkeys(family["measure"] for family in facts["families"].values())
     told = "; ".join(f"{', '.join(n for n, f in facts['families'].items() if f['measure'] == m)}: {MEASURES[m]}" for m in used)
     return (
-        f"Shares, means over {facts['draws']} draws. {told[0].upper()}{told[1:]}. Bold: the most, where anything was recovered. –: does not apply,"
-        " the reason is below. A vector that one encoding alone uses cannot be recovered by anyone, so that 100% is not always"
-        " possible.\n"
+        f"Shares, means over {facts['draws']} draws. {told[0].upper()}{told[1:]}. Bold: the most, where anything was recovered."
+        " –: does not apply, the reason is below. A vector that one encoding alone uses cannot be recovered by anyone, so that"
+        " 100% is not always possible.\n"
     )
 
 
