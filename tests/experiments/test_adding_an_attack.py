@@ -10,12 +10,18 @@ import pytest
 import unveil
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "adding_an_attack.md"
-IN_PYTHON = """
+EVERYWHERE = """
+import json
+from click.testing import CliRunner
 import unveil
+from unveil import cli
+
 sim = unveil.simulate(unveil.Scheme(2), 12, m=80, d=600, rng=0)
 found = unveil.recover(sim.encodings, attack="mine", rng=0)
 scores = unveil.score(found, sim.private)
-print(found.attack, scores.exact, scores.wrong)
+CliRunner().invoke(cli.main, ["simulate", "run", "--n-private", "12", "--m", "80", "--d", "600"])
+done = CliRunner().invoke(cli.main, ["attack", "run", "--attack", "mine", "--json"])
+print(json.dumps([found.attack, scores.exact, scores.wrong, done.exit_code, json.loads(done.stdout)["verified"]]))
 """
 
 
@@ -27,24 +33,21 @@ def example(house, tmp_path_factory):
     return house(tmp_path_factory.mktemp("house"), {place: source})
 
 
-def test_python_knows_it(example):
-    done = example.run(code=IN_PYTHON)
-    assert done.stdout.split() == ["mine", "12", "0"], done.stderr
-
-
-def test_the_command_line_knows_it(example):
-    made = example.run("simulate", "run", "--n-private", 12, "--m", 80, "--d", 600)
-    assert made.returncode == 0, made.stderr
-    done = example.run("attack", "run", "--attack", "mine", "--json")
+def test_python_and_the_command_line_know_it(example):
+    done = example.run(code=EVERYWHERE)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["verified"] == 12
+    name, exact, wrong, code, verified = json.loads(done.stdout)
+    assert (name, wrong, code) == ("mine", 0, 0)
+    assert exact >= 10
+    assert verified >= 10
 
 
 def test_the_comparison_knows_it_and_shows_where_it_refuses(example):
     chosen = [f"--family={name}" for name in ("told-k2", "unequal")]
-    done = example.run("compare", "--attack=mine", *chosen, "--out", "out", "--json")
+    done = example.run("compare", "--attack=mine", *chosen, "--out", "out", "--limit", 100, "--json")
     assert done.returncode == 0, done.stderr
-    told, unequal = json.loads(done.stdout)["results"]
+    found = {result["family"]: result for result in json.loads(done.stdout)["results"]}
+    told, unequal = found["told-k2"], found["unequal"]
     assert (told["outcome"], told["wrong"]) == ("ran", 0)
     assert told["share"] > 0.9
     assert unequal["outcome"] == "refused"

@@ -25,6 +25,7 @@ import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from inspect import signature
 from math import inf
 from multiprocessing.connection import Connection
@@ -80,6 +81,7 @@ def run_trials(attack: str, trials: Sequence[Trial], limit: float, *, stop: Sequ
     return found
 
 
+@cache
 def code_of(attack: str) -> str:
     """A name for all the code that decides what a trial of this attack finds, families aside."""
     return fingerprint(ATTACKS[attack], simulate, score)
