@@ -29,7 +29,7 @@ print(json.dumps([found.attack, scores.exact, scores.wrong, done.exit_code, json
 def example(house, tmp_path_factory):
     text = PAGE.read_text()
     [source] = re.findall(r"```python\n(.*?)```", text, re.S)
-    [place] = re.findall(r"This is `src/unveil/attacks/(\w+\.py)`", text)
+    [place] = re.findall(r"This is `(\w+\.py)`.* Put it into `src/unveil/attacks/`", text)
     return house(tmp_path_factory.mktemp("house"), {place: source})
 
 

@@ -34,8 +34,8 @@ FOUND = facts(
 
 def test_wrong_results_disqualify_and_nothing_is_no_win():
     assert winners(FOUND) == {"one": ["a", "b"], "two": ["a"], "three": [], "four": ["b"]}
-    words = "wins 1 of 4 families and is level with others in 1"
-    assert verdict(FOUND) == f"a {words}; b {words}. Wrong results called verified: b 2."
+    words = "a wins 1 of 4 families and is level with others in 1; b wins 1 and is level with others in 1"
+    assert verdict(FOUND) == f"{words}. Wrong results called verified: b 2."
 
 
 def test_one_attack_wins_against_nobody():

@@ -10,10 +10,10 @@ from unveil.experiments.section import table
 LEVEL = 0.005
 """Shares closer than this are level."""
 MEASURES = {
-    "exact": "private vectors recovered exactly",
-    "close": "private vectors recovered approximately (correlation above 0.9): nothing is exact under noise",
+    "exact": "private vectors, exact and verified",
+    "close": "private vectors, correlation above 0.9",
     "ssim": "mean SSIM of private images",
-    "public": "encodings whose public vectors were found exactly",
+    "public": "encodings with all their public vectors",
 }
 SHORT = {"refused": "–", "limit": "over limit", "crashed": "crashed"}
 INTRODUCTION = """# Which attack wins, where, at what cost?
@@ -38,9 +38,10 @@ def verdict(facts: Facts) -> str:
     for attack in sorted(attacks, key=lambda attack: -sum(attack in who for who in decided.values())):
         alone = sum(who == [attack] for who in decided.values())
         level = sum(attack in who for who in decided.values()) - alone
-        parts = [f"wins {alone} of {len(best)} families"] if alone else []
-        parts += [f"is level with others in {level}" + ("" if alone else f" of {len(best)}")] if level else []
+        parts = [f"wins {alone}"] if alone else []
+        parts += [f"is level with others in {level}"] if level else []
         if parts:
+            parts[0] += "" if sentences else f" of {len(best)} families"
             sentences.append(f"{attack} {' and '.join(parts)}")
         else:
             never.append(attack)
@@ -61,7 +62,7 @@ def verdict(facts: Facts) -> str:
 def winners(facts: Facts) -> dict[str, list[str]]:
     """For each family the attacks with the largest share; none where nothing was recovered. Wrong results disqualify."""
     out: dict[str, list[str]] = {}
-    for name in facts["families"]:
+    for name in _families(facts):
         ran = [r for r in facts["results"] if r["family"] == name and r["outcome"] == "ran" and not r["wrong"]]
         most = max((result["share"] for result in ran), default=0.0)
         out[name] = [r["attack"] for r in ran if r["share"] >= most - LEVEL] if most > 0 else []
@@ -71,7 +72,7 @@ def winners(facts: Facts) -> dict[str, list[str]]:
 def matrix(facts: Facts, cell: Callable[[Facts], str]) -> tuple[list[str], list[list[str]]]:
     """Families down, attacks across."""
     attacks, found = facts["asked"]["attacks"], {(r["family"], r["attack"]): r for r in facts["results"]}
-    return ["family", *attacks], [[name, *(cell(found[name, attack]) for attack in attacks)] for name in facts["families"]]
+    return ["family", *attacks], [[name, *(cell(found[name, attack]) for attack in attacks)] for name in _families(facts)]
 
 
 def share(result: Facts) -> str:
@@ -112,7 +113,7 @@ def page(facts: Facts, folder: str) -> str:
     parts = [INTRODUCTION, f"**{verdict(facts)}**\n"]
     if facts["families"]:
         parts += ["## What was recovered\n", _legend(facts), _markdown(facts, share, bold=True)]
-        parts += ["## Families\n", _families(facts)]
+        parts += ["## Families\n", _about(facts)]
         parts += ["## Seconds\n", "Median over draws, loading of compiled code left out.\n", _markdown(facts, seconds)]
         parts += ["## Memory\n", "MiB at the peak, beyond what the process held before, encodings included.\n"]
         parts += [_markdown(facts, mib)]
@@ -127,13 +128,16 @@ def page(facts: Facts, folder: str) -> str:
     return "\n".join(parts)
 
 
+def _families(facts: Facts) -> list[str]:
+    """In the order of asking; JSON sorts them."""
+    return [name for name in facts["asked"]["families"] if name in facts["families"]]
+
+
 def _legend(facts: Facts) -> str:
-    used = dict.fromkeys(family["measure"] for family in facts["families"].values())
-    told = "; ".join(f"{', '.join(n for n, f in facts['families'].items() if f['measure'] == m)}: {MEASURES[m]}" for m in used)
     return (
-        f"Shares, means over {facts['draws']} draws. {told[0].upper()}{told[1:]}. Bold: the most, where anything was recovered."
-        " –: does not apply, the reason is below. A vector that one encoding alone uses cannot be recovered by anyone, so that"
-        " 100% is not always possible.\n"
+        f"Shares, means over {facts['draws']} draws; of what, the next table says. Bold: the most, where anything was recovered. –:"
+        " does not apply, the reason is below. A vector that one encoding alone uses cannot be recovered by anyone, so that 100%"
+        " is not always possible.\n"
     )
 
 
@@ -147,9 +151,10 @@ def _markdown(facts: Facts, cell: Callable[[Facts], str], bold: bool = False) ->
     return table(heads, lines)
 
 
-def _families(facts: Facts) -> str:
-    lines = [[name, family["sentence"], family["size"]] for name, family in facts["families"].items()]
-    return table(["family", "", "size"], lines)
+def _about(facts: Facts) -> str:
+    known = facts["families"]
+    lines = [[n, known[n]["sentence"], known[n]["size"], MEASURES[known[n]["measure"]]] for n in _families(facts)]
+    return table(["family", "", "size", "share of"], lines)
 
 
 def _diagrams(facts: Facts, folder: str) -> str:
