@@ -34,7 +34,8 @@ def verdict(facts: Facts) -> str:
     """Who is best in how many families, and whether anything wrong was called verified. One paragraph."""
     attacks, best = facts["asked"]["attacks"], winners(facts)
     decided = {name: who for name, who in best.items() if who}
-    sentences, never = [], []
+    sentences: list[str] = []
+    never: list[str] = []
     for attack in sorted(attacks, key=lambda attack: -sum(attack in who for who in decided.values())):
         alone = sum(who == [attack] for who in decided.values())
         level = sum(attack in who for who in decided.values()) - alone
@@ -135,9 +136,9 @@ def _families(facts: Facts) -> list[str]:
 
 def _legend(facts: Facts) -> str:
     return (
-        f"Shares, means over {facts['draws']} draws; of what, the next table says. Bold: the most, where anything was recovered. –:"
-        " does not apply, the reason is below. A vector that one encoding alone uses cannot be recovered by anyone, so that 100%"
-        " is not always possible.\n"
+        f"Shares, means over {facts['draws']} draws; of what, the next table says. Bold: the most, if anything was recovered."
+        " –: does not apply, the reason is below. A vector that one encoding alone uses cannot be recovered by anyone, so that"
+        " 100% is not always possible.\n"
     )
 
 
