@@ -115,7 +115,11 @@ def page(facts: Facts, folder: str) -> str:
     if facts["families"]:
         parts += ["## What was recovered\n", _legend(facts), _markdown(facts, share, bold=True)]
         parts += ["## Families\n", _about(facts)]
-        parts += ["## Seconds\n", "Median over draws, loading of compiled code left out.\n", _markdown(facts, seconds)]
+        parts += [
+            "## Seconds\n",
+            "Median over draws, one BLAS thread, loading of compiled code left out.\n",
+            _markdown(facts, seconds),
+        ]
         parts += ["## Memory\n", "MiB at the peak, beyond what the process held before, encodings included.\n"]
         parts += [_markdown(facts, mib)]
     if any("share" in diagram for diagram in facts["diagrams"]):

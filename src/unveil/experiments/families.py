@@ -51,7 +51,7 @@ FAMILIES: Mapping[str, Family] = {
     "k3": Family("Many encodings, few pixels, k_private = 3.", Scheme(3), 24, 360, 600),
     "k4": Family("Many encodings, few pixels, k_private = 4.", Scheme(4), 24, 480, 900),
     "paper-k2": Family("The paper's regime: so many encodings that a floral exists, many pixels.", Scheme(2), 24, 110, 2048),
-    "paper-k3": Family("The paper's regime for k_private = 3.", Scheme(3), 12, 300, 8192),
+    "paper-k3": Family("The paper's regime for k_private = 3.", Scheme(3), 12, 250, 4096),
     "few-encodings": Family("Four encodings for every private vector.", Scheme(2), 30, 120, 1024),
     "few-pixels": Family("Fewer pixels than single overlaps can be read from.", Scheme(2), 24, 360, 64),
     "public": Family("Two public vectors in every encoding, of 200 known ones.", Scheme(2, 2), 24, 240, 600, n_public=200),

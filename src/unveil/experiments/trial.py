@@ -3,7 +3,7 @@
 The process is forked from a server that has loaded the package and nothing else, so that one attack's memory, threads and
 crashes are no other's. It draws each instance itself, says when the attack starts, and reports. Who waits has a clock, which
 stands still while code is compiled for the first time on a machine; an attack over the limit is ended, and the next trial gets
-a new process.
+a new process. BLAS has one thread, for all alike: more of them wait for each other on a machine that does something else too.
 
 Memory is the peak of the process during the attack beyond what it held before, the instance included. Linux counts a process's
 own pages, and the count is set back before each attack, after memory that was freed is given back: pages an earlier attack has
@@ -40,6 +40,7 @@ from unveil.encode import simulate
 from unveil.experiments.cells import Facts
 from unveil.experiments.families import Family, Instance, instance
 from unveil.experiments.sources import fingerprint
+from unveil.parallel import one_blas_thread
 from unveil.records import InputError, Recovery
 from unveil.scoring import score
 from unveil.scoring.images import image_scores
@@ -111,7 +112,7 @@ def _work(pipe: Connection, attack: str, trials: Sequence[Trial]) -> None:
     """The process's own part. Ctrl-C is for who waits, and stdout is theirs too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(2, 1)
-    with _compilation(pipe) as compiled:
+    with one_blas_thread(), _compilation(pipe) as compiled:
         for number, (family, seed) in enumerate(trials):
             drawn = instance(family, seed)
             facts = _attempt(pipe, attack, family, drawn, seed, compiled)
