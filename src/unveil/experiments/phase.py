@@ -2,8 +2,8 @@
 
 An attack is measured on the first kind of ground it does not refuse: hidden signs with k_private = 2 and 3; else MixUp; else
 the all-public case, over public vectors and pixels. Colour is the share of private vectors (of encodings, in the all-public
-case) recovered exactly, on one scale for all attacks. Dashed: where subsets drawn at random use every private vector twice, on
-average (n/k)·(ln n + ln ln n) encodings; nobody recovers all vectors from fewer.
+case) recovered exactly, on one scale for all attacks. Dashed, side by side: where subsets drawn at random use every private
+vector twice, on average (n/k)·(ln n + ln ln n) encodings; nobody recovers all vectors from fewer.
 """
 
 from __future__ import annotations
@@ -143,6 +143,7 @@ def draw(diagrams: Sequence[Facts]) -> dict[str, Figure]:
             if found:
                 mesh = _panel(axis, found[0], numbers=False)
             else:
+                axis.grid(False)
                 axis.text(0.5, 0.5, "does not apply", transform=axis.transAxes, ha="center", color=COLOURS["grey"])
         for axis, attack in zip(axes[0], attacks, strict=True):
             axis.set_title(attack)
@@ -169,11 +170,11 @@ def _panel(axis: Any, diagram: Facts, *, numbers: bool) -> Any:
     axis.set_xticks(x[every], labels=[f"{v:.0f}" for v in x[every]])
     axis.set_yticks(d, labels=[f"{v:.0f}" for v in d])
     axis.minorticks_off()
-    if _private(diagram):
+    if not numbers:
         k = GROUNDS[diagram["ground"]].family.scheme.k_private
         twice = N / k * (log(N) + log(log(N)))
         if _edges(x)[0] < twice < _edges(x)[-1]:
-            axis.axvline(twice, color="white", linestyle="--", linewidth=1.2)
+            axis.axvline(twice, color=COLOURS["vermilion"], linestyle="--", linewidth=1.4)
     for (row, column), value in np.ndenumerate(share) if numbers else ():
         text = "over\nlimit" if np.isnan(value) else f"{100 * value:.0f}"
         colour = "white" if value < 0.6 else "black"
