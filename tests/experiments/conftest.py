@@ -28,7 +28,7 @@ class House:
         own = {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"}
         call = [sys.executable, "-c", code, *map(str, command)]
         variables = {**os.environ, **own, **environment}
-        return subprocess.run(call, cwd=self.folder, env=variables, capture_output=True, text=True, timeout=120)
+        return subprocess.run(call, cwd=self.folder, env=variables, capture_output=True, text=True, timeout=600)
 
 
 @pytest.fixture(scope="session")
