@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import unveil
+from unveil.attacks import ATTACKS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -42,6 +43,12 @@ def test_every_algorithm_and_lemma_of_the_paper_is_in_the_map():
     }
     missing = [f"{kind}:{name}" for kind, names in labels.items() for name in names if f"`{kind}:{name}`" not in text]
     assert missing == []
+
+
+def test_every_attack_has_a_section():
+    text = (ROOT / "docs" / "attacks.md").read_text()
+    assert set(re.findall(r"^## `([\w-]+)`$", text, re.M)) == set(ATTACKS)
+    assert set(re.findall(r"^\| \[`([\w-]+)`\]\(#[\w-]+\)", text, re.M)) == set(ATTACKS)
 
 
 def test_every_top_level_name_is_in_the_api_page():

@@ -4,7 +4,7 @@
 One command, one file. NumPy and all that stands on it load inside the commands, so that `unveil --help` answers at once.
 """
 
-from unveil.cli import attack, audit, doctor, plan, reproduce, score, simulate
+from unveil.cli import attack, audit, compare, doctor, plan, reproduce, score, simulate
 from unveil.cli.group import main
 
-__all__ = ["attack", "audit", "doctor", "main", "plan", "reproduce", "score", "simulate"]
+__all__ = ["attack", "audit", "compare", "doctor", "main", "plan", "reproduce", "score", "simulate"]
