@@ -141,3 +141,14 @@ def test_a_row_of_weight_zero_says_nothing_of_a_vector():
     assert found[0].all()
     assert not found[1].any()
     assert found[3].all()
+
+
+def test_few_encodings_per_vector_leave_no_pixel_unsolved():
+    """Eleven of 600 pixels need more starts than all others; without them no vector could be verified."""
+    rng = np.random.default_rng(10)
+    n, m, d = 24, 60, 600
+    members = np.array([rng.choice(n, 2, replace=False) for _ in range(m)])
+    x = rng.standard_normal((n, d))
+    y = np.abs(x[members].sum(axis=1)).astype(np.float32)
+    solution = solve_pixels(y, None, members, n, 1.0, np.random.default_rng(0))
+    assert solution.solved.all()

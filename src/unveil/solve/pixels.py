@@ -23,6 +23,8 @@ SHARP = 10.0
 """Pixels whose residual is so many times the typical one are solved again."""
 TIE = 1e-5
 """Misfit, relative to the rms of y, within which another value counts as fitting; rounding leaves about 1e-6."""
+SHARE, STARTS, STEPS, ROUNDS = 0.1, 32, 300, 4
+"""Of a block's pixels at most this share is tried again from so many starts at once, and how often."""
 HOPELESS = 2
 """Attempts after which a block with not one solved pixel is given up: its rows contradict each other."""
 
@@ -117,22 +119,34 @@ def _solve_block(
     pixels = y.shape[1]
     x = np.zeros((n, pixels))
     error = np.full(pixels, np.inf)
-    todo = np.arange(pixels)
     weights = np.ones(len(y))
-    for attempt in range(tries):
-        part = np.ascontiguousarray(y[:, todo])
-        offset = None if c is None else np.ascontiguousarray(c[:, todo])
+
+    def attempt(columns: NDArray[np.int64], steps: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        part = np.ascontiguousarray(y[:, columns])
+        offset = None if c is None else np.ascontiguousarray(c[:, columns])
         scale = np.float32(np.sqrt(np.mean(part**2)) + 1e-30)
         guess = scale * rng.standard_normal(part.shape, dtype=np.float32)
-        found, _ = solve_all(part, offset, members, n, weights, a, guess, steps=100 * (1 + attempt // 2))
-        found64, miss = _polish(part, offset, found, target)
+        found, _ = solve_all(part, offset, members, n, weights, a, guess, steps=steps)
+        return _polish(part, offset, found, target)
+
+    todo = np.arange(pixels)
+    for turn in range(tries):
+        found, miss = attempt(todo, 100 * (1 + turn // 2))
         better = miss < error[todo]
-        x[:, todo[better]] = found64[:, better]
+        x[:, todo[better]] = found[:, better]
         error[todo[better]] = miss[better]
         # A value that fits by chance fits worse than the others: it is given another try, though it is within the bound.
         todo = np.flatnonzero(error > min(bound, max(SHARP * float(np.median(error)), 0.01 * bound)))
-        if not todo.size or (attempt >= HOPELESS and (error > bound).all()):
+        if not todo.size or (turn >= HOPELESS and (error > bound).all()):
             break
+    # One pixel that is left keeps all vectors from being verified: where there are few, each is tried from many starts at once.
+    for _ in range(ROUNDS):
+        left = np.flatnonzero(error > bound)
+        if not 0 < len(left) <= max(1, SHARE * pixels):
+            break
+        found, miss = attempt(np.repeat(left, STARTS), STEPS)
+        best = miss.reshape(len(left), STARTS).argmin(axis=1) + STARTS * np.arange(len(left))
+        x[:, left], error[left] = found[:, best], miss[best]
     return x, error
 
 
