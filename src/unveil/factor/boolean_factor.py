@@ -1,49 +1,57 @@
 """Symmetric sparse Boolean factorisation: W ∈ {0,1}^{m×n} with k ones per row and WWᵀ = M, by tensor decomposition.
 
-    n, eigenvectors ← M                       its rank is the number of private vectors; about k²/(mean overlap)
-    T(·,·,v) ← what three encodings share     for a few random v (`factor.intersection_tensor`)
-    W ← Jennrich(M, T(·,·,v)), rounded        (`factor.jennrich`)
-    W ← M W (WᵀW)⁻¹, rounded                  as long as that brings WWᵀ nearer to M; rows beyond `ROWS` come in here
+    n ← k² / mean overlap; eigenvectors of M    those of eigenvalues that are not 0: as many as there are vectors
+    T(·,·,v) ← what three encodings share       for a few random v (`factor.intersection_tensor`)
+    W ← Jennrich(M, T(·,·,v)), rounded          (`factor.jennrich`)
+    W ← M W (WᵀW)⁻¹, rounded                    as long as that brings WWᵀ nearer to M; rows not decomposed come in here
 
-From Chen, Song, Tao, Zhang: "Symmetric Sparse Boolean Matrix Factorization and Applications", ITCS 2022, who prove that the columns of
-a random W are independent once m is a little more than n, which is all that Jennrich's algorithm needs. Two vectors used in the same
-encodings only are equal columns; so are, for k = 2, the two sides of a bipartite graph of pairs, taken together: there it fails, and WWᵀ ≠ M shows it.
+From Chen, Song, Tao, Zhang: "Symmetric Sparse Boolean Matrix Factorization and Applications", ITCS 2022. They prove that
+the columns of a random W are independent once m is a little more than n, and Jennrich's algorithm needs no more. Columns
+can depend on each other all the same: two vectors used by the same encodings only, or, for k = 2, a graph of pairs with a
+part that is bipartite. There it fails, for these vectors or for all, and WWᵀ ≠ M shows it. Wrong overlaps make columns of a
+few rows, and rows of more than k columns: the largest k are kept.
 
-Cost: that of the tensor, the eigenvectors and the rotations, each about cubic. Memory: m×m for up to `ROWS` rows.
+Cost: that of the tensor, the eigenvectors and the rotations, each about cubic. Memory: `BYTES` for each pair of the rows
+decomposed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, log
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.linalg import eigh
 
 from unveil.factor.expectation import estimate_n_private
 from unveil.factor.intersection_tensor import bytes_per_pair, contractions
 from unveil.factor.jennrich import Matrix, jennrich
+from unveil.parallel import rows_per_block
 from unveil.records import Overlaps, Progress
 
 CONTRACTIONS = 8
 ROWS = 3000
 """Rows decomposed at most; the others are read off their overlaps with these."""
-ENOUGH = 30
-"""Encodings per vector among the rows decomposed: more do not help."""
+FEWEST, ENOUGH = 500, 30
+"""Rows decomposed in any case, where there are as many, and encodings per vector beyond which more rows are not needed."""
+BYTES = bytes_per_pair(CONTRACTIONS) + 24
 REPAIRS = 6
+FLOOR = 1e-3
+"""Eigenvalues below are 0, or say nothing."""
 
 
 @dataclass(frozen=True, eq=False)
 class BooleanFactor:
-    """W (m, n) of zeros and ones; fit (m,): the share of each row's overlaps that WWᵀ reproduces, of those that either of the
-    two says are there; decomposed: how many rows took part in the decomposition."""
+    """W (m, n) of zeros and ones; fit (m,): the share of the overlaps WWᵀ of each row that are in M too; decomposed: how many
+    rows took part in the decomposition."""
 
     W: NDArray[np.bool_]
     fit: NDArray[np.float64]
     decomposed: int
 
-    def subsets(self, k: int, least: float = 0.5) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def subsets(self, k: int, least: float = 0.75) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(rows, members (rows, k)): the rows that have k ones and fit."""
         rows = np.flatnonzero((self.W.sum(axis=1) == k) & (self.fit >= least))
         return rows, np.nonzero(self.W[rows])[1].reshape(len(rows), k).astype(np.int64)
@@ -55,42 +63,60 @@ def boolean_factor(
     """W up to the order of its columns; None where the overlaps do not look like those of k-subsets."""
     m, k = overlaps.m, overlaps.k_private
     n = estimate_n_private(overlaps)
-    most = min(m, ROWS, int(np.sqrt(memory_limit / (bytes_per_pair(CONTRACTIONS) + 24))))
+    most = min(m, ROWS, int(np.sqrt(memory_limit / BYTES)))
     if not k + 1 < n < most:
         return None
-    chosen = np.sort(rng.permutation(m)[: min(most, max(500, ceil(ENOUGH * n / k)))])
-    M = overlaps.matrix[chosen][:, chosen].toarray()
-    M = np.clip(M, 0, k).astype(np.int8)
+    chosen = np.sort(rng.permutation(m)[: min(most, max(FEWEST, ceil(ENOUGH * n / k)))])
+    M = np.clip(overlaps.matrix[chosen][:, chosen].toarray(), 0, k).astype(np.int8)
     np.fill_diagonal(M, k)
     values, vectors = column_space(M, n)
     directions = rng.standard_normal((CONTRACTIONS, len(chosen)))
-    tensor = contractions(M, k, float(len(values)), directions, progress=progress)
-    W = distinct(jennrich(values, vectors, tensor) > 0.5)
+    tensor = contractions(M, k, n, directions, progress=progress)
+    guesses = [_decomposed(M, k, values[:rank], vectors[:, :rank], tensor) for rank in sorted({len(values), widest(values, n)})]
     del tensor
+    W = min(guesses, key=lambda guess: (_wrong(M, guess) > 0, nats(M, guess, k)))
     if W.shape[1] <= k:
         return None
-    W = repaired(M.astype(np.float32), W)
-    every = overlaps.matrix[:, chosen].astype(np.float32)
-    whole = least_squares(every, W)
-    whole[chosen] = W
-    return BooleanFactor(whole, _fit(overlaps, whole), len(chosen))
+    whole = W
+    if len(chosen) < m:
+        whole = least_squares(overlaps.matrix[:, chosen].astype(np.float32), W)
+        whole &= np.cumsum(whole, axis=1) <= k
+        whole[chosen] = W
+    return BooleanFactor(whole, _fit(overlaps, whole, memory_limit), len(chosen))
+
+
+def _decomposed(M: NDArray[np.int8], k: int, values: Matrix, vectors: Matrix, tensor: Matrix) -> NDArray[np.bool_]:
+    W = at_most(distinct(jennrich(values, vectors, tensor) > 0.5), k)
+    return repaired(M.astype(np.float32), W, k) if W.shape[1] > k else W
 
 
 def column_space(M: NDArray[np.int8], n: float) -> tuple[Matrix, Matrix]:
-    """The leading eigenvalues and eigenvectors of M, as many as stand out: those before the widest gap, in proportion, between
-    half and twice the n that the mean overlap suggests."""
+    """The leading eigenvalues, the largest first, and eigenvectors of M: those that are not 0, up to twice the n that the mean
+    overlap suggests. Where nothing is wrong these are as many as there are vectors."""
     m = len(M)
     most = min(m, ceil(2 * n) + 2)
     values, vectors = eigh(M.astype(np.float64), subset_by_index=[m - most, m - 1])
-    values, vectors = values[::-1], vectors[:, ::-1]
+    kept = np.flatnonzero(values > FLOOR)[::-1]
+    return values[kept], vectors[:, kept]
+
+
+def widest(values: Matrix, n: float) -> int:
+    """How many eigenvalues come before the widest gap, in proportion, from n/2 on.
+
+    With wrong overlaps M has eigenvalues that belong to no vector. Where these are small the gap tells the number of vectors.
+    Where they are not, too many are better than too few: what belongs to no vector makes columns of a few rows. Both are tried.
+    """
     least = max(1, int(n / 2))
-    size = np.maximum(values, FLOOR)
-    rank = least + int(np.argmax(size[least - 1 : -1] / size[least:])) if least < most else most
-    return values[:rank], vectors[:, :rank]
+    if least >= len(values):
+        return len(values)
+    return least + int(np.argmax(values[least - 1 : -1] / values[least:]))
 
 
-FLOOR = 1e-6
-"""Eigenvalues below are rounding errors of zero."""
+def nats(M: NDArray[np.int8], W: NDArray[np.bool_], k: int) -> float:
+    """What it takes to write M down: the k columns of each row, and each wrong overlap. More columns have fewer wrong overlaps,
+    right or not."""
+    m, n = W.shape
+    return m * k * log(max(n, 1)) + 0.5 * _wrong(M, W) * log(m * m)
 
 
 def distinct(W: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -100,13 +126,22 @@ def distinct(W: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return W[:, W.any(axis=0)]
 
 
-def repaired(M: NDArray[np.float32], W: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def at_most(W: NDArray[np.bool_], k: int) -> NDArray[np.bool_]:
+    """W with the k largest columns of each row, which come first: a wrong overlap looks like one more vector, shared by these
+    two rows only."""
+    size = W.sum(axis=0)
+    W = W[:, np.argsort(-size, kind="stable")]
+    W = W & (np.cumsum(W, axis=1) <= k)
+    return W[:, W.any(axis=0)]
+
+
+def repaired(M: NDArray[np.float32], W: NDArray[np.bool_], k: int) -> NDArray[np.bool_]:
     """The W of fewest wrong overlaps on the way of W ← M W (WᵀW)⁻¹, rounded."""
     best, fewest = W, _wrong(M, W)
     for _ in range(REPAIRS):
         if not fewest:
             break
-        W = least_squares(M, W)
+        W = at_most(least_squares(M, W), k)
         wrong = _wrong(M, W)
         if wrong >= fewest:
             break
@@ -114,24 +149,25 @@ def repaired(M: NDArray[np.float32], W: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return best
 
 
-def least_squares(M: NDArray[np.float32], W: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def least_squares(M: NDArray[np.float32] | sparse.csr_array, W: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """The rows whose overlaps with W are nearest to M, rounded to zeros and ones."""
     V = W.astype(np.float32)
     gram = (V.T @ V).astype(np.float64) + 1e-3 * np.eye(V.shape[1])  # columns may depend on each other
     return np.asarray(np.linalg.solve(gram, np.asarray(M @ V).T).T > 0.5)
 
 
-def _wrong(M: NDArray[np.float32], W: NDArray[np.bool_]) -> int:
+def _wrong(M: NDArray[np.float32] | NDArray[np.int8], W: NDArray[np.bool_]) -> int:
     V = W.astype(np.float32)
     return int(np.count_nonzero(V @ V.T != M))
 
 
-def _fit(overlaps: Overlaps, W: NDArray[np.bool_], block: int = 1024) -> NDArray[np.float64]:
+def _fit(overlaps: Overlaps, W: NDArray[np.bool_], limit: int) -> NDArray[np.float64]:
     V = W.astype(np.float32)
+    block = rows_per_block(24 * len(W), limit, most=1024)
     out = np.empty(len(W))
     for start in range(0, len(W), block):
         rows = slice(start, start + block)
-        given, made = overlaps.matrix[rows].toarray(), V[rows] @ V.T
-        there = ((given > 0) | (made > 0)).sum(axis=1)
-        out[rows] = 1 - ((given != made).sum(axis=1) / np.maximum(there, 1))
+        made = V[rows] @ V.T
+        both = np.minimum(made, overlaps.matrix[rows].toarray())
+        out[rows] = both.sum(axis=1) / np.maximum(made.sum(axis=1), 1)
     return out

@@ -1,21 +1,23 @@
 """How many private vectors do three encodings share? The tensor T_abc = |S_a ∩ S_b ∩ S_c|, from pairwise overlaps alone.
 
-Overlaps M_ab = |S_a ∩ S_b| say nothing of three encodings at once; the other encodings do. A random k-subset avoids S_a ∪ S_b ∪ S_c
-with probability C(n−u, k)/C(n, k), where u is the size of the union, and u = 3k − M_ab − M_ac − M_bc + T_abc. So the number of encodings d
-with M_ad = M_bd = M_cd = 0 tells u, and u tells T_abc (Chen, Song, Tao, Zhang: "Symmetric Sparse Boolean Matrix Factorization and
-Applications", ITCS 2022).
+Overlaps M_ab = |S_a ∩ S_b| say nothing of three encodings at once; the other encodings do. A random k-subset avoids S_a ∪
+S_b ∪ S_c with probability C(n−u, k)/C(n, k), where u is the size of the union, and u = 3k − M_ab − M_ac − M_bc + T_abc. So
+the number of encodings d with M_ad = M_bd = M_cd = 0 tells u, and u tells T_abc (Chen, Song, Tao, Zhang: "Symmetric Sparse
+Boolean Matrix Factorization and Applications", ITCS 2022).
 
-Where we go beyond it: to round that one count takes many encodings, since most of its variance comes from encodings that avoid one
-or two of the three, which tell nothing. Each encoding d falls into one of eight cells, by which of a, b, c it meets; their probabilities
-follow from n, k, the pairwise overlaps and T_abc by inclusion and exclusion, and T_abc is the value with the largest likelihood. Some cells
-are impossible for some values: one encoding there settles it. And what must hold of three sets bounds it:
+Where we go beyond it: to round that one count takes many encodings, since most of its variance comes from encodings that
+avoid one or two of the three, which tell nothing. Each encoding d falls into one of eight cells, by which of a, b, c it
+meets; their probabilities follow from n, k, the pairwise overlaps and T_abc by inclusion and exclusion, and T_abc is the
+value with the largest likelihood. Some cells are impossible for some values: one encoding there settles it. And what must
+hold of three sets bounds it:
 
     max(0, M_ab + M_ac − k, …) ≤ T_abc ≤ min(M_ab, M_ac, M_bc)
 
 so that most entries are 0, or known, without counting. Entries on a diagonal are exact: T_aab = M_ab.
 
-The tensor itself is never stored: Jennrich's algorithm needs contractions T(·,·,v) = Σ_c v_c T_··c only. Cost, with g = mk²/n neighbours
-of an encoding: m products of g×g matrices, and a few operations for each of the mg²/6 triples. Memory: m×m, `bytes_per_pair` for each pair.
+The tensor itself is never stored: Jennrich's algorithm needs contractions T(·,·,v) = Σ_c v_c T_··c only. Cost, with g =
+mk²/n neighbours of an encoding: m products of g×g matrices, and a few operations for each of the mg²/6 triples. Memory:
+m×m, `bytes_per_pair` for each pair.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ def bytes_per_pair(count: int) -> int:
 def contractions(
     M: NDArray[np.int8], k: int, n: float, directions: NDArray[np.float64], *, progress: Progress | None = None
 ) -> NDArray[np.float64]:
-    """T(·,·,v) (count, m, m) for each v of `directions` (count, m), from the overlaps M (m, m) of k-subsets of about n vectors."""
+    """T(·,·,v) (count, m, m) for each v of `directions` (count, m); M (m, m): the overlaps of k-subsets of about n vectors."""
     m = len(M)
     meets = (M > 0).astype(np.float32)
     both = meets @ meets
@@ -116,9 +118,7 @@ def _add_slice(c, after, common, M, both, table, directions, out):  # type: igno
                     out[q, c, b] += t * directions[q, a]
 
 
-def _with_diagonals(
-    upper: NDArray[np.float64], M: NDArray[np.int8], directions: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _with_diagonals(upper: NDArray[np.float64], M: NDArray[np.int8], directions: NDArray[np.float64]) -> NDArray[np.float64]:
     """The whole of each contraction: T_aab = M_ab twice off the diagonal, and Σ_b v_b M_ab on it."""
     for matrix, v in zip(upper, directions, strict=True):
         matrix += matrix.T

@@ -1,4 +1,6 @@
-"""Jennrich's algorithm: the columns w_1, …, w_r of W from Σ_i w_i ⊗ w_i and contractions Σ_i ⟨w_i, v⟩ w_i ⊗ w_i of Σ_i w_i ⊗ w_i ⊗ w_i.
+"""Jennrich's algorithm: the columns w_1, …, w_r of W from M = Σ_i w_i ⊗ w_i and T = Σ_i w_i ⊗ w_i ⊗ w_i.
+
+Of T only contractions T(·,·,v) = Σ_i ⟨w_i, v⟩ w_i ⊗ w_i are needed:
 
     B ← M = BBᵀ, r columns                      the column space; W = BQ for some orthogonal Q, whatever B is taken
     A_v ← B⁺ T(·,·,v) B⁺ᵀ = Q diag(Wᵀv) Qᵀ      one for each random v
@@ -6,12 +8,13 @@
     Q ← diagonalises all A_v as well as can be  Jacobi rotations (Cardoso and Souloumiac, SIAM J. Matrix Anal. Appl. 17, 1996)
     W ← BQ, each column with its larger side up
 
-The textbook takes two contractions with random v and the eigenvectors of one times the inverse of the other. Here M is known: it is the
-contraction with a v for which all ⟨w_i, v⟩ are 1, so that whitening by it leaves a symmetric problem with an orthogonal solution. With wrong
-entries in T, eigenvectors whose eigenvalues are close mix, and among r random numbers some always are close; several contractions
-have no close eigenvalues in common.
+The textbook takes two contractions with random v and the eigenvectors of one times the inverse of the other. Here M is
+known: it is the contraction with a v for which all ⟨w_i, v⟩ are 1, so that whitening by it leaves a symmetric problem with
+an orthogonal solution. With wrong entries in T, eigenvectors whose eigenvalues are close mix, and among r random numbers
+some always are close; several contractions have no close eigenvalues in common.
 
-Needs independent columns. Cost: one partial eigendecomposition of M, and some sweeps of r³/2 rotations times the number of contractions.
+Needs independent columns. Cost: one partial eigendecomposition of M, and some sweeps of r³/2 rotations times the number of
+contractions.
 """
 
 from __future__ import annotations
@@ -49,8 +52,7 @@ def jointly_diagonal(A: Matrix) -> Matrix:
 
 @njit(cache=True, nogil=True)
 def _rotate(A, Q, sweeps, still):  # type: ignore[no-untyped-def]
-    """Sweeps over all planes in place: A (r, r, count), Q (r, r) with a vector in each row. Only rows p and q of A are turned
-    at first, then its columns; by symmetry one is the mirror of the other."""
+    """Sweeps over all planes in place: A (r, r, count), Q (r, r) with a vector in each row."""
     r, count = A.shape[0], A.shape[2]
     for _ in range(sweeps):
         moved = False
