@@ -16,6 +16,7 @@ TABLES = {
     "learn_public": "LearnPublic: every support exact, and honest where it cannot be",
     "overlaps": "The overlap engine",
     "report": "The report in headless Chromium",
+    "tensor": "Tensor decomposition: encodings needed, from true overlaps (fresh seeds 70000, 70001, …)",
     "scale": "Cost model of the overlap engine: check and forecast",
     "plan": "The plan against reality",
     "paper_attack": "The paper's attack, end to end (fresh seeds 10000, 10001, …)",

@@ -50,9 +50,7 @@ def tensor(
     scheme, m = encodings.scheme, encodings.m
     k = scheme.k_private
     if not 2 <= k <= MOST:
-        raise InputError(
-            f"k_private={k}: the tensor attack takes 2 to {MOST} private vectors per encoding; use attack='full'"
-        )
+        raise InputError(f"k_private={k}: the tensor attack takes 2 to {MOST} private vectors per encoding; use attack='full'")
     scheme.require_weighting(*FIXED_WEIGHTINGS)
     P = as_public(public, encodings) if scheme.k_public else None
     seed, limit = root(rng), settle_limit(memory_limit)
@@ -70,7 +68,9 @@ def tensor(
         found = boolean_factor(M, child(seed, "tensor"), memory_limit=limit, progress=progress)
     if found is None:
         why = f"the overlaps of {m} encodings cannot be decomposed: it takes more than {k + 1} private vectors, and more encodings "
-        return Recovery.empty(encodings, NAME, why + f"than these (of {ROWS}, or as many as memory_limit allows)", clock.seconds)
+        return Recovery.empty(
+            encodings, NAME, why + f"than these (of {ROWS}, or as many as memory_limit allows)", clock.seconds
+        )
     rows, members = found.subsets(k)
     if 2 * len(rows) < m:
         why = (

@@ -8,7 +8,7 @@
 From Chen, Song, Tao, Zhang: "Symmetric Sparse Boolean Matrix Factorization and Applications", ITCS 2022. They prove that
 the columns of a random W are independent once m is a little more than n, and Jennrich's algorithm needs no more. Columns
 can depend on each other all the same: two vectors used by the same encodings only, or, for k = 2, a graph of pairs with a
-part that is bipartite. There it fails, for these vectors or for all, and WWᵀ ≠ M shows it. Wrong overlaps make columns of a
+part that is bipartite. There it loses a vector or all, and WWᵀ ≠ M shows it. Wrong overlaps make columns of a
 few rows, and rows of more than k columns: the largest k are kept.
 
 Cost: that of the tensor, the eigenvectors and the rotations, each about cubic. Memory: `BYTES` for each pair of the rows
