@@ -127,8 +127,8 @@ def test_the_same_seed_gives_the_same_bytes():
 @pytest.mark.parametrize("kind", hostile.KINDS)
 def test_no_wrong_vector_is_verified(kind):
     traps = [hostile.trap(kind, 6000 + seed) for seed in range(10)]
-    small = [trap for trap in traps if trap.encodings.values.size < 6_000]
-    assert len(small) >= 2
+    small = [trap for trap in traps if trap.encodings.values.size < 3_000]
+    assert small
     assert sum(hostile.spring(trap, "tensor")[1] for trap in small) == 0
 
 

@@ -61,7 +61,7 @@ def factorisations(M, k, n):
     return {tuple(columns(np.array([[name in subset for name in range(n)] for subset in rows]))) for rows in found}
 
 
-@pytest.mark.parametrize(("k", "n", "m", "seed"), [(2, 6, 14, 0), (2, 7, 16, 1)])
+@pytest.mark.parametrize(("k", "n", "m", "seed"), [(2, 6, 14, 0), (2, 6, 12, 1)])
 def test_a_small_matrix_has_one_factorisation_and_it_is_found(k, n, m, seed):
     W = incidence(k, n, m, seed)
     assert factorisations(W @ W.T, k, n) == {tuple(columns(factor(W @ W.T, k).W))}

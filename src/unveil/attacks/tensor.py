@@ -67,7 +67,7 @@ def tensor(
     with clock("decomposition"), one_blas_thread():
         found = boolean_factor(M, child(seed, "tensor"), memory_limit=limit, progress=progress)
     if found is None:
-        why = f"the overlaps of {m} encodings cannot be decomposed: it takes more than {k + 1} private vectors, and more encodings "
+        why = f"the overlaps of {m} encodings cannot be decomposed: it takes more than {k + 1} vectors, and more encodings "
         return Recovery.empty(
             encodings, NAME, why + f"than these (of {ROWS}, or as many as memory_limit allows)", clock.seconds
         )
