@@ -122,7 +122,7 @@ def needed(k: int) -> list[Row]:
         nine.append(most)
         paper = f"{encodings_needed(n, k):,}"
         measured = f"{most} (half of the seeds: {half}); every vector used twice: {floor}; one floral: {paper}"
-        if n == 50:
+        if n == SIZES[0]:
             others = {"union alone": by_union, "cliques": by_cliques}
             told = [
                 f"{name} {fewest(partial(exact, factor), k, n, (9,))[0] or f'over {MOST * n}'}"

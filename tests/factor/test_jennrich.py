@@ -1,4 +1,4 @@
-"""Jennrich's algorithm on tensors with known columns; wrong entries; an independent decomposition (alternating least squares)."""
+"""Jennrich's algorithm on tensors with known columns, with wrong entries, and against alternating least squares."""
 
 import numpy as np
 import pytest

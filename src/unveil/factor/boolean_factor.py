@@ -115,8 +115,8 @@ def widest(values: Matrix, n: float) -> int:
 def nats(M: NDArray[np.int8], W: NDArray[np.bool_], k: int) -> float:
     """What it takes to write M down: the k columns of each row, and each wrong overlap. More columns have fewer wrong overlaps,
     right or not."""
-    m, n = W.shape
-    return m * k * log(max(n, 1)) + 0.5 * _wrong(M, W) * log(m * m)
+    m, n = len(W), W.shape[1]
+    return float(m * k * log(max(n, 1)) + 0.5 * _wrong(M, W) * log(m * m))
 
 
 def distinct(W: NDArray[np.bool_]) -> NDArray[np.bool_]:
