@@ -129,7 +129,9 @@ def needed(k: int) -> list[Row]:
                 for name, factor in others.items()
             ]
             measured += "; " + ", ".join(told)
-        out.append((f"k={k}, n={n}: encodings needed", "no more than every vector twice", measured, most <= floor))
+        out.append((f"k={k}, n={n}: encodings needed", "no more than every vector twice", measured, 0 < most <= floor))
+    if not all(nine):
+        return out
     power, constant = np.polyfit(np.log(SIZES), np.log(nine), 1)
     out.append((f"k={k}: fit", "", f"{np.exp(constant):.2g}·n^{power:.2f}", None))
     return out
