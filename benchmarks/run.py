@@ -17,6 +17,7 @@ TABLES = {
     "line_graph": "The root of a line graph, and the attack with it (fresh seed 40000)",
     "overlaps": "The overlap engine",
     "report": "The report in headless Chromium",
+    "tensor": "Tensor decomposition: encodings needed, from true overlaps (fresh seeds 70000, 70001, …)",
     "scale": "Cost model of the overlap engine: check and forecast",
     "plan": "The plan against reality",
     "mixup": "MixUp: encodings with signs (fresh seeds 50000, 50001, …)",

@@ -51,8 +51,9 @@ def certified(
     left = m - explained
     text = f"{int((status == VERIFIED).sum())} of {len(status)} private vectors verified; "
     text += f"{explained} of {m} encodings explained exactly"
-    if len(settled.repeats[0]):
-        text += f"; {len(settled.repeats[0])} encodings use one vector more than once"
+    twice = int((np.diff(np.sort(settled.repeats[1], axis=1), axis=1) == 0).any(axis=1).sum())
+    if twice:
+        text += f"; {twice} encodings use one vector more than once"
     if left:
         text += f"; {left} encodings use vectors that too few others share"
         text += ", or their public part was not found" if public is not None else ""
