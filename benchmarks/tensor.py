@@ -3,7 +3,7 @@
 Needed are the fewest encodings, in steps of a tenth, at which the subsets of all vectors used twice or more are exactly
 right in 9 of 10 seeds, and in 5 of 10. Beside it, in the same run: the fewest encodings that use every vector
 twice, below which no attack can have all; those from which on the paper's attack can expect one floral; the tensor rounded from
-the number of encodings that avoid all three and nothing else, as printed; and the cliques of `full`, which has the pixels to
+the number of encodings that avoid all three and nothing else; and the cliques of `full`, which has the pixels to
 correct them.
 """
 
