@@ -109,7 +109,8 @@ def natural(
         weights, squares = (
             sparse.csr_array(sparse.hstack([w, sparse.csr_array((encodings.m, missing))])) for w in (weights, squares)
         )
-    if scheme.weighting == "unknown":
+    told = scheme.weighting != "unknown"
+    if not told:
         with clock("law"):
             look = alternate(task, weights, squares, images, child(seed, "look"), progress, rounds=LOOK)
             scheme = likeliest_law(look.weighing.best, look.weighing.misfit, scheme, child(seed, "laws"))
@@ -117,6 +118,8 @@ def natural(
             weights, squares, images = look.weighing.weights, look.weighing.squares, look.images
     with clock("rounds"):
         state = alternate(task, weights, squares, images, child(seed, "rounds"), progress)
+    if not told:  # weights are better now than after the first rounds, and may say otherwise
+        scheme = likeliest_law(state.weighing.best, state.weighing.misfit, encodings.scheme, child(seed, "laws"))
     if candidates is not None:
         with clock("public images"):
             state = take_out_public(task, state, candidates, progress)
