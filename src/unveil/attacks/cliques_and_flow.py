@@ -9,8 +9,8 @@
                                                   with the public part as noise where there is one        (`solve.folded_least_squares`)
 
 Carlini, Deng, Garg, Jha, Mahloujifar, Mahmoody, Song, Thakurta, Tramèr, "Is Private Learning Possible with Instance Encoding?",
-2020. There S comes from a neural network trained on public images; here it is an input. Weights are read off labels, where
-there are any, else taken to be what they are on average. With a public part or weights of their own nothing is exact, and
+2020. There S comes from a neural network trained on public images; here it is an input. Weights of their own are
+read off labels, where there are any, else guessed from the scores. With a public part or weights of their own nothing is exact, and
 nothing is called verified. Not more than a few thousand images: centres are a dense m×n matrix.
 """
 
@@ -41,6 +41,8 @@ from unveil.solve.pixel_signs import synchronise
 NAME = "cliques"
 LAW = 20_000
 """Draws from which the mean weight is taken."""
+CHANCE, MOST = 1 / 3, 4.0
+"""Scores go with the square of a weight; those of images that are not there, the best of many, are about `CHANCE`."""
 
 
 def cliques_and_flow(
@@ -175,7 +177,7 @@ def _approximate(
     pairs = [(np.arange(m), members)]
     at = np.repeat(np.arange(m), members.shape[1]), members.ravel()
     left = float(np.sqrt(np.mean(fit.noise**2) / np.mean(np.square(encodings.values, dtype=np.float64))))
-    noise_is = "the public part is taken for noise" if encodings.scheme.k_public else "weights are known on average only"
+    noise_is = "the public part is taken for noise" if encodings.scheme.k_public else "weights are guessed"
     return Recovery(
         vectors=values,
         status=np.full(n, UNRESOLVED, dtype="<U10"),
@@ -202,10 +204,13 @@ def _expected(scheme: Scheme, rng: np.random.Generator) -> tuple[float, float]:
 
 
 def _weights(encodings: Encodings, centres: Centres, mean: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Who mixes whom and how much, (m, k): by labels where there are any, what they rule out assigned anew."""
+    """Who mixes whom and how much, (m, k): by labels where there are any, what they rule out assigned anew; else by scores."""
     members, labels = centres.members, encodings.labels
-    if labels is None:
+    if labels is None and encodings.scheme.fixed_weights:
         return members, np.full(members.shape, mean)
+    if labels is None:
+        own = np.take_along_axis(centres.scores, members, axis=1)
+        return members, mean * np.sqrt(np.clip(own - CHANCE, 0, MOST) / (1 - CHANCE))
     chosen = np.zeros(centres.scores.shape, np.float32)
     np.put_along_axis(chosen, members, 1, axis=1)
     classes = vote(chosen, labels).argmax(axis=1)
