@@ -79,7 +79,9 @@ def test_without_capacities_everyone_takes_the_best():
 def test_capacities_repair_what_the_best_score_gets_wrong():
     """In the released pairing every image occurs equally often: known room leaves fewer places for errors."""
     rng = np.random.default_rng(1)
-    truth = np.sort(np.concatenate([np.stack([np.roll(np.arange(20), s), np.arange(20)], axis=1) for s in range(1, 11)]), axis=1)
+    truth = np.sort(
+        np.concatenate([np.stack([np.roll(np.arange(20), s), np.arange(20)], axis=1) for s in range(1, 11)]), axis=1
+    )
     scores = np.zeros((200, 20))
     np.put_along_axis(scores, truth, 1.0, axis=1)
     scores += 0.5 * rng.standard_normal(scores.shape)

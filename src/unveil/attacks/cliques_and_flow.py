@@ -1,20 +1,22 @@
 """Cliques and flow: the attack that broke the InstaHide challenge, for any k_private.
 
-    1  S ← how alike any two encodings are        the overlaps, the user's own matrix, or from energies   (`gram`)
-    2  C ← cliques of S, grown greedily           an image's encodings are all alike                      (`factor.greedy_cliques`)
-    3  L ← k-means around the cliques             a score of every encoding against every image           (`factor.clique_centres`)
-    4  W ← min-cost flow                          exactly k_private images per encoding, at most so many
-                                                  encodings per image where the pairing tells             (`factor.flow`)
-    5  x ← min ‖|Wx| − y‖²                        exact where nothing else is mixed in                    (`attacks.from_subsets`)
-                                                  with the public part as noise where there is one        (`solve.folded_least_squares`)
+    1  S ← how alike any two encodings are    the overlaps, the user's own matrix, or from energies   (`gram`)
+    2  C ← cliques of S, grown greedily       an image's encodings are all alike                (`factor.greedy_cliques`)
+    3  L ← k-means around the cliques         a score of every encoding against every image     (`factor.clique_centres`)
+    4  W ← min-cost flow                      exactly k_private images per encoding; at most so many encodings per
+                                              image where the pairing tells                     (`factor.flow`)
+    5  x ← min ‖|Wx| − y‖²                    exact where nothing else is mixed in              (`attacks.from_subsets`)
+                                              else with the public part as noise                (`solve.folded_least_squares`)
 
-Carlini, Deng, Garg, Jha, Mahloujifar, Mahmoody, Song, Thakurta, Tramèr, "Is Private Learning Possible with Instance Encoding?",
-2020. There S comes from a neural network trained on public images; here it is an input. Weights of their own are
-read off labels, where there are any, else guessed from the scores. With a public part or weights of their own nothing is exact, and
-nothing is called verified. Not more than a few thousand images: centres are a dense m×n matrix.
+Carlini, Deng, Garg, Jha, Mahloujifar, Mahmoody, Song, Thakurta, Tramèr: "Is Private Learning Possible with Instance
+Encoding?", 2020. There S comes from a neural network trained on public images; here it is an input. Weights of their own are
+read off labels, where there are any, else guessed from the scores. With a public part or weights of their own nothing is exact,
+and nothing is called verified. Not more than a few thousand images: centres are a dense m×n matrix.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,6 +43,8 @@ from unveil.solve.pixel_signs import synchronise
 NAME = "cliques"
 LAW = 20_000
 """Draws from which the mean weight is taken."""
+EXPLAINED = 0.5
+"""Of the energy that private vectors have, so much must be explained: cliques of chance explain a fifth of what there is."""
 CHANCE, MOST = 1 / 3, 4.0
 """Scores go with the square of a weight; those of images that are not there, the best of many, are about `CHANCE`."""
 
@@ -113,19 +117,23 @@ def _similarity(
         graph.data = np.minimum(graph.data, np.float32(1))
         return S, graph
     if sparse.issparse(similarity):
-        return _without_diagonal(_checked(sparse.csr_array(similarity), m)), None
+        stored = sparse.csr_array(similarity)
+        _check(stored.shape, stored.data, m)
+        return _without_diagonal(stored.astype(np.float64)), None
     if 20 * m * m > limit:
         raise InputError(
-            f"similarities of {m:,} encodings need about {20 * m * m / 2**30:.1f} GiB, more than the memory limit: attack fewer "
-            "of them, give similarity= as a sparse array, or raise memory_limit"
+            f"similarities of {m:,} encodings need about {20 * m * m / 2**30:.1f} GiB, more than the memory limit: attack "
+            "fewer of them, give similarity= as a sparse array, or raise memory_limit"
         )
     if similarity is not None:
-        given = _checked(np.asarray(similarity), m)
-        dense = (given + given.T).astype(np.float32) / 2
+        given = np.asarray(similarity)
+        _check(given.shape, given, m)
+        dense = given.astype(np.float32)
+        dense = np.asarray((dense + dense.T) / 2, np.float32)
     elif encodings.shape is not None:
         dense = whitened_energies(encodings.magnitudes()).gram
         scale = 1 / np.sqrt(np.maximum(np.diag(dense), 1e-12))
-        dense = dense * scale * scale[:, None]
+        dense = np.asarray(dense * scale * scale[:, None], np.float32)
     else:
         dense = squared_correlations(encodings.magnitudes()).astype(np.float32)
     # Most encodings share nothing.
@@ -134,13 +142,11 @@ def _similarity(
     return np.ascontiguousarray(dense, np.float32), None
 
 
-def _checked(matrix, m):  # type: ignore[no-untyped-def]
-    values = matrix.data if sparse.issparse(matrix) else matrix
-    if matrix.shape != (m, m) or values.dtype.kind not in "fiub":
-        raise InputError(f"similarity of shape {matrix.shape}: give a square matrix of real numbers, {m} by {m}")
+def _check(shape: tuple[int, ...], values: NDArray[Any], m: int) -> None:
+    if shape != (m, m) or values.dtype.kind not in "fiub":
+        raise InputError(f"similarity of shape {shape}: give a square matrix of real numbers, {m} by {m}")
     if not np.isfinite(values).all():
         raise InputError("similarity with NaN or infinite values: put 0 where nothing is known")
-    return matrix
 
 
 def _without_diagonal(matrix: sparse.csr_array) -> sparse.csr_array:
@@ -169,6 +175,11 @@ def _approximate(
         members, weights = _weights(encodings, centres, weight)
         draw = child(seed, "pixels")
         fit = folded_least_squares(encodings.magnitudes(), members, weights, n, noise, draw, progress=progress)
+    left = float(np.mean(fit.noise**2) / np.mean(np.square(encodings.values, dtype=np.float64)))
+    if 1 - left < EXPLAINED * (1 - noise):
+        why = f"the {n} cliques explain {1 - left:.0%} of the encodings' energy where private vectors have {1 - noise:.0%}: "
+        why += "they are not those of private vectors; more pixels or more encodings are needed, or another k_private"
+        return Recovery.empty(encodings, NAME, why, clock.seconds)
     values, signed = fit.values.astype(np.float32), False
     if encodings.shape is not None and 16 * d * d < limit:
         with clock("signs of pixels"):
@@ -176,18 +187,17 @@ def _approximate(
             values, signed = synchronise(values, prior.correlation(), prior.mean, child(seed, "signs")), prior.known
     pairs = [(np.arange(m), members)]
     at = np.repeat(np.arange(m), members.shape[1]), members.ravel()
-    left = float(np.sqrt(np.mean(fit.noise**2) / np.mean(np.square(encodings.values, dtype=np.float64))))
     noise_is = "the public part is taken for noise" if encodings.scheme.k_public else "weights are guessed"
     return Recovery(
         vectors=values,
         status=np.full(n, UNRESOLVED, dtype="<U10"),
         signed=signed,
         members=incidence(pairs, m, n),
-        residual=np.full(n, left),
+        residual=np.full(n, np.sqrt(left)),
         reasons=tuple(f"known to ±{error:.2g} per pixel at best: {noise_is}" for error in fit.error),
         attack=NAME,
-        explanation=f"{n} private vectors from {m} encodings, each to ±{np.median(fit.error):.2g} per pixel at best; none is exact, "
-        f"since {noise_is}",
+        explanation=f"{n} private vectors from {m} encodings, each to ±{np.median(fit.error):.2g} per pixel at best; none is "
+        f"exact, since {noise_is}",
         seconds=clock.seconds,
         evidence={"cliques": n, "encodings_assigned": int(centres.sure.sum()), "standard_error": fit.error.tolist()},
         weights=None if encodings.scheme.fixed_weights else sparse.csr_array((weights.ravel(), at), shape=(m, n)),

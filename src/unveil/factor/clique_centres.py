@@ -170,7 +170,7 @@ def _rest(S: Similarity, L: Floats) -> Similarity:
         np.fill_diagonal(rest, 0)
         return np.asarray(rest, np.float32)
     part = sparse.csr_array(L)
-    left = sparse.csr_array(S - (part @ part.T).multiply(S != 0))
+    left = sparse.csr_array(S - (part @ part.T).multiply(S.astype(bool)))
     left.data[left.data < LOOSE * np.median(S.data)] = 0
     left.eliminate_zeros()
     return left

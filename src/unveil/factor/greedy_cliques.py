@@ -65,12 +65,12 @@ def greedy_cliques(
                 continue
             idle += 1
             together = np.concatenate([[i], *(cliques[c] for c in names[i])]).astype(np.int64)
-            clique = _clique(S, int(i), together, size, rng)
-            if clique is None or _repeats(clique, cliques, names):
+            found = _clique(S, int(i), together, size, rng)
+            if found is None or _repeats(found, cliques, names):
                 continue
-            for j in clique:
+            for j in found:
                 names[j].append(len(cliques))
-            cliques.append(clique)
+            cliques.append(found)
             idle = 0
             if progress:
                 progress("cliques", len(cliques) - before, most)
@@ -131,7 +131,7 @@ def _repeats(clique: Clique, cliques: list[Clique], names: list[list[int]]) -> b
 
 def _row(S: Similarity, i: int) -> NDArray[np.float32]:
     if isinstance(S, np.ndarray):
-        return S[i].copy()
+        return np.array(S[i], np.float32)
     out = np.zeros(S.shape[0], np.float32)
     part = slice(S.indptr[i], S.indptr[i + 1])
     out[S.indices[part]] = S.data[part]

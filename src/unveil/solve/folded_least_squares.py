@@ -7,11 +7,11 @@ strong as the private part, |Wx| is not the mean of y, and the minimum is far of
 
 which is that sum of squares when τ is small. Of two starts the likelier one is kept, pixel by pixel:
 
-    spectral   E[y²] = μ² + τ²: least squares of y² on W∘W give x²; what is left are cross terms, Σ_i rest_i·w_i w_iᵀ ≈ c·xxᵀ, whose
-               largest eigenvector has the signs (power iteration)
-    reflected  relaxed reflections between {|v| = y} and {Wx} (`solve.affine_rrr`), where there is little noise: there it is better
+    spectral   E[y²] = μ² + τ²: least squares of y² on W∘W give x²; what is left are cross terms, Σ_i rest_i·w_i w_iᵀ ≈ c·xxᵀ,
+               whose largest eigenvector has the signs (power iteration)
+    reflected  relaxed reflections between {|v| = y} and {Wx} (`solve.affine_rrr`): better where there is little noise
 
-then expectation–maximisation, x ← ridge fit to y·tanh(y·μ/τ²), and τ² ← the mean square of what is left. Values are up to one sign
+then expectation–maximisation: x ← ridge fit to y·tanh(y·μ/τ²), τ² ← the mean square of what is left. Values are up to one sign
 per pixel, common to all vectors. O(m·k + n²) per pixel and step.
 """
 
@@ -63,7 +63,8 @@ def folded_least_squares(
     block: int = 128,
     progress: Progress | None = None,
 ) -> FoldedFit:
-    """x (n, d) from y (m, d), row i being members[i] with weights[i]; noise: the share of E[y²] that is not theirs, a first guess."""
+    """x (n, d) from y (m, d), row i being members[i] with weights[i]; noise: the share of E[y²] that is not theirs, to start
+    from."""
     m, k = members.shape
     d = y.shape[1]
     W = sparse.csr_array((weights.ravel().astype(np.float32), members.ravel(), np.arange(m + 1) * k), shape=(m, n))

@@ -1,0 +1,125 @@
+"""Cliques and flow: every vector where overlaps can be read, near ones with a public part, nothing where there is nothing."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import unveil
+from unveil.attacks.cliques_and_flow import cliques_and_flow
+from unveil.records import UNRESOLVED, Encodings, InputError, Overlaps
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+hostile = pytest.importorskip("benchmarks.hostile", reason="benchmarks/ is not part of an installed package")
+
+
+def true_overlaps(sim, wrong=0.0, seed=0):
+    m, k = sim.selection.private.shape
+    W = np.zeros((m, len(sim.private)), int)
+    np.put_along_axis(W, sim.selection.private, 1, axis=1)
+    draw = np.random.default_rng(seed)
+    M = np.triu(np.where(draw.random((m, m)) < wrong, draw.integers(0, k + 1, (m, m)), W @ W.T))
+    return M + np.triu(M, 1).T
+
+
+@pytest.mark.parametrize(("k", "m", "d"), [(2, 200, 600), (3, 250, 1500), (4, 300, 3000)])
+def test_every_vector_comes_back_exactly(k, m, d):
+    sim = unveil.simulate(unveil.Scheme(k), 25, m=m, d=d, rng=k)
+    recovery = unveil.recover(sim.encodings, attack="cliques", rng=0)
+    scores = unveil.score(recovery, sim.private)
+    assert (scores.exact, scores.wrong) == (25, 0)
+    assert recovery.evidence["cliques"] == 25
+
+
+def test_one_percent_of_wrong_overlaps_and_duplicates_are_borne():
+    sim = unveil.simulate(unveil.Scheme(2), 25, m=250, d=100, rng=1)
+    twice = Encodings(np.vstack([sim.encodings.values, sim.encodings.values[:20]]), unveil.Scheme(2))
+    M = true_overlaps(sim, 0.01)
+    rows = np.r_[np.arange(250), np.arange(20)]
+    recovery = cliques_and_flow(twice, overlaps=Overlaps.from_array(M[np.ix_(rows, rows)], 2), rng=0)
+    scores = unveil.score(recovery, sim.private)
+    assert (scores.exact, scores.wrong) == (25, 0)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_any_similarity_will_do(form):
+    """On a scale of its own; the dense one with a level and noise, and not symmetric."""
+    sim = unveil.simulate(unveil.Scheme(2), 20, m=200, d=60, rng=2)
+    S = 7.0 * true_overlaps(sim)
+    if form is np.asarray:
+        S = S + 100 + np.random.default_rng(0).standard_normal(S.shape)
+    scores = unveil.score(unveil.recover(sim.encodings, attack="cliques", similarity=form(S), rng=0), sim.private)
+    assert (scores.exact, scores.wrong) == (20, 0)
+
+
+def test_with_a_public_part_vectors_are_near_and_none_is_verified():
+    sim = unveil.simulate(unveil.Scheme(2, 2), 20, n_public=2000, m=1000, d=600, rng=3)
+    recovery = unveil.recover(sim.encodings, attack="cliques", rng=0)  # public vectors unknown
+    assert set(recovery.status) == {UNRESOLVED}
+    assert all("public part is taken for noise" in why for why in recovery.reasons)
+    V, X = recovery.vectors, sim.private
+    likeness = np.abs(V) @ np.abs(X).T / np.outer(np.linalg.norm(V, axis=1), np.linalg.norm(X, axis=1))
+    near = likeness.argmax(axis=1)
+    assert len(set(near.tolist())) >= 19
+    V = V * np.where((V * X[near]).sum(axis=0) < 0, -1, 1)
+    assert np.median(np.sqrt(np.mean((V - X[near]) ** 2, axis=1))) < 0.5
+    assert (recovery.members.sum(axis=1) == 2).all()
+
+
+def test_weights_are_read_off_labels():
+    scheme = unveil.Scheme(2, 1, "uniform")
+    sim = unveil.simulate(scheme, 16, n_public=1000, m=900, d=900, labels=np.arange(16) % 8, rng=4)
+    told = unveil.recover(sim.encodings, attack="cliques", n_private=16, rng=0)
+    bare = Encodings(sim.encodings.values, scheme)
+    guessed = unveil.recover(bare, attack="cliques", n_private=16, rng=0)
+    sums = np.asarray(told.weights.sum(axis=1)).ravel()
+    right = np.abs(sums - sim.encodings.labels.sum(axis=1)) < 1e-5
+    assert right.mean() > 0.7
+    assert told.evidence["cliques"] == guessed.evidence["cliques"] == 16
+
+
+def test_noise_alone_is_declined():
+    Y = np.abs(np.random.default_rng(0).standard_normal((300, 500)))
+    for scheme in (unveil.Scheme(2), unveil.Scheme(2, 2), unveil.Scheme(2, weighting="half-normal")):
+        recovery = unveil.recover(Encodings(Y, scheme), attack="cliques", rng=0)
+        assert len(recovery) == 0
+
+
+def test_too_few_encodings_are_declined():
+    sim = unveil.simulate(unveil.Scheme(2), 40, m=15, d=500, rng=5)
+    recovery = unveil.recover(sim.encodings, attack="cliques", rng=0)
+    assert len(recovery) == 0
+    assert recovery.explanation
+
+
+def test_what_it_cannot_take_on_is_refused():
+    sim = unveil.simulate(unveil.Scheme(2), 10, m=20, d=30, rng=6)
+    run = cliques_and_flow
+    with pytest.raises(InputError, match="use attack='full'"):
+        run(Encodings(np.ones((5, 5)), unveil.Scheme(1)))
+    M = Overlaps.from_array(true_overlaps(sim), 2)
+    with pytest.raises(InputError, match="give one of them"):
+        run(sim.encodings, overlaps=M, similarity=np.eye(20))
+    with pytest.raises(InputError, match="20 by 20"):
+        run(sim.encodings, similarity=np.eye(19))
+    with pytest.raises(InputError, match="NaN"):
+        run(sim.encodings, similarity=np.full((20, 20), np.nan))
+    with pytest.raises(InputError, match="n_private=1"):
+        run(sim.encodings, n_private=1)
+    with pytest.raises(InputError, match="raise memory_limit"):
+        run(sim.encodings, similarity=np.eye(20), memory_limit=100)
+
+
+def test_the_same_seed_gives_the_same_bytes():
+    sim = unveil.simulate(unveil.Scheme(2, 1), 12, n_public=500, m=300, d=200, rng=7)
+    one, other = (unveil.recover(sim.encodings, attack="cliques", rng=3) for _ in range(2))
+    np.testing.assert_array_equal(one.vectors, other.vectors)
+
+
+@pytest.mark.parametrize("kind", hostile.KINDS)
+def test_no_wrong_vector_is_verified(kind):
+    for seed in range(4):
+        _, wrong = hostile.spring(hostile.trap(kind, 7000 + seed), "cliques")
+        assert wrong == 0
