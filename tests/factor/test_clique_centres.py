@@ -28,7 +28,7 @@ def same(members, W):
     return {tuple(c) for c in found.T if c.any()} == {tuple(c) for c in W.T}
 
 
-@pytest.mark.parametrize(("k", "n", "m", "wrong"), [(2, 20, 150, 0), (2, 20, 150, 0.01), (3, 25, 250, 0.01), (4, 30, 400, 0.01)])
+@pytest.mark.parametrize(("k", "n", "m", "wrong"), [(2, 20, 150, 0), (2, 20, 150, 0.01), (3, 100, 600, 0), (4, 100, 700, 0)])
 def test_overlaps_give_the_subset_of_every_encoding(k, n, m, wrong):
     S, W = planted(k, n, m, wrong)
     for similarity in (S, sparse.csr_array(S)):
