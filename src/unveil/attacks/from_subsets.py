@@ -26,6 +26,8 @@ from unveil.solve.settle import settle
 
 NOISE = 0.1
 """Noise to start from where nothing fits exactly, in units of a private pixel's rms."""
+MOST_NOISE = 0.3
+"""More than so much of the encodings left as noise: the subsets are of chance. Of random numbers they leave 0.55."""
 
 
 def from_subsets(
@@ -61,7 +63,7 @@ def from_subsets(
     if 2 * len(rows) >= encodings.m and len(rows) > len(used):
         with clock("pixels"):
             noisy = solve_noisy(task.y, task.offsets, rows, members, len(used), NOISE, rng, progress=progress)
-    if noisy is not None and 2 * len(noisy.rows) >= encodings.m:
+    if noisy is not None and 2 * len(noisy.rows) >= encodings.m and noisy.noise < MOST_NOISE * np.sqrt(k):
         return approximate(encodings, name, noisy, task.unit, task.public is not None, clock, facts)
     why = "the subsets that were found do not hold: overlaps were misread, or k_private is another"
     return Recovery.empty(encodings, name, why, clock.seconds)
