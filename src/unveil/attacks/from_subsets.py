@@ -36,6 +36,8 @@ ENOUGH = 0.9
 """The share of the pairs that peeling must explain to be the answer, where there is another way."""
 NOISE = 0.1
 """Noise to start from where nothing fits exactly, in units of a private pixel's rms."""
+MOST_NOISE = 0.3
+"""More than so much of the encodings left as noise: the subsets are of chance. Of random numbers they leave 0.55."""
 
 
 def from_subsets(
@@ -77,7 +79,7 @@ def from_subsets(
     if 2 * len(rows) >= encodings.m and MOST_VECTORS >= len(used) < len(rows):
         with clock("pixels"):
             noisy = solve_noisy(task.y, task.offsets, rows, members, len(used), NOISE, rng, progress=progress)
-    if noisy is not None and 2 * len(noisy.rows) >= encodings.m:
+    if noisy is not None and 2 * len(noisy.rows) >= encodings.m and noisy.noise < MOST_NOISE * np.sqrt(k):
         return approximate(encodings, name, noisy, task.unit, task.public is not None, clock, facts)
     why = "the subsets that were found do not hold: overlaps were misread, or k_private is another"
     return Recovery.empty(encodings, name, why, clock.seconds)
