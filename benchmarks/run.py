@@ -7,6 +7,7 @@ import sys
 
 TABLES = {
     "natural": "Natural images, as stored by `python -m benchmarks.natural` (fresh seeds 41000, 41001, …)",
+    "cliques": "Cliques and flow beside the full attack (fresh seed 52000)",
     "floral_search": "Finding florals",
     "full_attack": "The full attack: every private vector, their number unknown (fresh seeds 20000, 20001, …)",
     "frontier": "The frontier of the full attack, as stored by `python -m benchmarks.frontier`",

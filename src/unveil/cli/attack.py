@@ -23,7 +23,9 @@ WORTH_RESUMING = 10_000
 @scheme_options
 @click.option("--public", type=PATH, help="Public vectors: .npy, .npz or a folder of images.")
 @click.option("--like", type=PATH, help="Images like the public ones, for attack natural: .npy, .npz or a folder.")
-@click.option("--n-private", type=click.IntRange(1), help="How many private images there are, for attack natural.")
+@click.option("--n-private", type=click.IntRange(1), help="How many private vectors there are, for natural and cliques.")
+@click.option("--overlaps", type=PATH, help="How many private vectors two encodings share, known from elsewhere: .npy, (m, m).")
+@click.option("--similarity", type=PATH, help="How alike encodings are, by any means, for attack cliques: .npy, (m, m).")
 @click.option("--pixel-rms", help="Root mean square of a private pixel, or 'unknown'.  [default: 1]")
 @click.option("--attack", "name", help="Attack by name.  [default: the strongest]")
 @click.option("--workers", type=click.IntRange(1), help="Threads, or processes with --scheduler processes.  [default: cores]")
@@ -36,6 +38,8 @@ def attack(
     name: str | None,
     like: Path | None,
     n_private: int | None,
+    overlaps: Path | None,
+    similarity: Path | None,
     workers: int | None,
     scheduler: str | None,
     seed: int,
@@ -54,7 +58,7 @@ def attack(
     from unveil.auditing.lint import lint_encodings
     from unveil.data import load_vectors
     from unveil.data.challenge import DECRYPTION, is_challenge, write_decryption
-    from unveil.records import InputError
+    from unveil.records import InputError, Overlaps
     from unveil.verdict import plain, recovery_facts
 
     challenge = is_challenge(source)
@@ -76,8 +80,14 @@ def attack(
         past = {}
     checkpoint = source / "overlaps" if out is None and encodings.m >= WORTH_RESUMING else None
     with parallel.using(workers, scheduler, checkpoint), progress_bar("attack", not as_json) as progress:
-        sample = None if like is None else load_vectors(like, "like")
-        recovery = recover(encodings, public, attack=name, like=sample, n_private=n_private, rng=seed, progress=progress)
+        options: dict[str, Any] = {
+            "like": None if like is None else load_vectors(like, "like"),
+            "overlaps": None
+            if overlaps is None
+            else Overlaps.from_array(store.read_array(overlaps), encodings.scheme.k_private),
+            "similarity": None if similarity is None else store.read_array(similarity),
+        }
+        recovery = recover(encodings, public, attack=name, n_private=n_private, rng=seed, progress=progress, **options)
     facts = recovery_facts(recovery)
     facts["findings"] = [vars(finding) for finding in lint_encodings(encodings)]
     entry = plain(store.manifest("attack", seed=seed, encodings=str(source), **facts))

@@ -1,0 +1,61 @@
+"""Cliques and flow beside `full`: Gaussian vectors of several sizes, wrong overlaps, a public part, and one instance of images.
+
+`python -m benchmarks.run cliques`; images come from the folder UNVEIL_DATA (`benchmarks.natural`), and are left out without it.
+Fresh seed 52000, one for each row; n = 100.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+import unveil
+from benchmarks.natural import CELLS, ROOT, SHAPE, instance
+from benchmarks.table import Row
+from unveil.scoring.images import image_scores
+
+N, SEED = 100, 52_000
+SIZES = ((2, 500, 1500), (2, 700, 600), (3, 700, 3072), (3, 1000, 1500), (4, 700, 3072), (4, 1000, 3072))
+
+
+def rows() -> list[Row]:
+    out: list[Row] = []
+    for k, m, d in SIZES:
+        sim = unveil.simulate(unveil.Scheme(k), N, m=m, d=d, rng=SEED)
+        found = [_exact(sim, attack) for attack in ("cliques", "full")]
+        wrong = found[0][1]
+        measured = f"{found[0][0]} exact, {wrong} wrong, {found[0][2]:.0f} s; full {found[1][0]}, {found[1][2]:.0f} s"
+        out.append((f"k_private={k}, m={m}, d={d}", "0 wrong", measured, wrong == 0))
+    sim = unveil.simulate(unveil.Scheme(2, 2), N, n_public=5000, m=2000, d=1500, rng=SEED)
+    recovery = unveil.recover(sim.encodings, attack="cliques", rng=SEED)
+    likeness = np.abs(_unit(recovery.vectors) @ _unit(sim.private).T).max(axis=0)
+    out.append(
+        (
+            "k_public=2, public vectors not known, m=2000, d=1500",
+            "",
+            f"{(likeness > 0.8).sum()} with correlation above 0.8",
+            None,
+        )
+    )
+    if (Path(os.environ.get("UNVEIL_DATA", ROOT.parent / "shared" / "data")) / "caltech101_32.npz").exists():
+        sim, like = instance(CELLS["50-4"], SEED)
+        start = time.perf_counter()
+        recovery = unveil.recover(sim.encodings, attack="cliques", like=like, n_private=N, rng=SEED)
+        ssim = image_scores(recovery.vectors, sim.private, SHAPE).ssim
+        out.append(
+            ("images, 50 encodings of each, 4 public", "", f"SSIM {ssim.mean():.3f}, {time.perf_counter() - start:.0f} s", None)
+        )
+    return out
+
+
+def _exact(sim: unveil.Simulation, attack: str) -> tuple[int, int, float]:
+    start = time.perf_counter()
+    scores = unveil.score(unveil.recover(sim.encodings, attack=attack, rng=SEED), sim.private)
+    return scores.exact, scores.wrong, time.perf_counter() - start
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
