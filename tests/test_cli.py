@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from unveil import cli, doctor
+from unveil import Scheme, cli, doctor, simulate
 from unveil.cli import terminal
 
 TINY = ["--n-private", "20", "--m", "120", "--d", "1024", "--seed", "1"]
@@ -409,7 +409,7 @@ BAD_CALLS = {
     "simulate onto a file": (["simulate", "small.npy"], "choose another name"),
     "simulate below a file": (["simulate", "small.npy/run", "--m", 2, "--d", 2], "check the path"),
     "folder without images": (["simulate", "new", "--private", "run"], "no images"),
-    "unknown attack": (["attack", "run", "--attack", "magic"], "choose one of full, natural, paper"),
+    "unknown attack": (["attack", "run", "--attack", "magic"], "choose one of absolute, cliques, full"),
     "k_private of 1": (["attack", "run/encodings.npy", "--k-private", 1, "--out", "new"], "2 or more"),
     "attack of nothing": (["attack", "nowhere", "--out", "new"], "check the path"),
     "attack onto a folder": (["attack", "run", "--out", "run"], "choose another name"),
@@ -534,3 +534,21 @@ class TestProgress:
         shown = capfd.readouterr()
         assert ("overlaps" in shown.err) is seen
         assert shown.out == ""
+
+
+def test_overlaps_and_similarities_from_elsewhere_are_handed_on(tmp_path: Path) -> None:
+    """Ninety pixels are too few to read overlaps: with those given, every vector comes back, by whatever attack takes them."""
+    sim = simulate(Scheme(2), 12, m=90, d=90, rng=0)
+    np.save(tmp_path / "encodings.npy", sim.encodings.values)
+    W = np.zeros((90, 12), np.int64)
+    np.put_along_axis(W, sim.selection.private, 1, axis=1)
+    np.save(tmp_path / "overlaps.npy", W @ W.T)
+    for name, option in (("line-graph", "--overlaps"), ("cliques", "--similarity")):
+        out = tmp_path / name
+        args = ("attack", tmp_path / "encodings.npy", "--attack", name, option, tmp_path / "overlaps.npy", "--out", out)
+        result = call(*args, "--json")
+        assert result.exit_code == 0, result.output
+        assert json.loads(result.stdout)["verified"] == 12
+    refused = call("attack", tmp_path / "encodings.npy", "--similarity", tmp_path / "overlaps.npy", "--out", tmp_path / "no")
+    assert refused.exit_code == 2
+    assert "similarity= says nothing to attack=" in refused.stderr

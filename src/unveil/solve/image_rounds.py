@@ -1,6 +1,7 @@
 """Signs and weights of encodings of natural images, in turn, until images are as good as they get.
 
     repeat  E, x ← anneal                           signs of encodings as smooth fields       (`solve.sign_fields`)
+                                                    without public images: regions inverted in all (`solve.common_signs`)
             λ ← least squares on signed encodings   members and weights                       (`solve.reweigh`)
             images whose encodings fit badly start again from the mean image; missed ones are grown (`solve.missing_images`)
 
@@ -20,6 +21,7 @@ from unveil.data.prior import ImagePrior
 from unveil.encode.weights import sample_weights
 from unveil.factor.image_labels import vote
 from unveil.records import Progress, Scheme
+from unveil.solve.common_signs import common_signs
 from unveil.solve.likeness import misfits
 from unveil.solve.merged_images import split_merged
 from unveil.solve.missing_images import duplicates, regrow
@@ -124,6 +126,9 @@ def alternate(
         cold = FINEST if turn == last else COLD
         mixture = task.mixture(weights, squares, misfit)
         images, signed = anneal(task.Y, mixture, images, task.prior, np.geomspace(hot, cold, STEPS), inner=INNER)
+        if not task.public:
+            signs = common_signs(images, task.prior)
+            images, signed = images * signs, signed * signs
         weighing = _reweigh(task, mixture, images, signed)
         if progress:
             progress("rounds", turn + 1, len(hots))
