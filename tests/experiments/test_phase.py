@@ -19,9 +19,12 @@ def made_up(attack, trials, limit, *, stop=()):
     out = []
     for family, seed in trials:
         if not TAKES[attack](family.scheme):
-            return [*out, {"outcome": "refused", "reason": f"{attack} refuses"}]
+            out.append({"outcome": "refused", "reason": f"{attack} refuses"})
+            continue
         size = family.d * (family.n_public or family.m)
-        if size == 1600 * 60:
+        if attack == "public" and family.d < 200:
+            out.append({"outcome": "refused", "reason": "too few pixels"})
+        elif size == 1600 * 60:
             out.append({"outcome": "limit", "reason": "over the limit"})
         else:
             out.append({"outcome": "ran", "share": float(size >= 20_000 + seed)})
@@ -53,6 +56,12 @@ def test_what_stands_at_a_place_was_measured_there(found):
         for d, share in zip(found[0]["d"], column, strict=True):
             assert share == (None if d * x == 1600 * 60 else float(d * x >= 20_000))
     assert found[0]["x"] == [N * ratio for ratio in phase.QUICK_RATIOS]
+
+
+def test_a_size_that_is_refused_is_nothing_recovered_and_no_reason_to_leave_the_ground(found):
+    [diagram] = [d for d in found if d["attack"] == "public"]
+    assert diagram["d"] == [100, 400, 1600]
+    assert diagram["share"] == [[0, 0, 1], [0, 1, 1]]
 
 
 def test_a_ground_is_what_its_name_says():

@@ -91,29 +91,28 @@ def _diagram(cells: Cells, attack: str, name: str, full: bool, limit: float) -> 
         [found] = cells.run(_column, [setting | {"ds": list(ds), "draws": draws, "limit": limit}], "diagram")
         return found
 
-    first = column(xs[0])
-    if "reason" in first:
-        return {"attack": attack, "ground": name, "reason": first["reason"]}
     # Seconds do not matter here, so that processes may share the machine.
     with ThreadPoolExecutor(worker_count(None)) as pool:
-        columns = [first, *pool.map(column, xs[1:])]
-    share = [found["share"] for found in columns]
+        columns = list(pool.map(column, xs))
+    if all("reason" in found for found in columns):
+        return {"attack": attack, "ground": name, "reason": columns[0]["reason"]}
+    share = [found.get("share", [0.0] * len(ds)) for found in columns]
     return {"attack": attack, "ground": name, "x": list(xs), "d": list(ds), "draws": draws, "share": share}
 
 
 def _column(
     attack: str, ground: str, x: int, ds: Sequence[int], draws: int, limit: float, seed: int, code: str, family: Facts
 ) -> Facts:
-    """Share of what was recovered for each d, as a mean over draws; None: over the limit, or crashed."""
+    """Share recovered for each d, as a mean over draws, nothing where this size is refused; None: over the limit, or crashed."""
     places = GROUNDS[ground]
     trials: list[Trial] = [(places.at(x, d), seed * 1000 + draw) for d in ds for draw in range(draws)]
-    found = run_trials(attack, trials, limit, stop=[REFUSED])
-    if found[-1]["outcome"] == REFUSED:
-        return {"reason": found[-1]["reason"]}
+    found = run_trials(attack, trials, limit)
+    if all(facts["outcome"] == REFUSED for facts in found):
+        return {"reason": found[0]["reason"]}
     share: list[float | None] = []
     for place in range(len(ds)):
         some = found[place * draws : (place + 1) * draws]
-        ran = [facts["share"] for facts in some if facts["outcome"] == RAN]
+        ran = [facts.get("share", 0.0) for facts in some if facts["outcome"] in (RAN, REFUSED)]
         share.append(float(np.mean(ran)) if len(ran) == draws else None)
     return {"share": share, "over": sum(facts["outcome"] == LIMIT for facts in found)}
 
