@@ -31,7 +31,7 @@ from unveil.parallel import memory_limit as settle_limit
 from unveil.records import UNRESOLVED, Encodings, InputError, Progress, Recovery, Scheme, as_vectors
 from unveil.seeds import Rng, child, root
 from unveil.solve.cross_terms import cross_terms
-from unveil.solve.image_rounds import Law, State, Task, alternate, take_out_public
+from unveil.solve.image_rounds import INFORMATIVE, Law, State, Task, alternate, take_out_public
 from unveil.solve.likeness import RECOGNISABLE, Signs, likeness, signs_of_likeness
 from unveil.solve.mirrored import merge_mirrored, mirror
 from unveil.solve.pixel_signs import synchronise
@@ -39,8 +39,6 @@ from unveil.solve.sign_fields import folded_fit
 from unveil.solve.weight_law import likeliest_law
 
 NAME = "natural"
-INFORMATIVE = 0.25
-"""Where the mean image has so much of the energy (objects on an empty ground) it tells the signs better than cross terms."""
 FAINT = 0.02
 LOOK = 3
 """Rounds after which the law of weights is told, where it is unknown."""
@@ -145,9 +143,8 @@ def _soft(task: Task, found: ImageMemberships) -> tuple[sparse.csr_array, sparse
 
 def _start(task: Task, weights: sparse.csr_array, squares: sparse.csr_array, rng: np.random.Generator) -> Floats:
     """Images to start from: cross terms with signs from neighbours, or the mean image where that says most."""
-    mean = task.prior.mean
-    if (mean**2).sum() > INFORMATIVE * ((mean**2).sum() + task.prior.pixel.sum()):
-        return np.repeat(mean[None], weights.shape[1], axis=0)
+    if task.prior.mean_share > INFORMATIVE:
+        return np.repeat(task.prior.mean[None], weights.shape[1], axis=0)
     images = cross_terms(task.Y, weights, squares, rng, public=task.public)
     images = folded_fit(task.Y, task.mixture(weights, squares), images, task.prior, mean=False, rounds=6)
     return synchronise(images, task.prior.correlation(), task.prior.mean, rng)

@@ -35,6 +35,12 @@ class ImagePrior:
     pixel: NDArray[np.float32]
     known: bool
 
+    @property
+    def mean_share(self) -> float:
+        """How much of the energy of images the mean image has: much for objects on an empty ground."""
+        energy = float((self.mean**2).sum())
+        return energy / (energy + float(self.pixel.sum()))
+
     def draw(self, count: int, rng: np.random.Generator) -> NDArray[np.float32]:
         """Images (count, d) of this kind."""
         parts = rng.standard_normal((count, len(self.variances))) * np.sqrt(self.variances)

@@ -12,7 +12,7 @@ LEVEL = 0.005
 MEASURES = {
     "exact": "private vectors, exact and verified",
     "close": "private vectors, correlation above 0.9",
-    "ssim": "mean SSIM of private images",
+    "ssim": "mean SSIM of private images, from as many returned ones",
     "public": "encodings with all their public vectors",
 }
 SHORT = {"refused": "–", "limit": "over limit", "crashed": "crashed"}

@@ -103,7 +103,7 @@ def _diagram(cells: Cells, attack: str, name: str, full: bool, limit: float) -> 
 def _column(
     attack: str, ground: str, x: int, ds: Sequence[int], draws: int, limit: float, seed: int, code: str, family: Facts
 ) -> Facts:
-    """Share recovered for each d, as a mean over draws, nothing where this size is refused; None: over the limit, or crashed."""
+    """Share recovered for each d, a mean over draws, nothing where this size is refused; None: over the limit, or crashed."""
     places = GROUNDS[ground]
     trials: list[Trial] = [(places.at(x, d), seed * 1000 + draw) for d in ds for draw in range(draws)]
     found = run_trials(attack, trials, limit)

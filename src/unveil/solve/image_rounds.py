@@ -41,8 +41,11 @@ FAINT, FEWER = 0.05, 0.7
 MISFIT, MISFIT_FEW, MISFIT_ALONE = 1.2, 1.1, 5.0
 """An image whose encodings fit so much worse than the median starts again from the mean image; without public images misfit is
 what is wrong with weights and images alone, and varies more."""
-LEAST, LEAST_ALONE = 0.03, 0.004
-"""The least energy of what is not known, with public images and without."""
+LEAST, LEAST_ALONE, WARM = 0.03, 0.004, 0.2
+"""The least energy of what is not known, with public images and without. Without them, and where all images start from the mean
+image, it starts high and falls from round to round: else the signs of the mean image stay frozen."""
+INFORMATIVE = 0.25
+"""Where the mean image has so much of the energy (objects on an empty ground) it tells the signs better than cross terms."""
 PUBLIC_HOT = (2.0, 1.0)
 PUBLIC_REST, PUBLIC_LEAST = 0.6, 0.01
 """Energy of public images not found, by the square of their weight, and the least noise that is left when all are."""
@@ -83,12 +86,15 @@ class Task:
         """What the private images of each encoding weigh together: known where labels are."""
         return np.asarray(weights.sum(axis=1) if self.labels is None else self.labels.sum(axis=1)).ravel()
 
-    def mixture(self, weights: sparse.csr_array, squares: sparse.csr_array, misfit: Floats | None = None) -> Mixture:
-        """Expected weights with the energy of all else: the public part, and what is not known of the weights; more for an
-        encoding that fitted badly."""
+    def mixture(
+        self, weights: sparse.csr_array, squares: sparse.csr_array, misfit: Floats | None = None, least: float | None = None
+    ) -> Mixture:
+        """Expected weights with the energy of all else: the public part, and what is not known of the weights, `least` at
+        the least; more for an encoding that fitted badly."""
         total = self.private(weights)
         rest = np.clip(1 - total, 0.05, 0.75) if self.public else np.zeros_like(total)
-        noise = np.maximum(rest**2 * self.law.public, LEAST if self.public else LEAST_ALONE) + _unsure(weights, squares)
+        least = (LEAST if self.public else LEAST_ALONE) if least is None else least
+        noise = np.maximum(rest**2 * self.law.public, least) + _unsure(weights, squares)
         if misfit is not None and self.public:
             noise = noise * np.clip(misfit / np.median(misfit), 0.5, 4)
         return Mixture(sparse.csr_array(weights).astype(np.float32), noise.astype(np.float32))
@@ -122,9 +128,11 @@ def alternate(
     few = task.scheme.k_private * len(task.Y) < FEW * len(images)
     hots = (HOT,) * ((MORE if few else ROUNDS) - len(COOLER)) + COOLER if rounds is None else (HOT,) * rounds
     last = len(hots) - 1
+    warm = task.prior.mean_share > INFORMATIVE
+    least = np.full(len(hots), LEAST) if task.public else np.geomspace(WARM if warm else LEAST_ALONE, LEAST_ALONE, len(hots))
     for turn, hot in enumerate(hots):
         cold = FINEST if turn == last else COLD
-        mixture = task.mixture(weights, squares, misfit)
+        mixture = task.mixture(weights, squares, misfit, float(least[turn]))
         images, signed = anneal(task.Y, mixture, images, task.prior, np.geomspace(hot, cold, STEPS), inner=INNER)
         if not task.public:
             signs = common_signs(images, task.prior)
