@@ -1,4 +1,4 @@
-"""Cliques and flow beside `full`: Gaussian vectors of several sizes, wrong overlaps, a public part, and one instance of images.
+"""Cliques and flow beside `full`: Gaussian vectors of several sizes, and one instance of images.
 
 `python -m benchmarks.run cliques`; images come from the folder UNVEIL_DATA (`benchmarks.natural`), and are left out without it.
 Fresh seed 52000, one for each row; n = 100.
@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-
-import numpy as np
 
 import unveil
 from benchmarks.natural import CELLS, ROOT, SHAPE, instance
@@ -29,17 +27,6 @@ def rows() -> list[Row]:
         wrong = found[0][1]
         measured = f"{found[0][0]} exact, {wrong} wrong, {found[0][2]:.0f} s; full {found[1][0]}, {found[1][2]:.0f} s"
         out.append((f"k_private={k}, m={m}, d={d}", "0 wrong", measured, wrong == 0))
-    sim = unveil.simulate(unveil.Scheme(2, 2), N, n_public=5000, m=2000, d=1500, rng=SEED)
-    recovery = unveil.recover(sim.encodings, attack="cliques", rng=SEED)
-    likeness = np.abs(_unit(recovery.vectors) @ _unit(sim.private).T).max(axis=0)
-    out.append(
-        (
-            "k_public=2, public vectors not known, m=2000, d=1500",
-            "",
-            f"{(likeness > 0.8).sum()} with correlation above 0.8",
-            None,
-        )
-    )
     if (Path(os.environ.get("UNVEIL_DATA", ROOT.parent / "shared" / "data")) / "caltech101_32.npz").exists():
         sim, like = instance(CELLS["50-4"], SEED)
         start = time.perf_counter()
@@ -55,7 +42,3 @@ def _exact(sim: unveil.Simulation, attack: str) -> tuple[int, int, float]:
     start = time.perf_counter()
     scores = unveil.score(unveil.recover(sim.encodings, attack=attack, rng=SEED), sim.private)
     return scores.exact, scores.wrong, time.perf_counter() - start
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

@@ -410,7 +410,7 @@ BAD_CALLS = {
     "simulate below a file": (["simulate", "small.npy/run", "--m", 2, "--d", 2], "check the path"),
     "folder without images": (["simulate", "new", "--private", "run"], "no images"),
     "unknown attack": (["attack", "run", "--attack", "magic"], "choose one of absolute, cliques, full"),
-    "k_private of 1": (["attack", "run/encodings.npy", "--k-private", 1, "--out", "new"], "2 or more"),
+    "k_private of 1": (["attack", "run/encodings.npy", "--k-private", 1, "--attack", "paper", "--out", "new"], "2 or more"),
     "attack of nothing": (["attack", "nowhere", "--out", "new"], "check the path"),
     "attack onto a folder": (["attack", "run", "--out", "run"], "choose another name"),
     "no place for the result": (["attack", "run/encodings.npy"], "--out"),

@@ -97,3 +97,19 @@ def test_epochs_with_vectors_that_meet_themselves_verify_nothing_wrong(seed):
     scores = score(recover(sim.encodings, rng=0), sim.private)
     assert scores.wrong == 0
     assert scores.exact >= 23
+
+
+def test_where_full_verifies_nothing_tensor_reads_single_overlaps():
+    """Two encodings per vector and many pixels."""
+    sim = simulate(Scheme(3), 20, m=40, d=3000, rng=0)
+    assert not recover(sim.encodings, attack="full", rng=0).verified.any()
+    recovery = recover(sim.encodings, rng=0)
+    scores = score(recovery, sim.private)
+    assert recovery.attack == "tensor"
+    assert scores.exact >= 15
+    assert scores.wrong == 0
+
+
+def test_one_private_vector_per_encoding_is_not_handed_to_attacks_that_refuse_it():
+    sim = simulate(Scheme(1), 5, m=20, d=30, rng=0)
+    assert recover(sim.encodings, rng=0).attack == "full"

@@ -45,8 +45,8 @@ def recover(
     progress: Progress | None = None,
 ) -> Recovery:
     """Run an attack by name; None: the strongest that applies. That is `natural` for images with weights of the released kind,
-    `phase-retrieval` without a private part, `mixup` where signs are kept and weights fixed, else `full`, and the paper's where
-    `full` verifies nothing.
+    `phase-retrieval` without a private part, `mixup` where signs are kept and weights fixed, else `full`; where it verifies
+    nothing `tensor`, which needs fewer encodings and more pixels, and then the paper's.
 
     overlaps: to start from, where they are known from elsewhere (attacks that read overlaps)
     similarity: (m, m), how alike encodings are by whatever means, to start from (cliques)
@@ -76,7 +76,12 @@ def recover(
     if not applies(encodings):
         return run("paper")
     recovery = run("full")
-    if recovery.verified.any() or not encodings.scheme.fixed_weights:
+    if not encodings.scheme.fixed_weights or encodings.scheme.k_private < 2:
         return recovery
-    second = run("paper")
-    return second if second.verified.any() or not len(recovery) else recovery
+    for name in ("tensor", "paper"):
+        if recovery.verified.any():
+            break
+        second = run(name)
+        if second.verified.any() or not len(recovery):
+            recovery = second
+    return recovery
