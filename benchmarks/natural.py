@@ -2,7 +2,7 @@
 
 `python -m benchmarks.natural [cell …]` measures what `docs/figures/natural.json` lacks, adds it there, draws the figure and
 prints the tables of docs/natural_images.md. `laws` is a cell too: 40 private images under each law of weights, which the attack
-is told, or finds out for itself.
+is told, or finds out for itself; and `shifts`: 40 images that are shifted at random before they are mixed.
 The images come from the folder UNVEIL_DATA (../shared/data without it); they are no part of the package. Public images: 5,500
 of Caltech-101 and their mirror images; the attacker has the other 2,742 as a sample of like images, none of those used. In the
 cell with known candidates all 8,242 are used and known. Fresh seeds 41000, 41001, …; settings were chosen on others.
@@ -125,6 +125,30 @@ def with_law(weighting: Any, k_public: int) -> dict[str, Any]:
     return out
 
 
+def with_shifts(reach: int) -> float:
+    """Mean SSIM of 40 images that encodings shift by up to `reach` pixels each way before they are mixed, to the copy each is
+    most like; 50 encodings of each, four public images, the attack not told of shifts."""
+    n, seed = 40, FIRST
+    private, _, public, like = images()
+    chosen = private[np.random.default_rng(seed).choice(len(private), n, replace=False)]
+    steps = [(down, across) for down in range(-reach, reach + 1) for across in range(-reach, reach + 1)]
+    # Every shifted copy is a private image of its own: to draw one is to draw an image and a shift.
+    copies = [vectors(np.roll(chosen, step, axis=(1, 2))) for step in steps]
+    scheme = unveil.Scheme(2, 4, weighting="released", signs="random")
+    used = vectors(np.concatenate([public, public[:, :, ::-1]]))
+    sim = unveil.simulate(scheme, private=np.concatenate(copies), public=used, m=50 * n, rng=seed, shape=SHAPE)
+    recovery = unveil.recover(sim.encodings, attack="natural", n_private=n, rng=seed, like=vectors(like))
+    return round(float(np.max([image_scores(recovery.vectors, copy, SHAPE).ssim for copy in copies], axis=0).mean()), 3)
+
+
+def fill_shifts() -> None:
+    for reach in (0, 1, 2):
+        if str(reach) not in stored().get("shifts", {}):
+            everything = stored() | {"shifts": stored().get("shifts", {}) | {str(reach): with_shifts(reach)}}
+            STORE.write_text(json.dumps(everything) + "\n")
+            print("shifts", reach, everything["shifts"][str(reach)], flush=True)
+
+
 def fill_laws() -> None:
     for k_public in (4, 0):
         for weighting in ("released", "uniform", "dirichlet", "sorted"):
@@ -215,9 +239,11 @@ def rows() -> list[Row]:
 
 
 if __name__ == "__main__":
-    wanted = sys.argv[1:] or [*CELLS, "laws"]
-    fill([name for name in wanted if name != "laws"])
-    if "laws" in wanted:
-        fill_laws()
+    others = {"laws": fill_laws, "shifts": fill_shifts}
+    wanted = sys.argv[1:] or [*CELLS, *others]
+    fill([name for name in wanted if name not in others])
+    for name, measure_it in others.items():
+        if name in wanted:
+            measure_it()
     draw()
     print(page())
