@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from unveil.gram.gram_extract import gram_extract
+from unveil.attacks.overlaps import read_overlaps
 from unveil.parallel import Stopwatch
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, Overlaps, Progress, Recovery
 from unveil.solve.certificate import FEWEST_PIXELS
 from unveil.solve.relabelling import PublicPart, relabelled
-from unveil.supports.learn_public import learn_public
 
 TOLERANCE = 1e-3
 APART = 1e-2
@@ -42,12 +41,8 @@ def alone(
     if public is None:
         group = np.unique(np.round(y / (TOLERANCE * rms)), axis=0, return_inverse=True)[1].ravel()
     else:
-        with clock("learn public"):
-            supports = learn_public(encodings, public, memory_limit=memory_limit, progress=progress)
-        with clock("overlaps"):
-            M = overlaps.of(encodings) if overlaps is not None else None
-            if M is None:
-                M = gram_extract(encodings, public, supports=supports, memory_limit=memory_limit, progress=progress)
+        M, supports = read_overlaps(encodings, public, overlaps, clock, memory_limit=memory_limit, progress=progress)
+        assert supports is not None
         group = connected_components(M.tocsr(), directed=False)[1].astype(np.int64)
         c = public[supports.indices].sum(axis=1, dtype=np.float64) * scheme.public_weight / scheme.private_weight
         part = PublicPart(supports.indices, public, scheme.public_weight / scheme.private_weight)

@@ -25,7 +25,7 @@ from scipy import sparse
 from unveil.attacks.certified import incidence
 from unveil.attacks.from_subsets import from_subsets
 from unveil.data.prior import image_prior
-from unveil.encode.weights import draw_weights
+from unveil.encode.weights import sample_weights
 from unveil.factor.clique_centres import Centres, clique_centres
 from unveil.factor.flow import assign
 from unveil.factor.greedy_cliques import Similarity
@@ -209,7 +209,7 @@ def _expected(scheme: Scheme, rng: np.random.Generator) -> tuple[float, float]:
     """The mean weight of a private vector, and the share of the energy that is not that of these weights."""
     if scheme.fixed_weights:
         return scheme.private_weight, scheme.public_variance / (scheme.private_variance + scheme.public_variance)
-    weights = draw_weights(scheme, LAW, rng)
+    weights = sample_weights(scheme, LAW, rng)
     mean = float(weights[:, : scheme.k_private].mean())
     return mean, float(1 - scheme.k_private * mean**2 / (weights**2).sum(axis=1).mean())
 

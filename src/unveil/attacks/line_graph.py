@@ -23,12 +23,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unveil.attacks.from_subsets import from_subsets
+from unveil.attacks.overlaps import read_overlaps
 from unveil.factor.line_graph import LineGraphRoot, line_graph_root
-from unveil.gram.gram_extract import gram_extract
 from unveil.parallel import Stopwatch
 from unveil.records import AMBIGUOUS, FIXED_WEIGHTINGS, VERIFIED, Encodings, InputError, Overlaps, Progress, Recovery, as_public
 from unveil.seeds import Rng, child, root
-from unveil.supports.learn_public import learn_public
 
 NAME = "line-graph"
 
@@ -52,14 +51,7 @@ def line_graph(
     scheme.require_weighting(*FIXED_WEIGHTINGS)
     P = as_public(public, encodings)
     P = P if scheme.k_public else None
-    supports = None
-    if P is not None:
-        with clock("learn public"):
-            supports = learn_public(encodings, P, memory_limit=memory_limit, progress=progress)
-    with clock("overlaps"):
-        M = overlaps.of(encodings) if overlaps is not None else None
-        if M is None:
-            M = gram_extract(encodings, P, supports=supports, memory_limit=memory_limit, progress=progress)
+    M, supports = read_overlaps(encodings, P, overlaps, clock, memory_limit=memory_limit, progress=progress)
     with clock("root"):
         H = line_graph_root(M)
     facts = {

@@ -21,13 +21,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unveil.attacks.from_subsets import from_subsets
+from unveil.attacks.overlaps import read_overlaps
 from unveil.factor.boolean_factor import ROWS, boolean_factor
-from unveil.gram.gram_extract import gram_extract
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import FIXED_WEIGHTINGS, Encodings, InputError, Overlaps, Progress, Recovery, as_public
 from unveil.seeds import Rng, child, root
-from unveil.supports.learn_public import learn_public
 
 NAME = "tensor"
 MOST = 24
@@ -55,15 +54,7 @@ def tensor(
     P = as_public(public, encodings) if scheme.k_public else None
     seed, limit = root(rng), settle_limit(memory_limit)
     clock = Stopwatch()
-    supports = None
-    if scheme.k_public:
-        with clock("learn public"):
-            supports = learn_public(encodings, P, memory_limit=memory_limit, progress=progress)
-    with clock("overlaps"):
-        if overlaps is None:
-            M = gram_extract(encodings, P, supports=supports, memory_limit=memory_limit, progress=progress)
-        else:
-            M = overlaps.of(encodings)
+    M, supports = read_overlaps(encodings, P, overlaps, clock, memory_limit=memory_limit, progress=progress)
     with clock("decomposition"), one_blas_thread():
         found = boolean_factor(M, child(seed, "tensor"), memory_limit=limit, progress=progress)
     if found is None:
@@ -84,7 +75,17 @@ def tensor(
     }
     draw = child(seed, "pixels")
     return from_subsets(
-        encodings, NAME, rows, members, draw, clock, public=P, supports=supports, facts=facts, progress=progress
+        encodings,
+        NAME,
+        rows,
+        members,
+        draw,
+        clock,
+        public=P,
+        supports=supports,
+        facts=facts,
+        memory_limit=memory_limit,
+        progress=progress,
     )
 
 

@@ -67,14 +67,7 @@ def _place_all(indptr, indices, twice, members, rounds):  # type: ignore[no-unty
     below = np.empty(len(indices) + m + 1, np.int64)
     used, top = 0, 0
     for i in star:
-        for t in range(indptr[i], indptr[i + 1]):
-            j = indices[t]
-            if members[j, 0] < 0:
-                count[j] += 1
-                item[used], below[used] = j, head[count[j]]
-                head[count[j]] = used
-                used += 1
-                top = max(top, count[j])
+        used, top = _stack_neighbours(indptr, indices, members, i, count, head, item, below, used, top)
     while top > 0:
         if head[top] < 0:
             top -= 1
@@ -84,14 +77,7 @@ def _place_all(indptr, indices, twice, members, rounds):  # type: ignore[no-unty
         if members[i, 0] >= 0 or count[i] != top:
             continue
         _place(indptr, indices, twice, members, i, size, votes, touched, free, spare)
-        for t in range(indptr[i], indptr[i + 1]):
-            j = indices[t]
-            if members[j, 0] < 0:
-                count[j] += 1
-                item[used], below[used] = j, head[count[j]]
-                head[count[j]] = used
-                used += 1
-                top = max(top, count[j])
+        used, top = _stack_neighbours(indptr, indices, members, i, count, head, item, below, used, top)
     # 3. every row anew
     for _ in range(rounds):
         changed = 0
@@ -211,3 +197,17 @@ def _place(indptr, indices, twice, members, i, size, votes, touched, free, spare
             new[p] = free[spare[0]]
         size[new[p]] += 1
     members[i] = new
+
+
+@njit(cache=True, nogil=True)
+def _stack_neighbours(indptr, indices, members, i, count, head, item, below, used, top):  # type: ignore[no-untyped-def]
+    """Neighbours of row i, just placed, that have no place yet: each has one placed neighbour more."""
+    for t in range(indptr[i], indptr[i + 1]):
+        j = indices[t]
+        if members[j, 0] < 0:
+            count[j] += 1
+            item[used], below[used] = j, head[count[j]]
+            head[count[j]] = used
+            used += 1
+            top = max(top, count[j])
+    return used, top
