@@ -71,8 +71,10 @@ def winners(facts: Facts) -> dict[str, list[str]]:
 
 
 def matrix(facts: Facts, cell: Callable[[Facts], str]) -> tuple[list[str], list[list[str]]]:
-    """Families down, attacks across."""
-    attacks, found = facts["asked"]["attacks"], {(r["family"], r["attack"]): r for r in facts["results"]}
+    """Families down, attacks across, in the order of the verdict."""
+    found = {(r["family"], r["attack"]): r for r in facts["results"]}
+    best = winners(facts).values()
+    attacks = sorted(facts["asked"]["attacks"], key=lambda attack: -sum(attack in who for who in best))
     return ["family", *attacks], [[name, *(cell(found[name, attack]) for attack in attacks)] for name in _families(facts)]
 
 
