@@ -299,6 +299,7 @@ class Recovery:
            "unresolved": the equations do not hold
     signed False means: one sign per pixel, common to all vectors, is not determined.
     weights (m, r): what each encoding gives to each vector, at the places of `members`; None when the scheme fixes them.
+    doubtful (r, d): values that the encodings leave open, though the rest of the vector is determined; None: there are none.
     """
 
     vectors: NDArray[np.float32]
@@ -312,6 +313,7 @@ class Recovery:
     seconds: Mapping[str, float] = field(default_factory=dict)
     evidence: Mapping[str, Any] = field(default_factory=dict)
     weights: sparse.csr_array | None = None
+    doubtful: NDArray[np.bool_] | None = None
 
     @classmethod
     def empty(cls, encodings: Encodings, attack: str, explanation: str, seconds: Mapping[str, float]) -> Recovery:

@@ -29,17 +29,20 @@ def certified(
     facts: Mapping[str, Any],
     *,
     kept: bool = False,
+    doubtful: NDArray[np.bool_] | None = None,
+    nats: NDArray[np.float64] | None = None,
 ) -> Recovery:
     """The recovery of the exact route; vectors that one encoding alone uses come last, as what they are.
 
-    public: the public part of all encodings; kept: signs were never hidden
+    public: the public part of all encodings; kept: signs were never hidden; doubtful (n, d): pixels at which other values fit;
+    nats (d,): what each pixel says against chance
     """
     m, d = encodings.m, encodings.d
     rows, members, signed = settled.rows, settled.members, kept or public is not None
     solution = replace(settled.solution, values=settled.solution.values * unit)
     with clock("certificate"):
         part = None if public is None else replace(public, names=public.names[rows])
-        status, reasons = certify(encodings, members, len(rows), solution, public=part, signed=signed)
+        status, reasons = certify(encodings, members, len(rows), solution, public=part, signed=signed, nats=nats, doubtful=doubtful)
     n = len(status)
     pairs = [(rows, members), settled.repeats]
     for place, single in enumerate(settled.singles):
@@ -54,6 +57,10 @@ def certified(
     twice = int((np.diff(np.sort(settled.repeats[1], axis=1), axis=1) == 0).any(axis=1).sum())
     if twice:
         text += f"; {twice} encodings use one vector more than once"
+    mask = None
+    if doubtful is not None and (doubtful.any() or settled.singles):
+        mask = np.vstack([doubtful, np.ones((len(settled.singles), d), bool)])
+        text += f"; {int(doubtful.sum())} of {doubtful.size} values in doubt, listed in `doubtful`"
     if left:
         text += f"; {left} encodings use vectors that too few others share"
         text += ", or their public part was not found" if public is not None else ""
@@ -67,6 +74,7 @@ def certified(
         attack=name,
         explanation=text,
         seconds=clock.seconds,
+        doubtful=mask,
         evidence={**facts, "encodings_explained": explained, "equations": len(rows) * d, "unknowns": n * d},
     )
 

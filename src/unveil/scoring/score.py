@@ -3,7 +3,7 @@
 Exact means: status "verified", and every pixel within `tolerance` of one private vector. When the recovery is not signed,
 one sign per pixel, the same for all vectors, is free: relative signs count. So vectors are first matched by magnitudes, then
 one sign per pixel is chosen for all matched vectors together (the one with the smaller total error), then errors are taken
-with signs.
+with signs. Values that a recovery lists as open (`doubtful`) are not compared: they claim nothing.
 """
 
 from __future__ import annotations
@@ -25,16 +25,21 @@ def score(recovery: Recovery, private: ArrayLike, *, tolerance: float = 1e-2) ->
     if not tolerance > 0:
         raise InputError(f"tolerance={tolerance!r}: give a positive number")
     X = recovery.vectors
-    nearest = _nearest(X if recovery.signed else np.abs(X), truth, recovery.signed)
+    told = None if recovery.doubtful is None else ~recovery.doubtful
+    nearest = _nearest(X if recovery.signed else np.abs(X), truth, recovery.signed, told)
     signs = np.ones(X.shape[1], dtype=np.float32)
     if not recovery.signed and len(X):
         # Unverified vectors may be anything: they must not choose the sign when verified ones can.
         voters = recovery.verified if recovery.verified.any() else np.ones(len(X), dtype=bool)
-        votes = sign_votes(X[voters], truth[nearest[voters]], tolerance).sum(axis=0)
+        each = sign_votes(X[voters], truth[nearest[voters]], tolerance)
+        votes = (each if told is None else each * told[voters]).sum(axis=0)
         signs = np.where(votes < 0, np.float32(-1), np.float32(1))
         # Private vectors that differ in signs only have the same magnitudes: match again, now with signs.
-        nearest = _nearest(signs * X, truth, True)
-    error = np.array([np.abs(signs * x - truth[j]).max() for x, j in zip(X, nearest, strict=True)], dtype=np.float64)
+        nearest = _nearest(signs * X, truth, True, told)
+    error = np.empty(len(X))
+    for i, j in enumerate(nearest):
+        apart = np.abs(signs * X[i] - truth[j])
+        error[i] = float((apart if told is None else apart[told[i]]).max(initial=0.0))
     equal = error <= tolerance
     matches = np.where(equal, nearest, -1)
     exact = len(set(matches[equal & recovery.verified].tolist()))
@@ -49,13 +54,18 @@ def sign_votes(X: NDArray[np.float32], truth: NDArray[np.float32], tolerance: fl
     return np.asarray(np.minimum(np.abs(X + truth), cap) - np.minimum(np.abs(X - truth), cap))
 
 
-def _nearest(X: NDArray[np.float32], truth: NDArray[np.float32], signed: bool) -> NDArray[np.int64]:
-    """Index of the true vector nearest to each row of X in the Euclidean sense (of magnitudes when not signed)."""
+def _nearest(
+    X: NDArray[np.float32], truth: NDArray[np.float32], signed: bool, told: NDArray[np.bool_] | None = None
+) -> NDArray[np.int64]:
+    """Index of the true vector nearest to each row of X in the Euclidean sense (of magnitudes when not signed), over the
+    values that are `told`."""
     best = np.full(len(X), np.inf)
     index = np.zeros(len(X), dtype=np.int64)
+    shown = X if told is None else np.where(told, X, np.float32(0))
     for start, block in row_blocks(truth):
         T = block if signed else np.abs(block)
-        distance = np.einsum("ij,ij->i", T, T)[None, :] - 2 * (X @ T.T)
+        size = np.einsum("ij,ij->i", T, T)[None, :] if told is None else told.astype(np.float32) @ (T * T).T
+        distance = size - 2 * (shown @ T.T)
         j = distance.argmin(axis=1) if len(X) else np.empty(0, dtype=np.int64)
         value = distance[np.arange(len(X)), j]
         better = value < best

@@ -31,6 +31,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import lsmr
 
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings
+from unveil.solve.chance import needed_nats
 from unveil.solve.descent import uses
 from unveil.solve.pixels import PixelSolution
 from unveil.solve.relabelling import PublicPart, relabelled
@@ -48,10 +49,14 @@ def certify(
     *,
     public: PublicPart | None = None,
     signed: bool = False,
+    nats: NDArray[np.float64] | None = None,
+    doubtful: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.str_], list[str]]:
     """Status and reason of each vector; `members` (rows, k) of the explained encodings, all reproduced at solved pixels.
 
     public: the public part of the same rows
+    nats (d,): what each pixel says against chance (`solve.chance`), where that was measured: then evidence counts, not pixels
+    doubtful (n, d): values that are known to be open; a vector is judged by the others
     signed: signs are known, by a public part or because they were kept, so that groups need not hang together. Another solution
     of Wx = y is one of |Wx| = |y| as well: what rules out all of the latter rules out all of the former
     """
@@ -61,7 +66,10 @@ def certify(
     members = np.unique(np.sort(members, axis=1), axis=0)  # an encoding drawn twice says nothing new
     degree = uses(members, n)
     undetermined = undetermined_by(members, n)
-    whole = doubt_about_all(encodings, explained, solution, ~undetermined & (solution.differs == 0))
+    whole = doubt_about_all(encodings, explained, solution, ~undetermined & (solution.differs == 0), nats, doubtful)
+    need = needed_nats(n, k, encodings.m)
+    said = np.full(n, np.inf) if nats is None else nats @ ~(np.zeros((n, d), bool) if doubtful is None else doubtful).T
+    open_values = np.zeros(n, int) if doubtful is None else doubtful.sum(axis=1)
     main = int(np.bincount(solution.group).argmax())
     sizes = np.bincount(solution.group)
     rows_of_group = np.bincount(solution.group[members[:, 0]], minlength=len(sizes))
@@ -81,6 +89,8 @@ def certify(
             what, why = AMBIGUOUS, f"the {degree[i]} encodings that use it do not determine it"
         elif solution.differs[i]:
             what, why = AMBIGUOUS, f"another value fits as well at {int(solution.differs[i])} of {d} pixels"
+        elif said[i] < need:
+            what, why = AMBIGUOUS, f"{open_values[i]} of {d} values are open, and the others say too little"
         elif g != main and not signed:
             what, why = AMBIGUOUS, f"linked with only {sizes[g] - 1} others, whose sign per pixel is their own"
         elif rows_of_group[g] < sizes[g] + 2:
@@ -95,20 +105,34 @@ def certify(
             what, why = AMBIGUOUS, "all encodings that use it can be explained by another vector, with other labels"
         else:
             what, why = VERIFIED, f"{degree[i]} different encodings reproduced at all {d} pixels by one solution only"
+            if open_values[i]:
+                why += f", up to {open_values[i]} values that are open"
         status[i] = what
         reasons.append(why)
     return status, reasons
 
 
-def doubt_about_all(encodings: Encodings, explained: int, solution: PixelSolution, sure: NDArray[np.bool_]) -> str:
+def doubt_about_all(
+    encodings: Encodings,
+    explained: int,
+    solution: PixelSolution,
+    sure: NDArray[np.bool_],
+    nats: NDArray[np.float64] | None = None,
+    doubtful: NDArray[np.bool_] | None = None,
+) -> str:
     d = encodings.d
     if 2 * explained < encodings.m:
         return f"only {explained} of {encodings.m} encodings are explained: are k_private and the weighting right?"
-    if d < FEWEST_PIXELS:
+    if nats is None and d < FEWEST_PIXELS:
         return f"{d} pixels are too few to rule out another solution: {FEWEST_PIXELS} are needed"
+    need = needed_nats(len(solution.values), encodings.scheme.k_private, encodings.m)
+    if nats is not None and nats.sum() < need:
+        return f"the {d} pixels take too few values: an encoding says {nats.sum():.0f} nats against chance, {need:.0f} are needed"
     if encodings.pixel_rms is None:
         return ""
     X = solution.values[sure]
+    if doubtful is not None:
+        X = np.where(doubtful[sure], 0, X)
     n = len(X)
     if not n:
         return "no vector is determined by these encodings"

@@ -1,0 +1,208 @@
+"""Exact relations: the encodings' own equations, for data of any distribution (docs/exact_relations.md).
+
+    0  c ← LearnPublic                         the public part of every encoding, where there is one
+    1  Q ← relations of four encodings          z_a − z_b = z_c − z_d with some signs at every pixel      (`relations.find`)
+    2  W ← sparse basis of their null space     who mixes whom, exactly                                    (`relations.subspace`)
+    3  x ← every pixel                          and where other values fit as well                         (`solve.relation_pixels`)
+    4  W, x ← encodings left over               by exact matching                                          (`solve.exact_growth`)
+    5  status ← Certificate                     vector by vector                                           (`solve.certificate`)
+
+Nothing is assumed of the vectors: they may be correlated, skewed, discrete, images or tables. Nor are n or the scale. What is
+needed: weights that all encodings share, and about n^(k/2) encodings, so that there are relations at all
+(`relations.expected`). Rounded and noisy encodings are searched with the tolerance that they need.
+
+Cost: m²/2 pairs for 1, an m×m eigenproblem for 2, a few dozen operations per encoding and pixel for 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from unveil.attacks.certified import certified
+from unveil.attacks.units import Task, in_units
+from unveil.parallel import Stopwatch, one_blas_thread
+from unveil.parallel import memory_limit as settle_limit
+from unveil.records import FIXED_WEIGHTINGS, Encodings, InputError, Progress, Recovery, as_public
+from unveil.relations.find import Relations, find_relations
+from unveil.relations.sketch import ROUNDING, WIDTH, Sketch, sketch
+from unveil.relations.subspace import null_space, relation_matrix, subsets
+from unveil.seeds import Rng, child, root
+from unveil.solve.chance import chance_nats
+from unveil.solve.exact_growth import Growth, known_rows
+from unveil.solve.pixels import PixelSolution
+from unveil.solve.relation_pixels import solve_by_relations
+from unveil.solve.settle import Settled, with_leftovers
+from unveil.supports.learn_public import learn_public
+
+NAME = "relations"
+LARGEST = 4000
+"""Encodings up to which the null space is computed: a dense eigenproblem of about ten seconds."""
+FEWEST = 8
+"""Relations below which there is nothing to go by."""
+
+
+def applies(encodings: Encodings) -> bool:
+    """Whether the encodings have relations at all: two private vectors or more, with weights that all encodings share."""
+    return encodings.scheme.k_private >= 2 and encodings.scheme.fixed_weights
+
+
+def relations(
+    encodings: Encodings,
+    public: ArrayLike | None = None,
+    *,
+    rng: Rng = None,
+    memory_limit: int | None = None,
+    progress: Progress | None = None,
+) -> Recovery:
+    """Every private vector that exact relations determine, each with its status, and its pixels in doubt."""
+    scheme, clock = encodings.scheme, Stopwatch()
+    if scheme.k_private < 2:
+        raise InputError(f"k_private={scheme.k_private}: relations need two private vectors or more; use attack='full'")
+    scheme.require_weighting(*FIXED_WEIGHTINGS)
+    P = as_public(public, encodings)
+    P = P if scheme.k_public else None
+    seed = root(rng)
+    supports = None
+    if P is not None:
+        with clock("learn public"):
+            supports = learn_public(encodings, P, memory_limit=memory_limit, progress=progress)
+    task = in_units(encodings, P, supports)
+    with clock("relations"):
+        once, copies = distinct(task)
+        found = _find(task, once, 0.0, settle_limit(memory_limit), child(seed, "sketch"), progress)
+    facts = {"relations": len(found.relations), "different_encodings": len(once)}
+    if len(found.relations) < FEWEST:
+        return Recovery.empty(encodings, NAME, _too_few(found, len(once)), clock.seconds)
+    with clock("subsets"), one_blas_thread():
+        members = _subsets(found, scheme.k_private, child(seed, "subsets"))
+    if not (members >= 0).any():
+        return Recovery.empty(encodings, NAME, _too_few(found, len(once)), clock.seconds)
+    settled, doubtful = _solve(task, found, once, copies, members, child(seed, "pixels"), clock, progress)
+    if settled is None:
+        return Recovery.empty(encodings, NAME, "the subsets that relations suggest do not hold", clock.seconds)
+    with clock("certificate"):
+        c = task.offsets
+        nats = chance_nats(task.y, c, settled.solution.values, scheme.k_private, found.bound, child(seed, "chance"))
+    part = None if task.public is None else replace(task.public, weight=task.public.weight * task.unit)
+    return certified(encodings, NAME, settled, task.unit, part, clock, facts, doubtful=doubtful, nats=nats)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Relations among the encodings of a sketch, and what counts as zero (d,) at each pixel."""
+
+    sketch: Sketch
+    relations: Relations
+    bound: NDArray[np.float64]
+
+
+def distinct(task: Task) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(one encoding of each kind, for every encoding the position of its like among these): repeated ones say nothing new."""
+    y = task.y if task.offsets is None else np.column_stack([task.y, task.offsets])
+    spread = 2 * ROUNDING * np.maximum(np.abs(y).max(axis=0), 1e-30)
+    some = np.random.default_rng(0).permutation(y.shape[1])[:16]
+    order = np.lexsort(y[:, some].T[::-1])
+    # Equal encodings agree within rounding, not to the last bit: neighbours in the order of one pixel are compared.
+    order = np.argsort(y[:, some[0]], kind="stable")
+    group = np.arange(len(y))
+    for place, i in enumerate(order):
+        for j in order[place + 1 : place + 50]:
+            if y[j, some[0]] - y[i, some[0]] > spread[some[0]]:
+                break
+            if group[j] == j and (np.abs(y[i, some] - y[j, some]) <= spread[some]).all() and (np.abs(y[i] - y[j]) <= spread).all():
+                group[j] = group[i]
+    once, copies = np.unique(group, return_inverse=True)
+    return once.astype(np.int64), copies.astype(np.int64)
+
+
+def _find(
+    task: Task, once: NDArray[np.int64], noise: float, limit: int, rng: np.random.Generator, progress: Progress | None
+) -> _Found:
+    y = task.y[once]
+    c = None if task.offsets is None else task.offsets[once]
+    view = sketch(y, c, noise, rng)
+    found = find_relations(view, limit=limit, progress=progress)
+    bound = np.maximum(WIDTH * 2 * noise, WIDTH * ROUNDING * np.maximum(y.max(axis=0), 1e-30)).astype(np.float64)
+    return _Found(view, found, bound)
+
+
+def _subsets(found: _Found, k: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """members (rows of the sketch, k), −1 where relations do not tell."""
+    members = np.full((found.sketch.m, k), -1, np.int64)
+    if found.sketch.m > LARGEST:
+        return members
+    rows, V = null_space(relation_matrix(found.sketch, found.relations.quads))
+    told = subsets(V, k, rng)
+    members[rows[told.rows]] = told.members
+    return members
+
+
+def _solve(
+    task: Task,
+    found: _Found,
+    once: NDArray[np.int64],
+    copies: NDArray[np.int64],
+    members: NDArray[np.int64],
+    rng: np.random.Generator,
+    clock: Stopwatch,
+    progress: Progress | None,
+) -> tuple[Settled | None, NDArray[np.bool_]]:
+    """Values of every vector, the encodings they explain, and the pixels in doubt."""
+    y = task.y[once]
+    c = None if task.offsets is None else task.offsets[once]
+    # 1. The encodings that relations explain.
+    core = known_rows(members)
+    used, names = np.unique(members[core], return_inverse=True)
+    named = names.reshape(len(core), -1).astype(np.int64)
+    place = np.full(len(once), -1, np.int64)
+    place[core] = np.arange(len(core))
+    quads = place[found.relations.quads]
+    quads = quads[(quads >= 0).all(axis=1)]
+    with clock("pixels"):
+        solution = solve_by_relations(
+            y[core], None if c is None else c[core], named, len(used), quads, found.bound, rng, progress=progress
+        )
+    if not np.isfinite(solution.misfit).any():
+        return None, np.empty((0, 0), bool)
+    # 2. The others, by exact matching.
+    with clock("growth"):
+        start = np.full(members.shape, -1, np.int64)
+        start[core] = named
+        grown = Growth(y, c, start, solution.values, solution.doubtful, found.bound)
+        grown.run(found.sketch.pixels)
+    # 3. Repeated encodings again, and what is left.
+    rows = np.flatnonzero((grown.members[copies] >= 0).all(axis=1)).astype(np.int64)
+    named = np.sort(grown.members[copies[rows]], axis=1)
+    used, names = np.unique(named, return_inverse=True)
+    named = names.reshape(named.shape).astype(np.int64)
+    values, doubtful = grown.values[used], grown.doubtful[used]
+    rms = float(np.sqrt(np.mean(np.square(task.y, dtype=np.float64))))
+    d = task.y.shape[1]
+    group = _groups(named, len(used))
+    misfit = np.where(np.isfinite(solution.misfit), solution.misfit, 0.0) / rms
+    final = PixelSolution(values, misfit, np.ones(d, bool), np.zeros(len(used), np.int64), group)
+    left = np.setdiff1d(np.arange(len(task.y)), rows)
+    offsets = None if task.offsets is None else task.offsets[left]
+    return with_leftovers(rows, named, final, left, task.y[left], offsets, rms), doubtful
+
+
+def _groups(members: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Connected components of vectors that meet."""
+    k = members.shape[1]
+    ends = np.repeat(members[:, :1], k - 1, axis=1).ravel(), members[:, 1:].ravel()
+    graph = coo_array((np.ones(len(ends[0]), np.int8), ends), shape=(n, n))
+    return np.asarray(connected_components(graph, directed=False)[1], np.int64)
+
+
+def _too_few(found: _Found, m: int) -> str:
+    if not found.relations.possible:
+        return "the pixels take too few values for exact relations: any four encodings fulfil them by chance"
+    return f"{len(found.relations)} exact relations among {m} different encodings: too few to go by; more encodings are needed"
+
+
+ATTACK = relations
