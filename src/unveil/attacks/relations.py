@@ -33,7 +33,8 @@ from unveil.relations.sketch import ROUNDING, WIDTH, Sketch, sketch
 from unveil.relations.subspace import null_space, relation_matrix, subsets
 from unveil.seeds import Rng, child, root
 from unveil.solve.chance import chance_nats
-from unveil.solve.exact_growth import Growth, known_rows
+from unveil.solve.certificate import undetermined_by
+from unveil.solve.exact_growth import Growth
 from unveil.solve.pixels import PixelSolution
 from unveil.solve.relation_pixels import solve_by_relations
 from unveil.solve.settle import Settled, with_leftovers
@@ -155,14 +156,12 @@ def _solve(
     """Values of every vector, the encodings they explain, and the pixels in doubt."""
     y = task.y[once]
     c = None if task.offsets is None else task.offsets[once]
-    # 1. The encodings that relations explain.
-    core = known_rows(members)
+    # 1. The encodings that hang together by relations, and determine their vectors.
+    core, quads = _core(members, found.relations.quads)
+    if not len(core):
+        return None, np.empty((0, 0), bool)
     used, names = np.unique(members[core], return_inverse=True)
     named = names.reshape(len(core), -1).astype(np.int64)
-    place = np.full(len(once), -1, np.int64)
-    place[core] = np.arange(len(core))
-    quads = place[found.relations.quads]
-    quads = quads[(quads >= 0).all(axis=1)]
     with clock("pixels"):
         solution = solve_by_relations(
             y[core], None if c is None else c[core], named, len(used), quads, found.bound, rng, progress=progress
@@ -189,6 +188,32 @@ def _solve(
     left = np.setdiff1d(np.arange(len(task.y)), rows)
     offsets = None if task.offsets is None else task.offsets[left]
     return with_leftovers(rows, named, final, left, task.y[left], offsets, rms), doubtful
+
+
+def _core(members: NDArray[np.int64], quads: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(rows, relations among them, by position in rows): the largest set of known rows that relations join, without the rows of
+    vectors that it does not determine. Signs of rows that no relation joins say nothing about each other."""
+    keep = (members >= 0).all(axis=1)
+    while keep.any():
+        inside = quads[keep[quads].all(axis=1)]
+        ends = np.repeat(inside[:, 0], 3), inside[:, 1:].ravel()
+        graph = coo_array((np.ones(len(ends[0]), np.int8), ends), shape=(len(members),) * 2)
+        group = connected_components(graph, directed=False)[1]
+        size = np.bincount(group[keep])
+        best = keep & (group == int(size.argmax()))
+        rows = np.flatnonzero(best)
+        if len(rows) <= members.shape[1] + 2:
+            break
+        used, names = np.unique(members[rows], return_inverse=True)
+        named = names.reshape(len(rows), -1).astype(np.int64)
+        open_ = undetermined_by(named, len(used))
+        if not open_.any():
+            place = np.full(len(members), -1, np.int64)
+            place[rows] = np.arange(len(rows))
+            return rows.astype(np.int64), place[inside[best[inside].all(axis=1)]]
+        keep = best
+        keep[rows[open_[named].any(axis=1)]] = False
+    return np.empty(0, np.int64), np.empty((0, 4), np.int64)
 
 
 def _groups(members: NDArray[np.int64], n: int) -> NDArray[np.int64]:

@@ -35,7 +35,7 @@ STEPS = 200
 """Steps of the ℓ4 ascent; it takes twenty, and a hundred where encodings are few."""
 STARTS = 6
 """Ascents from different random bases, where one ends short of a sparse basis."""
-SUPPORTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+SUPPORTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 """Where the support of an approximate column may be cut, relative to its largest entries; the widest that has one answer."""
 WHOLE = 1e-6
 """How near to 0 and ±1 the entries of an exact column are: whole numbers, up to rounding."""

@@ -16,7 +16,6 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unveil.solve.descent import Values
 from unveil.solve.sign_search import Bools, Floats, Index
@@ -25,7 +24,6 @@ MOST = 4_000_000
 """Sums, or keys, that are looked at: some seconds."""
 PIXELS = 24
 """Pixels at which a match is checked, the most telling ones first."""
-ROUNDS = 12
 FEWEST = 3
 """Encodings that must agree on a new vector."""
 CELL = 64.0
@@ -50,7 +48,7 @@ class Growth:
     def run(self, telling: Index) -> None:
         """Known and new by turns, until nothing changes; `telling`: pixels in the order of what they say."""
         self.merge(telling)
-        for turn in range(ROUNDS):
+        for turn in range(len(self.y)):  # every turn but the last explains an encoding
             sure = telling[~self.doubtful[:, telling].any(axis=0)]
             pixels = np.roll(sure[:PIXELS], turn)
             if len(pixels) < 2 or not (self.members < 0).any():
@@ -129,17 +127,15 @@ class Growth:
         order = np.argsort(keys, kind="stable")
         start = np.flatnonzero(np.append(True, np.diff(keys[order]) != 0))
         size = np.diff(np.append(start, len(keys)))
-        # 2. Groups of three and more that agree at all pixels.
-        changed = False
-        for s in start[size >= FEWEST]:
-            end = s + size[np.searchsorted(start, s)]
-            where = np.unique(order[s:end] % (len(left) * partners))
-            rows, who = left[where // partners], subsets[where % partners]
-            free = (self.members[rows] < 0).any(axis=1)
-            rows, who = rows[free], who[free]
-            rows, once = np.unique(rows, return_index=True)
-            changed |= len(rows) >= FEWEST and self._add(rows, who[once], pixels)
-        return changed
+        # 2. Groups of three and more that agree at all pixels, the largest first. Only one vector is added at a time: rows
+        # {v, a, b}, {v, a, b'}, {v, a, b''} agree on v, and on v + a − c as well, but there are more rows of v.
+        groups = np.flatnonzero(size >= FEWEST)
+        for g in groups[np.argsort(-size[groups], kind="stable")]:
+            where = np.unique(order[start[g] : start[g] + size[g]] % (len(left) * partners))
+            rows, once = np.unique(left[where // partners], return_index=True)
+            if len(rows) >= FEWEST and self._add(rows, subsets[where % partners][once], pixels):
+                return True
+        return False
 
     def _add(self, rows: Index, partners: Index, pixels: Index) -> bool:
         """A new vector from encodings `rows` (r,) with known `partners` (r, k−1), if they agree at `pixels`."""
@@ -188,7 +184,3 @@ def _subsets(n: int, k: int) -> Index:
         return np.column_stack(np.triu_indices(n, 1))
     return np.array(list(combinations(range(n), k)), dtype=np.int64).reshape(-1, k)
 
-
-def known_rows(members: Index) -> NDArray[np.int64]:
-    """Rows with all of their members known."""
-    return np.flatnonzero((members >= 0).all(axis=1)).astype(np.int64)
