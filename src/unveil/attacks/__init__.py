@@ -5,7 +5,7 @@ A file of this room is an attack when it says so, by `NAME` and `ATTACK`; the ot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from inspect import signature
 from pkgutil import iter_modules
@@ -16,6 +16,8 @@ from unveil.attacks.full import applies, full
 from unveil.attacks.learn_private_image import learn_private_image
 from unveil.attacks.mixup import keeps_signs
 from unveil.attacks.natural import is_natural, natural
+from unveil.attacks.relations import applies as has_relations
+from unveil.attacks.unhidden import nothing_hidden
 from unveil.records import Encodings, InputError, Overlaps, Progress, Recovery
 from unveil.seeds import Rng
 
@@ -26,6 +28,13 @@ def _found() -> dict[str, Callable[..., Recovery]]:
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     return {module.NAME: module.ATTACK for module in modules if hasattr(module, "ATTACK")}
 
+
+MOST_FOR_RELATIONS = 15_000
+"""Encodings up to which all pairs are hashed without being asked: a minute's work. Beyond, statistics are tried alone."""
+ENOUGH = 0.99
+"""The share of encodings that an attack must explain to have the last word; the rest may use vectors that no other does."""
+LAST = ("tensor", "paper")
+"""Tried where nothing is verified: fewer encodings and more pixels, then the paper's own."""
 
 ATTACKS: Mapping[str, Callable[..., Recovery]] = _found()
 
@@ -45,8 +54,9 @@ def recover(
     progress: Progress | None = None,
 ) -> Recovery:
     """Run an attack by name; None: the strongest that applies. That is `natural` for images with weights of the released kind,
-    `phase-retrieval` without a private part, `mixup` where signs are kept and weights fixed, else `full`; where it verifies
-    nothing `tensor`, which needs fewer encodings and more pixels, and then the paper's.
+    `phase-retrieval` without a private part, `mixup` where signs are kept and weights fixed, `unhidden` where taking absolute
+    values changed nothing, then `relations`, which asks nothing of the data. Where that does not explain all encodings `full`,
+    and where it verifies nothing `tensor`, which needs fewer encodings and more pixels, and then the paper's.
 
     overlaps: to start from, where they are known from elsewhere (attacks that read overlaps)
     similarity: (m, m), how alike encodings are by whatever means, to start from (cliques)
@@ -67,21 +77,45 @@ def recover(
 
     if attack is not None:
         return run(attack)
-    if is_natural(encodings):
-        return run("natural")
-    if not encodings.scheme.k_private:
-        return run("phase-retrieval")
-    if keeps_signs(encodings):
-        return run("mixup")
-    if not applies(encodings):
-        return run("paper")
-    recovery = run("full")
-    if not encodings.scheme.fixed_weights or encodings.scheme.k_private < 2:
-        return recovery
-    for name in ("tensor", "paper"):
-        if recovery.verified.any():
+    best: Recovery | None = None
+    for name in _in_order(encodings, public, told=bool(options)):
+        if best is not None and (_complete(best) or (name in LAST and best.verified.any())):
             break
-        second = run(name)
-        if second.verified.any() or not len(recovery):
-            recovery = second
-    return recovery
+        recovery = run(name)
+        best = recovery if best is None or _worth(recovery) > _worth(best) else best
+    assert best is not None
+    return best
+
+
+def _in_order(encodings: Encodings, public: ArrayLike | None, told: bool) -> Iterator[str]:
+    """The attacks to try, one after the other. `told`: something is known beforehand, which exact attacks have no use for."""
+    scheme = encodings.scheme
+    if is_natural(encodings):
+        yield "natural"
+        return
+    if not scheme.k_private:
+        yield "phase-retrieval"
+        return
+    if keeps_signs(encodings):
+        yield "mixup"
+        return
+    if has_relations(encodings) and not told:
+        if nothing_hidden(encodings, public):
+            yield "unhidden"
+        if encodings.m <= MOST_FOR_RELATIONS:
+            yield "relations"
+    if applies(encodings):
+        yield "full"
+    if scheme.fixed_weights and scheme.k_private >= 2 or not applies(encodings):
+        yield from LAST if applies(encodings) else LAST[1:]
+
+
+def _complete(recovery: Recovery) -> bool:
+    """Nothing is left for another attack: nearly all encodings are explained, and the certificate is the same for all."""
+    explained = recovery.evidence.get("encodings_explained", 0)
+    return bool(recovery.verified.any() and explained >= ENOUGH * recovery.members.shape[0])
+
+
+def _worth(recovery: Recovery) -> tuple[int, int, int]:
+    """What counts between two recoveries: vectors verified, encodings explained, vectors returned."""
+    return int(recovery.verified.sum()), int(recovery.evidence.get("encodings_explained", 0)), len(recovery)

@@ -4,7 +4,7 @@
           its value there, then at other pixels
   new     with k−1 known members an encoding says that the last one is hi − s or lo − s at each pixel. Encodings that miss the
           same vector agree there. Two of them can always be read in two ways, ({a, u}, {b, w}) or ({a, w}, {b, u}), so that
-          three that agree make a new vector. Its value at a pixel is in doubt where both of its values fit.
+          vectors of three and more come first; of the two readings the one with the smaller values is kept. Its value at a pixel is in doubt where both of its values fit.
 
 Values match within rounding or not at all: a dozen pixels leave nothing to chance. Cost: C(n, k) sums, and C(n, k−1) keys for
 each encoding left over; beyond `MOST` of them the search is left out.
@@ -53,9 +53,7 @@ class Growth:
             pixels = np.roll(sure[:PIXELS], turn)
             if len(pixels) < 2 or not (self.members < 0).any():
                 break
-            changed = self.by_known(pixels)
-            changed |= self.by_new(pixels)
-            if not changed:
+            if not (self.by_known(pixels) or self.by_new(pixels, FEWEST) or self.by_new(pixels, 2)):
                 break
 
     def merge(self, telling: Index) -> None:
@@ -106,12 +104,12 @@ class Growth:
                 changed = True
         return changed
 
-    def by_new(self, pixels: Index) -> bool:
-        """Vectors that three encodings or more miss, found and solved."""
+    def by_new(self, pixels: Index, fewest: int) -> bool:
+        """A vector that `fewest` encodings or more miss, found and solved. Of two readings of two the shorter vector is taken."""
         n, k = len(self.values), self.members.shape[1]
         left = np.flatnonzero((self.members < 0).any(axis=1))
         partners = comb(n, k - 1)
-        if len(left) < FEWEST or n < k - 1 or 4 * len(left) * partners > MOST:
+        if len(left) < fewest or n < k - 1 or 4 * len(left) * partners > MOST:
             return False
         subsets = _subsets(n, k - 1)
         sums = self.values[:, pixels][subsets].sum(axis=1)
@@ -129,28 +127,32 @@ class Growth:
         size = np.diff(np.append(start, len(keys)))
         # 2. Groups of three and more that agree at all pixels, the largest first. Only one vector is added at a time: rows
         # {v, a, b}, {v, a, b'}, {v, a, b''} agree on v, and on v + a − c as well, but there are more rows of v.
-        groups = np.flatnonzero(size >= FEWEST)
+        groups = np.flatnonzero(size >= fewest)
+        found: list[tuple[float, Index, Index]] = []
         for g in groups[np.argsort(-size[groups], kind="stable")]:
             where = np.unique(order[start[g] : start[g] + size[g]] % (len(left) * partners))
             rows, once = np.unique(left[where // partners], return_index=True)
-            if len(rows) >= FEWEST and self._add(rows, subsets[where % partners][once], pixels):
-                return True
-        return False
-
-    def _add(self, rows: Index, partners: Index, pixels: Index) -> bool:
-        """A new vector from encodings `rows` (r,) with known `partners` (r, k−1), if they agree at `pixels`."""
-        value, _, agree = self._agreed(rows, partners, pixels)
-        fits = agree.all(axis=1)
-        rows, partners = rows[fits], partners[fits]
-        if len(rows) < FEWEST or len(np.unique(partners, axis=0)) < FEWEST:
+            who = subsets[where % partners][once]
+            value, _, agree = self._agreed(rows, who, pixels)
+            fits = agree.all(axis=1)
+            if fits.sum() >= fewest and len(np.unique(who[fits], axis=0)) >= fewest:
+                found.append((float(value @ value), rows[fits], who[fits]))
+                if fewest > 2:
+                    break
+        if not found:
             return False
+        _, rows, who = min(found, key=lambda one: one[0])
+        self._add(rows, who)
+        return True
+
+    def _add(self, rows: Index, partners: Index) -> None:
+        """A new vector, from encodings `rows` (r,) that agree on it, with known `partners` (r, k−1)."""
         everywhere = np.arange(self.y.shape[1])
         value, doubtful, _ = self._agreed(rows, partners, everywhere)
         n = len(self.values)
         self.values = np.vstack([self.values, value])
         self.doubtful = np.vstack([self.doubtful, doubtful])
         self.members[rows] = np.column_stack([partners, np.full(len(rows), n)])
-        return True
 
     def _agreed(self, rows: Index, partners: Index, pixels: Index) -> tuple[Floats, Bools, Bools]:
         """(the value most rows agree on, whether another one fits as well, which rows (r, pixels) agree with it)."""

@@ -1,0 +1,120 @@
+"""Data that are not negative: |Xw| = Xw, and nothing was hidden (images in [0, 1], counts, zeros and ones).
+
+    1  is Y linear as it is?      n vectors make a matrix of rank n; absolute values of sums of both signs have full rank
+    2  x ← MixUp                  as if signs had been kept (`attacks.mixup`)
+    3  in doubt ← values whose sign the other encodings do not tie to the rest, or that have a mirror image
+
+What is proved is a solution of y = Wx with all signs plus; since each pixel may be turned, the recovery is not signed. Values
+that could be negative after all are listed as doubtful: a vector alone at a pixel, all of whose partners are zero there.
+
+Cost: the singular values of a part of Y, then that of `mixup`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
+
+from unveil.attacks.mixup import mixup
+from unveil.gram.whitened import rank_of
+from unveil.records import VERIFIED, Encodings, InputError, Progress, Recovery, as_public
+from unveil.seeds import Rng
+
+NAME = "unhidden"
+MOST = 1500
+"""Encodings and pixels whose rank is looked at: a second's work. More private vectors than that are not noticed."""
+ZERO = 1e-5
+"""What counts as zero, relative to the largest value of a pixel: rounding in float32 leaves about 1e-7, times the condition of W."""
+ENOUGH = 0.9
+"""The share of encodings that must be explained; a chance fit of a few of them means nothing."""
+
+
+def nothing_hidden(encodings: Encodings, public: ArrayLike | None = None) -> bool:
+    """Whether the magnitudes look like sums of few vectors without any absolute value taken."""
+    scheme = encodings.scheme
+    if scheme.signs == "kept" or not scheme.fixed_weights or scheme.k_private < 2:
+        return False
+    if scheme.k_public:
+        P = as_public(public, encodings)
+        return P is not None and bool(P.min() >= 0 or P.max() <= 0)
+    step = (-(-encodings.m // MOST), -(-encodings.d // MOST))
+    Y = np.abs(encodings.values[:: step[0], :: step[1]]).astype(np.float64)
+    Y = Y / np.maximum(np.sqrt(np.mean(Y**2, axis=0)), 1e-30)
+    values = np.linalg.svd(Y, compute_uv=False) ** 2
+    if values[0] <= 0:
+        return False
+    rank = int((values > 1e-11 * values[0]).sum())
+    if scheme.k_private + 2 <= rank < min(Y.shape) - 1:
+        return True
+    fall = rank_of(values)
+    return fall is not None and scheme.k_private + 2 <= fall < 0.6 * min(Y.shape)
+
+
+def unhidden(
+    encodings: Encodings,
+    public: ArrayLike | None = None,
+    *,
+    rng: Rng = None,
+    memory_limit: int | None = None,
+    progress: Progress | None = None,
+) -> Recovery:
+    """Every private vector, where taking absolute values changed nothing."""
+    if not nothing_hidden(encodings, public):
+        raise InputError("the encodings are not sums of few vectors as they are: signs were hidden; use attack='relations'")
+    kept = replace(encodings, values=np.abs(encodings.values), scheme=replace(encodings.scheme, signs="kept"))
+    recovery = mixup(kept, public, rng=rng, memory_limit=memory_limit, progress=progress)
+    explained = recovery.evidence.get("encodings_explained", 0)
+    if explained < ENOUGH * encodings.m:
+        return Recovery.empty(encodings, NAME, recovery.explanation, recovery.seconds)
+    words = f"{recovery.explanation}; no sign was hidden, since the sums are not negative: |Xw| = Xw"
+    if encodings.scheme.k_public:
+        return replace(recovery, attack=NAME, explanation=words)
+    doubtful = open_values(recovery) if (recovery.status == VERIFIED).any() else np.zeros(recovery.vectors.shape, bool)
+    if doubtful.any():
+        words += f"; {int(doubtful.sum())} of {doubtful.size} values could be negative after all, listed in `doubtful`"
+    return replace(
+        recovery, attack=NAME, explanation=words, signed=False, doubtful=doubtful if doubtful.any() else None
+    )
+
+
+def open_values(recovery: Recovery) -> NDArray[np.bool_]:
+    """(r, d) values with another solution of |Wx| = y: a piece of the vectors that are not zero at a pixel, with no link to the
+    largest one, may have the other sign; and so may x_v → −2a − x_v, where the partners of v sum to a in every encoding."""
+    x = recovery.vectors.astype(np.float64)
+    members = csr_array(recovery.members)
+    rows = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
+    names = members.indices
+    r, d = x.shape
+    near = ZERO * np.maximum(np.abs(x).max(axis=0), 1e-30)
+    total = members.astype(np.float64) @ x
+    # 1. Mirror images: the rest of every encoding of v is the same.
+    order = np.argsort(names, kind="stable")
+    starts = np.searchsorted(names[order], np.arange(r))
+    used = np.diff(np.append(starts, len(names))) > 0
+    out = np.zeros((r, d), bool)
+    for block in range(0, d, 256):
+        part = slice(block, block + 256)
+        rest = total[rows[order], part] - x[names[order], part]
+        low = np.minimum.reduceat(rest, starts[used], axis=0)
+        high = np.maximum.reduceat(rest, starts[used], axis=0)
+        mirrored = (high - low <= 4 * near[part]) & (np.abs(2 * (high + x[used, part])) > 4 * near[part])
+        out[used, part] = mirrored
+    # 2. Pieces: vectors that are not zero and meet each other. Only pixels with zeros can fall apart.
+    some = np.abs(x) > near
+    ends = np.repeat(np.arange(len(names)), np.diff(members.indptr)[rows])
+    others = np.concatenate([np.arange(members.indptr[i], members.indptr[i + 1]) for i in rows]) if len(rows) else ends
+    u, v = names[ends], names[others]
+    for p in np.flatnonzero((~some).any(axis=0) & some.any(axis=0)):
+        linked = some[u, p] & some[v, p]
+        graph = coo_array((np.ones(int(linked.sum()), np.int8), (u[linked], v[linked])), shape=(r, r))
+        piece = connected_components(graph, directed=False)[1]
+        size = np.bincount(piece[some[:, p]], minlength=piece.max() + 1)
+        out[:, p] |= some[:, p] & (piece != int(size.argmax()))
+    return out
+
+
+ATTACK = unhidden
