@@ -70,6 +70,8 @@ def find_relations(
         return Relations(np.empty((0, 4), np.int64), m >= 4 and bool(sketch.nats.sum() >= need), 0)
     pivots, grid, per_pair = _pivots(sketch, pairs, COARSE if noisy else CELL)
     keys = pairs * per_pair
+    # Without pivots all pairs have one key.
+    fullest = pairs if not len(pivots) and pairs**2 / 2 <= 10 * CANDIDATES else FULLEST
     workers = worker_count(where().workers)
     budget = min(limit // 2, 1 << 30) // workers
     shares = max(2 * workers if pairs > 50_000 else 1, ceil(keys * ENTRY / max(budget, 1 << 20)))
@@ -81,7 +83,19 @@ def find_relations(
         if sum(map(len, found)) >= most:
             return
         hits = _search_share(
-            sketch.hi, sketch.lo, sketch.free, pivots, grid, sketch.spread, sketch.nats, order, need, share, shares, 4 * most
+            sketch.hi,
+            sketch.lo,
+            sketch.free,
+            pivots,
+            grid,
+            sketch.spread,
+            sketch.nats,
+            order,
+            need,
+            share,
+            shares,
+            4 * most,
+            fullest,
         )
         found.append(np.asarray(hits, np.int64))
 
@@ -171,7 +185,7 @@ def _evidence(hi, lo, free, a, b, c, d, turn, spread, nats, order, rest, need): 
 
 
 @njit(cache=True, nogil=True)
-def _search_share(hi, lo, free, pivots, grid, spread, nats, order, need, share, shares, most):  # type: ignore[no-untyped-def]
+def _search_share(hi, lo, free, pivots, grid, spread, nats, order, need, share, shares, most, fullest):  # type: ignore[no-untyped-def]
     """Relations (r, 4) whose keys fall into one share of the hash values."""
     m, t = len(hi), len(pivots)
     rest = np.zeros(len(nats))
@@ -232,7 +246,7 @@ def _search_share(hi, lo, free, pivots, grid, spread, nats, order, need, share, 
     begin = 0
     for bucket in range(1 << bits):
         end = start[bucket]
-        last = min(end, begin + FULLEST)
+        last = min(end, begin + fullest)
         for i in range(begin, last):
             for j in range(i + 1, last):
                 if key[i] != key[j]:
