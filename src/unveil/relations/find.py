@@ -134,7 +134,7 @@ def _pivots(sketch: Sketch, pairs: int, cell: float) -> tuple[Index, NDArray[np.
     left, per_pair, t = pairs**2 / 2.0, 1, 0
     while t < len(grid) and left > CANDIDATES and pairs * per_pair * branch <= MOST_KEYS:
         one, two = sketch.hi[a, t] - sketch.hi[b, t], sketch.hi[a, t] - sketch.lo[b, t]
-        cells = np.floor(np.abs(np.concatenate([one, two])) / grid[t])
+        cells = np.rint(np.abs(np.concatenate([one, two])) / grid[t])
         count = np.unique(cells, return_counts=True)[1] / len(cells)
         same = max(float((count**2).sum()) - 1 / len(cells), 1e-9)
         left *= branch**2 * same
@@ -211,19 +211,20 @@ def _search_share(hi, lo, free, pivots, grid, spread, nats, order, need, share, 
                 for q in range(t):
                     _differences(hi, lo, free, a, b, pivots[q], values)
                     for i in range(branch):
-                        cells[q, i] = np.int64(np.floor(values[i] / grid[q]))
+                        # Rounded, not cut: zero, and the steps of a pixel of few levels, lie in the middle of their cells.
+                        cells[q, i] = np.int64(np.rint(values[i] / grid[q]))
                 for o in range(options):
                     h = np.uint64(0x2545F4914F6CDD1D)
-                    flip = 1
+                    flip = 1 if free else 0
                     left = o
                     for q in range(t):
                         cell = cells[q, left % branch]
                         left //= branch
                         if not free:
-                            if q == 0 and cell < 0:
-                                flip = -1
-                            # −x lies in cell −1 − floor(x): one orientation for both ways to write a difference.
-                            cell = cell if flip > 0 else -1 - cell
+                            # One orientation for both ways to write a difference: the first that is not zero is positive.
+                            if flip == 0 and cell != 0:
+                                flip = 1 if cell > 0 else -1
+                            cell *= flip
                         h = _hash(h, cell)
                     if h % np.uint64(shares) != np.uint64(share):
                         continue
@@ -254,13 +255,14 @@ def _search_share(hi, lo, free, pivots, grid, spread, nats, order, need, share, 
                 a, b, c, d = first[i], second[i], first[j], second[j]
                 if a == c or a == d or b == c or b == d:
                     continue
-                turn = sign[i] * sign[j]
-                if _evidence(hi, lo, free, a, b, c, d, turn, spread, nats, order, rest, need):
-                    if turn < 0:
-                        c, d = d, c
-                    out[count] = a, b, c, d
-                    count += 1
-                    if count == most:
-                        return out
+                for turn in (1, -1):
+                    if sign[i] * sign[j] == -turn:
+                        continue
+                    # Both where no pivot tells.
+                    if _evidence(hi, lo, free, a, b, c, d, turn, spread, nats, order, rest, need):
+                        out[count] = (a, b, c, d) if turn > 0 else (a, b, d, c)
+                        count += 1
+                        if count == most:
+                            return out
         begin = end
     return out[:count]
