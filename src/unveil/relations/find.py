@@ -137,7 +137,10 @@ def _pivots(sketch: Sketch, pairs: int, cell: float) -> tuple[Index, NDArray[np.
         cells = np.rint(np.abs(np.concatenate([one, two])) / grid[t])
         count = np.unique(cells, return_counts=True)[1] / len(cells)
         same = max(float((count**2).sum()) - 1 / len(cells), 1e-9)
-        left *= branch**2 * same
+        fewer = left * branch**2 * same
+        if fewer + pairs * per_pair * branch >= left + pairs * per_pair:
+            break  # more keys, and hardly fewer comparisons: two levels, say
+        left = fewer
         per_pair *= branch
         t += 1
     return np.arange(t), grid[:t], per_pair
