@@ -40,6 +40,8 @@ FULLEST = 3000
 """Pairs with one key that are compared with each other; more of them have hardly anything to tell apart."""
 ENTRY = 24
 """Bytes per key while a share is worked on."""
+SHARES = 4
+"""Shares of the hash values, at least: each generates all keys anew, and runs on one core."""
 ENOUGH = 60
 """Relations per encoding after which the search ends: their rank has long been reached."""
 
@@ -72,15 +74,17 @@ def find_relations(
     keys = pairs * per_pair
     # Without pivots all pairs have one key.
     fullest = pairs if not len(pivots) and pairs**2 / 2 <= 10 * CANDIDATES else FULLEST
-    workers = worker_count(where().workers)
-    budget = min(limit // 2, 1 << 30) // workers
-    shares = max(2 * workers if pairs > 50_000 else 1, ceil(keys * ENTRY / max(budget, 1 << 20)))
-    found: list[Index] = []
+    # Shares do not depend on workers, so that the result does not: as many run at a time as memory allows.
+    budget = max(min(limit // 2, 1 << 30) // SHARES, 1 << 20)
+    shares = max(SHARES if pairs > 50_000 else 1, ceil(keys * ENTRY / budget))
+    workers = min(worker_count(where().workers), max(1, limit // 2 // budget))
+    found: dict[int, Index] = {}
     most = enough * m
     order = np.arange(len(sketch.pixels))
 
     def search(share: int) -> None:
-        if sum(map(len, found)) >= most:
+        # Whatever else is still running, the shares before this one suffice.
+        if sum(len(hits) for earlier, hits in list(found.items()) if earlier < share) >= most:
             return
         hits = _search_share(
             sketch.hi,
@@ -97,7 +101,7 @@ def find_relations(
             4 * most,
             fullest,
         )
-        found.append(np.asarray(hits, np.int64))
+        found[share] = np.asarray(hits, np.int64)
 
     finished = [0]
 
@@ -107,7 +111,12 @@ def find_relations(
             progress("relations", finished[0], shares)
 
     run_blocks(search, range(shares), workers, done)
-    quads = np.concatenate([np.empty((0, 4), np.int64), *found])
+    taken = [np.empty((0, 4), np.int64)]
+    for share in sorted(found):
+        if sum(map(len, taken)) >= most:
+            break
+        taken.append(found[share])
+    quads = np.concatenate(taken)
     if sketch.free:
         quads = np.sort(quads, axis=1)
     else:
