@@ -63,6 +63,9 @@ def sketch(
 ) -> Sketch:
     """A sketch of |Σx + c| = y (m, d), unit weights. `noise`: standard deviation of each encoding, 0 for float32 as it is."""
     m, d = y.shape
+    if m < 4:
+        none = np.empty(0)
+        return Sketch(np.empty((m, 0)), np.empty((m, 0)), np.empty(0, np.int64), none, none, c is None)
     quads = rng.integers(0, m, (QUADRUPLES, 4))
     quads = quads[(np.diff(np.sort(quads, axis=1), axis=1) > 0).all(axis=1)]
     # 1. What chance reaches at every pixel.
