@@ -72,8 +72,8 @@ def find_relations(
         return Relations(np.empty((0, 4), np.int64), m >= 4 and bool(sketch.nats.sum() >= need), 0)
     pivots, grid, per_pair = _pivots(sketch, pairs, COARSE if noisy else CELL)
     keys = pairs * per_pair
-    # Without pivots all pairs have one key.
-    fullest = pairs if not len(pivots) and pairs**2 / 2 <= 10 * CANDIDATES else FULLEST
+    # Where there are few pairs all can be compared, as they must be without pivots.
+    fullest = pairs if pairs**2 / 2 <= 10 * CANDIDATES else FULLEST
     # Shares do not depend on workers, so that the result does not: as many run at a time as memory allows.
     budget = max(min(limit // 2, 1 << 30) // SHARES, 1 << 20)
     shares = max(SHARES if pairs > 50_000 else 1, ceil(keys * ENTRY / budget))
@@ -147,8 +147,8 @@ def _pivots(sketch: Sketch, pairs: int, cell: float) -> tuple[Index, NDArray[np.
         count = np.unique(cells, return_counts=True)[1] / len(cells)
         same = max(float((count**2).sum()) - 1 / len(cells), 1e-9)
         fewer = left * branch**2 * same
-        if fewer + pairs * per_pair * branch >= left + pairs * per_pair:
-            break  # more keys, and hardly fewer comparisons: two levels, say
+        if fewer + pairs * per_pair * branch >= left + pairs * per_pair and pairs**2 / 2 <= 10 * CANDIDATES:
+            break  # more keys, and hardly fewer comparisons: few levels, say
         left = fewer
         per_pair *= branch
         t += 1
@@ -259,10 +259,21 @@ def _search_share(hi, lo, free, pivots, grid, spread, nats, order, need, share, 
     begin = 0
     for bucket in range(1 << bits):
         end = start[bucket]
-        last = min(end, begin + fullest)
-        for i in range(begin, last):
+        full = end - begin > fullest
+        if full:
+            # Key by key, so that the limit on one key does not depend on what else the bucket holds.
+            by_key = begin + np.argsort(key[begin:end], kind="mergesort")
+            key[begin:end], sign[begin:end] = key[by_key], sign[by_key]
+            first[begin:end], second[begin:end] = first[by_key], second[by_key]
+        run = begin
+        for i in range(begin, end):
+            if key[i] != key[run]:
+                run = i
+            last = min(end, run + fullest) if full else end
             for j in range(i + 1, last):
                 if key[i] != key[j]:
+                    if full:
+                        break
                     continue
                 a, b, c, d = first[i], second[i], first[j], second[j]
                 if a == c or a == d or b == c or b == d:

@@ -74,6 +74,8 @@ def _rows(quads: Index, signs: Floats, m: int) -> sparse.csr_array:
 def null_space(R: sparse.csr_array) -> tuple[Index, Floats]:
     """(rows that take part in a relation, an orthonormal basis (rows, n) of what vanishes under R)."""
     rows = np.flatnonzero(np.diff(R.tocsc().indptr)).astype(np.int64)
+    if not len(rows):
+        return rows, np.empty((0, 0))
     part = R[:, rows]
     values, vectors = eigh((part.T @ part).toarray())
     return rows, np.asarray(vectors[:, values < NULL * max(float(values[-1]), 1.0)])
@@ -158,6 +160,8 @@ def _assembled(columns: Floats, k: int) -> Subsets:
 
 def _column_signs(members: Index, sign: Floats, n: int) -> Floats:
     """One sign per column so that, in most rows, the members' entries have one sign: the leading eigenvector of who agrees."""
+    if not len(members):
+        return np.ones(n)
     A = np.zeros((n, n))
     for i in range(members.shape[1]):
         for j in range(members.shape[1]):
