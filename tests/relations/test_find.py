@@ -128,14 +128,14 @@ def test_the_ways_to_write_a_relation_become_one():
 
 @pytest.mark.parametrize(("kind", "public"), [("gaussian", False), ("gaussian", True), ("zeros", False)])
 def test_little_memory_and_more_workers_find_the_same(kind, public):
-    y, c, _ = problem(kind, 26, 320, 2, 12 if kind == "gaussian" else 48, seed=2, public=public)
+    y, c, _ = problem(kind, 40, 320, 2, 12 if kind == "gaussian" else 48, seed=2, public=public)
     calls = []
     view = sketch(y, c, 0.0, np.random.default_rng(0))
     with using(workers=1):
-        one = find_relations(view, limit=LIMIT, enough=300, progress=lambda *call: calls.append(call))
-        small = find_relations(view, limit=1, enough=300)
+        one = find_relations(view, limit=LIMIT, enough=2000, progress=lambda *call: calls.append(call))
+        small = find_relations(view, limit=1, enough=2000)
     with using(workers=2):
-        two = find_relations(view, limit=LIMIT, enough=300)
+        two = find_relations(view, limit=LIMIT, enough=2000)
     np.testing.assert_array_equal(one.quads, two.quads)
     np.testing.assert_array_equal(one.quads, small.quads)
     assert len(one) > 2000
