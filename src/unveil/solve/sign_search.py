@@ -53,8 +53,8 @@ def sign_system(quads: Index, members: Index, rng: np.random.Generator, per_row:
     for other in (1, 2, 3):
         pair = [0, other]
         rest = [i for i in (1, 2, 3) if i != other]
-        one = np.sort(members[quads[:, pair]].reshape(len(quads), -1), axis=1)
-        two = np.sort(members[quads[:, rest]].reshape(len(quads), -1), axis=1)
+        one = np.sort(members[quads[:, pair]].reshape(len(quads), 2 * members.shape[1]), axis=1)
+        two = np.sort(members[quads[:, rest]].reshape(len(quads), 2 * members.shape[1]), axis=1)
         holds = np.flatnonzero((one == two).all(axis=1))
         sign = np.full((len(holds), 4), -1.0)
         sign[:, pair] = 1.0
