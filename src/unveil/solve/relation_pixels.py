@@ -57,7 +57,7 @@ def solve_by_relations(
     solver = np.linalg.pinv(W)
     light, full = (sign_system(quads, members, rng, *most) for most in ((FEW_PER_ROW,), ()))
     values, misfit = np.zeros((n, d)), np.full(d, np.inf)
-    doubtful = np.zeros((n, d), bool)
+    doubtful = np.repeat(undetermined(W, members, np.ones(rows, bool))[:, None], d, axis=1)
     finished = [0]
 
     def run(system: SignSystem, pixels: Index, size: int, deep: bool) -> None:
@@ -91,9 +91,6 @@ def solve_by_relations(
 
 def undetermined(W: Floats, members: Index, fixed: Bools) -> Bools:
     """(n,) vectors that are no combination of the fixed rows."""
-    n = W.shape[1]
-    if fixed.all():
-        return np.zeros(n, bool)
     part = W[fixed]
     values, vectors = eigh(part.T @ part)
     return np.asarray((np.abs(vectors[:, values < NULL]) > 1e-7).any(axis=1))
