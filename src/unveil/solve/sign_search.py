@@ -92,16 +92,21 @@ def search_signs(
 
 
 @njit(cache=True, nogil=True)
-def _allowed(quads, signs, hi, lo, p, bound, out):  # type: ignore[no-untyped-def]
+def _allowed(quads, signs, hi, lo, p, bound, nothing, out):  # type: ignore[no-untyped-def]
     """out[q]: a bit for each of the 16 choices (bit i set: lo for the i-th encoding) that fulfil relation q."""
     for q in range(len(quads)):
         bits = 0
+        near = bound
+        for i in range(4):
+            r = quads[q, i]
+            if nothing[r]:
+                near += abs(hi[r, p] - lo[r, p])  # it takes hi, and may be lo
         for c in range(16):
             total = 0.0
             for i in range(4):
                 r = quads[q, i]
                 total += signs[q, i] * (lo[r, p] if c >> i & 1 else hi[r, p])
-            if abs(total) <= bound:
+            if abs(total) <= near:
                 bits |= 1 << c
         out[q] = bits
 
@@ -297,10 +302,10 @@ def _search_pixels(quads, signs, start, using, hi, lo, bounds, free, solver, mem
     settled, nothing, loose = np.empty(rows, np.bool_), np.empty(rows, np.bool_), np.empty(rows, np.bool_)
     for p in range(pixels):
         bound = bounds[p]
-        _allowed(quads, signs, hi, lo, p, bound, allowed)
         # Rows whose two values are one have no sign: they take hi, and count as fixed.
         for r in range(rows):
             nothing[r] = abs(hi[r, p] - lo[r, p]) <= bound
+        _allowed(quads, signs, hi, lo, p, bound, nothing, allowed)
         # 1. What is forced without any choice, from the start that forces most.
         best, begin = -1, -1
         for attempt in range(min(STARTS, rows) if free else 1):
