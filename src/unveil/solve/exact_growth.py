@@ -101,10 +101,17 @@ class Growth:
                     break
                 s = self.values[:, pixels[place]][subsets[few]].sum(axis=1)
                 few = few[np.minimum(np.abs(s - hi[at, place]), np.abs(s - lo[at, place])) <= near[place]]
-            if len(few) == 1:  # several: they say nothing about each other
+            if len(few) == 1 and self._reproduced(i, subsets[few[0]]):  # several: they say nothing about each other
                 self.members[i] = subsets[few[0]]
                 changed = True
         return changed
+
+    def _reproduced(self, row: int, names: Index) -> bool:
+        """Whether known vectors reproduce an encoding at every pixel that they are sure of."""
+        s, unsure = self.values[names].sum(axis=0), self.doubtful[names].any(axis=0)
+        hi, lo = self.sides(np.array([row]), np.arange(self.y.shape[1]))
+        near = np.minimum(np.abs(s - hi[0]), np.abs(s - lo[0])) <= 2 * self.bound
+        return bool((near | unsure).all())
 
     def by_new(self, pixels: Index, fewest: int) -> bool:
         """A vector that `fewest` encodings or more miss, found and solved. Of two readings of two the shorter vector is taken."""
@@ -137,7 +144,7 @@ class Growth:
             who = subsets[where % partners][once]
             value, _, agree = self._agreed(rows, who, pixels)
             fits = agree.all(axis=1)
-            if fits.sum() >= fewest and len(np.unique(who[fits], axis=0)) >= fewest:
+            if fits.sum() >= fewest and len(np.unique(who[fits], axis=0)) >= fewest and self._agree_everywhere(rows[fits], who[fits]):
                 found.append((float(value @ value), rows[fits], who[fits]))
                 if fewest > 2:
                     break
@@ -146,6 +153,11 @@ class Growth:
         _, rows, who = min(found, key=lambda one: one[0])
         self._add(rows, who)
         return True
+
+    def _agree_everywhere(self, rows: Index, partners: Index) -> bool:
+        """Whether encodings agree on the vector they miss at every pixel that their partners are sure of."""
+        agree = self._agreed(rows, partners, np.arange(self.y.shape[1]))[2]
+        return bool((agree | self.doubtful[partners].any(axis=1)).all())
 
     def _add(self, rows: Index, partners: Index) -> None:
         """A new vector, from encodings `rows` (r,) that agree on it, with known `partners` (r, k−1)."""
