@@ -128,7 +128,7 @@ class Growth:
         for place in (0, 1):
             grid = CELL * self.bound[pixels[place]]
             values = [side[:, place, None] - sums[None, :, place] for side in sides]
-            cells.append([np.floor(v / grid).astype(np.int64) for v in values])
+            cells.append([np.rint(v / grid).astype(np.int64) for v in values])
         with np.errstate(over="ignore"):
             keys = np.concatenate([(a * np.int64(0x9E3779B97F4A7C1) ^ b).ravel() for a in cells[0] for b in cells[1]])
         order = np.argsort(keys, kind="stable")
