@@ -135,7 +135,7 @@ class Growth:
         start = np.flatnonzero(np.append(True, np.diff(keys[order]) != 0))
         size = np.diff(np.append(start, len(keys)))
         # 2. Groups of three and more that agree at all pixels, the largest first. Only one vector is added at a time: rows
-        # {v, a, b}, {v, a, b'}, {v, a, b''} agree on v, and on v + a − c as well, but there are more rows of v.
+        # {v, a, b}, {v, a, b'}, {v, a, b''} agree on v, and on v + a − c as well. An alias shares c with all of its rows.
         groups = np.flatnonzero(size >= fewest)
         found: list[tuple[float, Index, Index]] = []
         for g in groups[np.argsort(-size[groups], kind="stable")]:
@@ -144,6 +144,8 @@ class Growth:
             who = subsets[where % partners][once]
             value, _, agree = self._agreed(rows, who, pixels)
             fits = agree.all(axis=1)
+            if fewest > 2 and fits.any() and (who[fits][:, :, None] == who[fits][0]).any(axis=1).all(axis=0).any():
+                continue
             if fits.sum() >= fewest and len(np.unique(who[fits], axis=0)) >= fewest and self._agree_everywhere(rows[fits], who[fits]):
                 found.append((float(value @ value), rows[fits], who[fits]))
                 if fewest > 2:
