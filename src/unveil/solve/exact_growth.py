@@ -67,9 +67,10 @@ class Growth:
             for j in order[place + 1 :]:
                 if self.values[j, sure[0]] - self.values[i, sure[0]] > 4 * self.bound[sure[0]]:
                     break
-                # At all pixels that both are sure of: the telling ones that nobody doubts may be few.
+                # At all pixels that both are sure of, most of them: the telling ones that nobody doubts may be few.
                 same = np.abs(self.values[i] - self.values[j]) <= 4 * self.bound
-                if (same | self.doubtful[i] | self.doubtful[j]).all():
+                unsure = self.doubtful[i] | self.doubtful[j]
+                if (same | unsure).all() and 2 * unsure.sum() < len(same):
                     name[name == name[j]] = name[i]
         known = (self.members >= 0).all(axis=1)
         self.members[known] = np.sort(name[self.members[known]], axis=1)
