@@ -145,7 +145,7 @@ class Growth:
             who = subsets[where % partners][once]
             value, _, agree = self._agreed(rows, who, pixels)
             fits = agree.all(axis=1)
-            if fewest > 2 and fits.any() and (who[fits][:, :, None] == who[fits][0]).any(axis=1).all(axis=0).any():
+            if fewest > 2 and not _one_reading(who[fits]):
                 continue
             if fits.sum() >= fewest and len(np.unique(who[fits], axis=0)) >= fewest and self._agree_everywhere(rows[fits], who[fits]):
                 found.append((float(value @ value), rows[fits], who[fits]))
@@ -191,6 +191,13 @@ class Growth:
         agree = np.minimum(np.abs(plus - value), np.abs(minus - value)) <= near
         doubtful = rivals.any(axis=0) | ((~unsure).sum(axis=0) < 2)
         return value, np.asarray(doubtful), np.asarray(agree)
+
+
+def _one_reading(partners: Index) -> bool:
+    """Whether encodings with such partners (r, k−1) can be read in one way only (`solve.relabelling`): none of the partners is in
+    all of them, so that it could be swapped, and there are too many for each encoding to have its complement instead."""
+    used, rows = np.unique(partners, return_counts=True)
+    return len(used) > 2 * partners.shape[1] and int(rows.max()) < len(partners)
 
 
 def _subsets(n: int, k: int) -> Index:
