@@ -107,14 +107,16 @@ def subsets(V: Floats, k: int, rng: np.random.Generator) -> Subsets:
     for _ in range(STARTS):
         # 1. An approximate sparse basis of what is not explained yet; 2. each of its vectors made exact.
         found = [exact_column(V, c) for c in sparse_basis(rest, rng).T]
+        before = columns.shape[1]
         columns = _distinct(np.column_stack([columns, *(c for c in found if c is not None)]))
         if columns.shape[1] >= n:
             break
-        # 3. What the exact ones leave of the span.
-        inside = V.T @ columns
-        rest = V @ np.linalg.svd(inside, full_matrices=True)[0][:, np.linalg.matrix_rank(inside) :]
-        if not rest.shape[1]:
-            break
+        # 3. Columns that are missing vanish in the rows that have k members already. Where that leads nowhere: another start.
+        full = V[np.count_nonzero(columns, axis=1) == k]
+        values, vectors = eigh(full.T @ full)
+        rest = V @ vectors[:, values < NULL]
+        if columns.shape[1] == before or not rest.shape[1]:
+            rest = V
     return _assembled(columns, k)
 
 
