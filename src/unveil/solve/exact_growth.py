@@ -102,7 +102,7 @@ class Growth:
                     break
                 s = self.values[:, pixels[place]][subsets[few]].sum(axis=1)
                 few = few[np.minimum(np.abs(s - hi[at, place]), np.abs(s - lo[at, place])) <= near[place]]
-            if len(few) == 1 and self._reproduced(i, subsets[few[0]]):  # several: they say nothing about each other
+            if len(few) == 1 and self._reproduced(int(i), subsets[few[0]]):  # several: they say nothing about each other
                 self.members[i] = subsets[few[0]]
                 changed = True
         return changed
@@ -147,8 +147,9 @@ class Growth:
             fits = agree.all(axis=1)
             if fewest > 2 and not _one_reading(who[fits]):
                 continue
-            if fits.sum() >= fewest and len(np.unique(who[fits], axis=0)) >= fewest and self._agree_everywhere(rows[fits], who[fits]):
-                found.append((float(value @ value), rows[fits], who[fits]))
+            rows, who = rows[fits], who[fits]
+            if min(len(rows), len(np.unique(who, axis=0))) >= fewest and self._agree_everywhere(rows, who):
+                found.append((float(value @ value), rows, who))
                 if fewest > 2:
                     break
         if not found:
@@ -194,8 +195,8 @@ class Growth:
 
 
 def _one_reading(partners: Index) -> bool:
-    """Whether encodings with such partners (r, k−1) can be read in one way only (`solve.relabelling`): none of the partners is in
-    all of them, so that it could be swapped, and there are too many for each encoding to have its complement instead."""
+    """Whether encodings with such partners (r, k−1) can be read in one way only (`solve.relabelling`): none of the partners
+    is in all of them, so that it could be swapped, and there are too many for each encoding to have its complement instead."""
     used, rows = np.unique(partners, return_counts=True)
     return len(used) > 2 * partners.shape[1] and int(rows.max()) < len(partners)
 
