@@ -36,7 +36,7 @@ def test_nats_of_levels_are_what_all_quadruples_count():
 
 
 def test_nats_of_continuous_pixels_are_the_density_at_zero():
-    """Four uniform values: the density of the least |±a ± b ± c ± d| at zero, by 10⁶ draws within 1e-3, holds within 0.3 nats."""
+    """Four uniform values: the density of the least |±a ± b ± c ± d| at zero, by 10⁶ draws, holds within 0.3 nats."""
     rng = np.random.default_rng(2)
     y = rng.random((400, 6)).astype(np.float32)
     one, two, three, four = rng.random((4, 1_000_000))

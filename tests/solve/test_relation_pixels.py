@@ -56,7 +56,7 @@ def test_what_differs_between_solutions_is_in_doubt(n, m, k, public, seed):
         pytest.skip("the subsets do not determine the vectors")
     rng = np.random.default_rng(seed + 20)
     x = np.column_stack(
-        [rng.integers(-2, 3, (n, 6)), rng.integers(0, 2, (n, 4)), np.ones(n), np.zeros(n), np.eye(n)[:, :2], rng.standard_normal(n)]
+        [rng.integers(-2, 3, (n, 6)), rng.integers(0, 2, (n, 4)), np.ones(n), np.zeros(n), np.eye(n)[:, :2], rng.random(n)]
     ).astype(float)
     c = rng.integers(-1, 2, (m, x.shape[1])).astype(np.float32) if public else None
     out = solved(x, members, c)

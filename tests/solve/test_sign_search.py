@@ -143,8 +143,8 @@ def test_a_system_has_the_relations_that_subsets_confirm_with_their_signs(k):
 
 @pytest.mark.parametrize("share", [0.1, 0.4, 0.49, 0.51, 0.7, 1.2])
 def test_encodings_that_are_almost_zero_contradict_nothing(share):
-    """Their two values differ by no more than what counts as zero, so that they take hi. Two of one sign have a relation, and two
-    of the other sign, so that hi is wrong for two whichever sign the pixel has: their relations must still hold."""
+    """Their two values differ by no more than what counts as zero, so that they take hi. Two of one sign have a relation, and
+    two of the other sign, so that hi is wrong for two whichever sign the pixel has: their relations must still hold."""
     members, bound = np.array(list(combinations(range(8), 2))), 1e-6
     W = np.zeros((28, 8))
     np.put_along_axis(W, members, 1, axis=1)
