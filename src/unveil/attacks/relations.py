@@ -30,7 +30,7 @@ from unveil.parallel import memory_limit as settle_limit
 from unveil.records import FIXED_WEIGHTINGS, Encodings, InputError, Progress, Recovery, as_public
 from unveil.relations.find import Relations, find_relations
 from unveil.relations.sketch import ROUNDING, WIDTH, Sketch, sketch
-from unveil.relations.subspace import null_space, relation_matrix, subsets
+from unveil.relations.subspace import subsets_of
 from unveil.seeds import Rng, child, root
 from unveil.solve.chance import chance_nats
 from unveil.solve.certificate import undetermined_by
@@ -80,7 +80,7 @@ def relations(
     if len(found.relations) < FEWEST:
         return Recovery.empty(encodings, NAME, _too_few(found, len(once)), clock.seconds)
     with clock("subsets"), one_blas_thread():
-        members = _subsets(found, scheme.k_private, child(seed, "subsets"))
+        members = subsets_of(found.sketch, found.relations.quads, scheme.k_private, child(seed, "subsets"))
     if not (members >= 0).any():
         return Recovery.empty(encodings, NAME, _too_few(found, len(once)), clock.seconds)
     settled, doubtful = _solve(task, found, once, copies, members, child(seed, "pixels"), clock, progress)
@@ -130,17 +130,6 @@ def _find(
     found = find_relations(view, limit=limit, progress=progress)
     bound = np.maximum(WIDTH * 2 * noise, WIDTH * ROUNDING * np.maximum(y.max(axis=0), 1e-30)).astype(np.float64)
     return _Found(view, found, bound)
-
-
-def _subsets(found: _Found, k: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """members (rows of the sketch, k), −1 where relations do not tell."""
-    members = np.full((found.sketch.m, k), -1, np.int64)
-    if found.sketch.m > LARGEST:
-        return members
-    rows, V = null_space(relation_matrix(found.sketch, found.relations.quads))
-    told = subsets(V, k, rng)
-    members[rows[told.rows]] = told.members
-    return members
 
 
 def _solve(

@@ -27,8 +27,13 @@ from unveil.relations.sketch import WIDTH, Floats, Index, Sketch
 
 PATTERNS = np.array([[1, a, b, c] for a in (1, -1) for b in (1, -1) for c in (1, -1)], dtype=np.float64)
 """Signs of four encodings, up to a common one."""
-CLEAR = 4.0
-"""Signs are taken where the second best leave so many times the residual that counts as zero."""
+CLEAR = (5.0, 3.5)
+"""Signs are taken where the second best leave so many spreads more than the best: one in a million is wrong, or one in a
+thousand."""
+ENOUGH = 0.5
+"""The share of the encodings in relations whose subsets are enough to go on from; the others follow by matching."""
+RICH = 1.5
+"""Encodings there must be for each dimension of the null space: with fewer most of it is what relations do not tie."""
 NULL = 1e-9
 """Eigenvalues of RᵀR below this share of the largest are zero: those that are not are whole numbers' work, above 1e-4."""
 STEPS = 200
@@ -51,18 +56,42 @@ class Subsets:
     columns: int
 
 
-def relation_matrix(sketch: Sketch, quads: Index) -> sparse.csr_array:
-    """R (relations, m): by the pixel that fixes the signs of most relations; with a public part the order of `quads` has them."""
+def subsets_of(sketch: Sketch, quads: Index, k: int, rng: np.random.Generator) -> Index:
+    """members (m, k) of the encodings of a sketch, −1 where relations do not tell.
+
+    Signs are first taken only where they are certain. Under noise that leaves too few relations, and signs that are wrong now
+    and then do better: a wrong one takes away no more than the columns it touches.
+    """
+    best = np.full((sketch.m, k), -1, np.int64)
+    most = len(np.unique(quads))
+    for clear in CLEAR:
+        rows, V = null_space(relation_matrix(sketch, quads, clear))
+        if RICH * V.shape[1] > len(rows):
+            continue
+        told = subsets(V, k, rng)
+        if len(told.rows) > (best[:, 0] >= 0).sum():
+            best[:] = -1
+            best[rows[told.rows]] = told.members
+        if len(told.rows) > ENOUGH * most:
+            break
+    return best
+
+
+def relation_matrix(sketch: Sketch, quads: Index, clear: float = 0.0) -> sparse.csr_array:
+    """R (relations, m): by the pixel that fixes the signs of most relations; with a public part the order of `quads` has them.
+
+    clear: by how many spreads the second best signs must be worse; 0 for `CLEAR[0]`
+    """
     if not sketch.free:
         return _rows(quads, np.tile([1.0, -1.0, -1.0, 1.0], (len(quads), 1)), sketch.m)
-    best: tuple[int, Floats, NDArray[np.bool_]] = -1, np.empty(0), np.empty(0, bool)
+    best: tuple[int, Floats, NDArray[np.bool_]] = -1, np.empty((0, 4)), np.empty(0, bool)
     for p in range(len(sketch.pixels)):
         residual = np.abs(sketch.hi[quads, p] @ PATTERNS.T)
         two = np.partition(residual, 1, axis=1)[:, :2]
-        bound = WIDTH * sketch.spread[p]
-        clear = (two[:, 0] <= bound) & (two[:, 1] > CLEAR * bound)
-        if clear.sum() > best[0]:
-            best = int(clear.sum()), PATTERNS[residual.argmin(axis=1)], clear
+        spread = sketch.spread[p]
+        sure = (two[:, 0] <= WIDTH * spread) & (two[:, 1] - two[:, 0] > (clear or CLEAR[0]) * spread)
+        if sure.sum() > best[0]:
+            best = int(sure.sum()), PATTERNS[residual.argmin(axis=1)], sure
     return _rows(quads[best[2]], best[1][best[2]], sketch.m)
 
 
