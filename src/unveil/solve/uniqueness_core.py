@@ -1,15 +1,17 @@
 """A core of vectors that have no other reading, because their columns are the lightest. See `docs/certificate.md`, step 3.
 
 Another reading is W' = D·W·T with T invertible. The entries of |WT| sum to k per row, as those of W do. T has a permutation without
-zeros, T_(i, σ(i)) ≠ 0. So if every column t with t_i ≠ 0 is at least as heavy as e_i, |Wt|₁ ≥ deg(i), all are exactly as heavy.
-The same holds for any set of vectors with the rows inside it. Two certificates show that columns are heavy, for a core:
+zeros, T_(i, σ(i)) ≠ 0. Give the rows any weights ω > 0, let |u| = Σ ω_r·|u_r| and deg(i) = |W e_i|. If every column t with t_i ≠ 0 is
+at least as heavy as e_i, |Wt| ≥ deg(i), then all are exactly as heavy. The same holds for any set of vectors with the rows inside
+it. Weights are chosen so that degrees are about equal. Two certificates show that columns are heavy, for a core:
 
-  whole     t integer: a vector v with v = 1 on the rows of i, |v| < 1 on the others and Wᵀv = deg(i)·e_i. Then |Wt|₁ ≥ v·Wt =
+  whole     t integer: a vector v with v = ω on the rows of i, |v| < ω on the others and Wᵀv = deg(i)·e_i. Then |Wt| ≥ v·Wt =
             deg(i)·t_i. The v of least length is found by conjugate gradients; what they leave over is counted against it
-  fraction  t ∈ a/k + integers: |Wt|² ≥ λ·Σ deg(i)·t_i², with λ the least eigenvalue of the rows' Gram matrix over degrees
+  fraction  t ∈ a/k + integers: Σ ω·(Wt)² ≥ λ·Σ deg(i)·t_i², with λ the least eigenvalue of WᵀωW over degrees
 
-Vectors without a certificate leave the core with their rows, until all that are left have one. Cost: a few sweeps over the rows
-per vector, and one dense eigenvalue problem. Pairs (k = 2) have exact certificates of their own, `uniqueness_pairs`.
+Where a vector has no certificate, the one that shares most of its rows with it leaves the core, with its rows, and so on until all
+that are left have one. Cost: some sweeps over the rows per vector, and one dense eigenvalue problem. Pairs (k = 2) have exact
+certificates of their own, `uniqueness_pairs`.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from scipy.sparse.csgraph import connected_components
 from unveil.solve.uniqueness_pairs import connected_pairs, disjoint_odd_walks, heavy_pairs, odd_components
 
 Index = NDArray[np.int64]
+Values = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 DENSE = 3000
@@ -32,11 +35,20 @@ DENSE = 3000
 ROUNDING = 1e-9
 """What is taken off each computed eigenvalue and slack. Errors are about n·ε·|N|, below 1e-11 at n = `DENSE`."""
 
+SLACK = 0.02
+"""How far |v| stays below ω. Remainders of all vectors together cost less than one row pays: half of this."""
+
+UNEVEN = 5.0
+"""Weights of rows lie between 1/5 and 5: a light row pays little, so that remainders would have to be smaller."""
+
 FEWEST_ROWS = 3
 """A vector of two rows ties with its neighbours: e_j − e_i is as heavy as e_j. It can only join later."""
 
-ROUNDS = 30
-"""Rounds of leaving. Each drops a vector, and seldom more than five are needed; more would be a core that falls apart."""
+AT_ONCE = 100
+"""One vector in so many leaves at a time: those that fail often fail because of each other."""
+
+ROUNDS = 20
+"""Rounds of leaving. More would be a core that falls apart."""
 
 
 def core(members: Index, n: int, among: Flags, *, signed: bool, repeats: bool) -> Flags:
@@ -44,32 +56,53 @@ def core(members: Index, n: int, among: Flags, *, signed: bool, repeats: bool) -
 
     repeats: another reading may hold a vector twice in a row.
     """
-    k = members.shape[1]
+    none = np.zeros(n, bool)
     inside = among.copy()
     for _ in range(ROUNDS):
         inside = _thinned(members, n, inside)
         if not inside.any():
-            return inside
+            return none
         rows, names = _local(members, inside)
-        count = len(names)
-        if k == 2:
-            if not odd_components(rows, count)[1].all():
-                return np.zeros(n, bool)
-            good = heavy_pairs(rows, count, np.ones(count, bool))
-            floor = 0.0
-        elif count > DENSE:
-            return np.zeros(n, bool)
-        else:
-            floor = least_eigenvalue(rows, count)
-            good = whole_columns_heavy(rows, count, floor)
-        if good.all():
+        if len(names) > DENSE and rows.shape[1] > 2:
+            return none
+        leaving = _light_pairs(rows, len(names)) if rows.shape[1] == 2 else _light(rows, len(names), repeats)
+        if leaving is None:
+            return none
+        if not leaving.any():
             break
-        inside[names[~good]] = False
+        inside[names[leaving]] = False
     else:
-        return np.zeros(n, bool)
-    if not _fractions_heavy(rows, count, floor, repeats) or not (signed or connected_rows(rows, count)):
-        return np.zeros(n, bool)
-    return inside
+        return none
+    return inside if signed or connected_rows(rows, len(names)) else none
+
+
+def _light_pairs(rows: Index, count: int) -> Flags | None:
+    """Pairs: vectors that must leave; None if halves cannot be excluded."""
+    if not odd_components(rows, count)[1].all():
+        return None
+    good = heavy_pairs(rows, count, np.ones(count, bool))
+    # T has at least two columns of halves, since its rows sum to integers: their mean is compared.
+    enough = int(np.sort(np.bincount(rows.ravel(), minlength=count))[-2:].mean()) + 1
+    if good.all() and disjoint_odd_walks(rows, count, enough) < enough:
+        return None
+    return ~good
+
+
+def _light(rows: Index, count: int, repeats: bool) -> Flags | None:
+    """k ≥ 3: vectors that must leave; None if fractions cannot be excluded."""
+    weight = even_weights(rows, count)
+    floor = least_eigenvalue(rows, count, weight)
+    good = whole_columns_heavy(rows, count, weight, floor, repeats)
+    if good.all():
+        return ~good if fractions_heavy(rows, count, weight, floor, repeats) else None
+    # The lighter vector that shares most of its rows with one that failed: e_i minus that one is what is too light.
+    M = gram(rows, count, weight)
+    degree = np.diag(M)
+    leaving = np.zeros(count, bool)
+    for i in np.flatnonzero(~good)[: 1 + count // AT_ONCE]:
+        share = np.where(degree < degree[i], M[i] / degree, -1.0)
+        leaving[int(share.argmax()) if share.max() > 0 else i] = True
+    return leaving
 
 
 def _thinned(members: Index, n: int, inside: Flags) -> Flags:
@@ -103,48 +136,63 @@ def _local(members: Index, inside: Flags) -> tuple[Index, Index]:
     return number[members[inside[members].all(axis=1)]], names
 
 
-def gram(members: Index, n: int) -> NDArray[np.float64]:
-    """WᵀW, dense."""
+def gram(members: Index, n: int, weight: Values | None = None) -> Values:
+    """WᵀωW, dense."""
     m, k = members.shape
     W = sparse.csr_array((np.ones(m * k), (np.repeat(np.arange(m), k), members.ravel())), shape=(m, n))
-    return np.asarray((W.T @ W).toarray(), dtype=np.float64)
+    return np.asarray((W.T @ (W if weight is None else W * weight[:, None])).toarray(), dtype=np.float64)
 
 
-def least_eigenvalue(members: Index, n: int) -> float:
-    """A lower bound of |Wt|² / Σ deg(i)·t_i²; 0 if it cannot be told from 0."""
-    M = gram(members, n)
+def even_weights(members: Index, n: int) -> Values:
+    """Weights of rows that bring degrees closer together: rows of rare vectors weigh more. Any positive weights are right."""
+    degree = np.bincount(members.ravel(), minlength=n)
+    weight = (degree.mean() / degree)[members].mean(axis=1)
+    return np.asarray(np.clip(weight / weight.mean(), 1 / UNEVEN, UNEVEN))
+
+
+def least_eigenvalue(members: Index, n: int, weight: Values) -> float:
+    """A lower bound of Σ ω·(Wt)² / Σ deg(i)·t_i²; 0 if it cannot be told from 0."""
+    M = gram(members, n, weight)
     scale = 1 / np.sqrt(np.diag(M))
     return max(0.0, float(eigvalsh(M * scale[:, None] * scale, subset_by_index=[0, 0])[0]) - ROUNDING)
 
 
-def whole_columns_heavy(members: Index, n: int, floor: float) -> Flags:
-    """Vectors i with |Wt|₁ > deg(i) for every integer t with t_i ≠ 0 that is not 0 outside the rows of i; else |Wt|₁ ≥ deg(i).
+def whole_columns_heavy(members: Index, n: int, weight: Values, floor: float, repeats: bool) -> Flags:
+    """Vectors i with |Wt| ≥ deg(i) for every integer t with t_i ≠ 0, and more if W t ≠ 0 in a row without i.
 
-    Were |Wt|₁ ≤ deg(i), then |t|² ≤ deg(i) / (floor · least degree). So a remainder of length r in Wᵀv = deg(i)·e_i costs at
-    most r times that length, which must stay below the slack 1 − max |v| that one more row pays.
+    Were |Wt| ≤ deg(i), then Σ deg·t² ≤ deg(i) / floor (k times that with repeats). So a remainder r in Wᵀv = deg(i)·e_i costs at
+    most |r|·|t|. For all vectors together that stays below half of what one row without i pays.
     """
     if floor <= 0:
         return np.zeros(n, bool)
-    degree = np.bincount(members.ravel(), minlength=n)
-    longest = np.sqrt(degree / (floor * degree.min()))
-    return np.asarray(_spread(members, n, degree, longest, ROUNDING))
+    k = members.shape[1]
+    degree = np.bincount(members.ravel(), np.repeat(weight, k), minlength=n)
+    longest = np.sqrt((k if repeats else 1) * degree / (floor * degree.min()))
+    allowed = 0.5 * SLACK * weight.min() / n / longest
+    good = np.asarray(_spread(members, n, weight, degree, allowed, 1 - SLACK))
+    if repeats and good.all():
+        good = np.array([_rank_without(members, n, i) for i in range(n)])
+    return good
 
 
-def _fractions_heavy(members: Index, n: int, floor: float, repeats: bool) -> bool:
+def _rank_without(members: Index, n: int, i: int) -> bool:
+    """With repeats a column that is 0 in all rows without i must be a multiple of e_i: those rows determine all others."""
+    M = gram(members[(members != i).all(axis=1)], n)
+    M[i, i] = 1.0
+    return bool(eigvalsh(M, subset_by_index=[0, 0])[0] > np.sqrt(ROUNDING))
+
+
+def fractions_heavy(members: Index, n: int, weight: Values, floor: float, repeats: bool) -> bool:
     """Whether every t ∈ a/k + integers, 0 < a < k, is heavier than any vector of the core.
 
-    For such t: t² ≥ a(k−a)/k² + (2a−k)/k·t. Sum with the degrees, use |Σ deg(i)·t_i| ≤ |Wt|₁: |Wt|² ≥ λ·(m·a(k−a)/k −
-    (k−2)/k·|Wt|₁), and |Wt|² = |Wt|₁ (at most k times that with repeats). There are at least two such columns, since rows of T
+    For such t: t² ≥ a(k−a)/k² + (2a−k)/k·t. Sum with the degrees, use |Σ deg(i)·t_i| ≤ |Wt|: Σ ω·(Wt)² ≥ λ·(Σω·a(k−a)/k −
+    (k−2)/k·|Wt|), and Σ ω·(Wt)² = |Wt| (at most k times that with repeats). There are at least two such columns, since rows of T
     sum to integers: so they are compared with the mean of the two largest degrees.
     """
-    m, k = members.shape
-    degree = np.sort(np.bincount(members.ravel(), minlength=n))
-    heaviest = float(degree[-2:].mean())
-    if k == 2:
-        enough = int(heaviest) + 1
-        return disjoint_odd_walks(members, n, enough) >= enough
-    weight = floor * m * (k - 1) / k / ((k if repeats else 1) + floor * (k - 2) / k)
-    return weight > heaviest + ROUNDING
+    k = members.shape[1]
+    degree = np.sort(np.bincount(members.ravel(), np.repeat(weight, k), minlength=n))
+    lightest = floor * weight.sum() * (k - 1) / k / ((k if repeats else 1) + floor * (k - 2) / k)
+    return bool(lightest > degree[-2:].mean() + SLACK)
 
 
 def connected_rows(members: Index, n: int) -> bool:
@@ -170,73 +218,69 @@ def connected_rows(members: Index, n: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _spread(members, n, degree, longest, rounding):  # type: ignore[no-untyped-def]
-    """For each i: Σ_off v_r W_r = −Σ_(r∋i) W_r away from i, v = −W_off z, by conjugate gradients, preconditioned by degrees."""
+def _spread(members, n, weight, degree, allowed, bound):  # type: ignore[no-untyped-def]
+    """For each i: Wᵀv = −Σ_(r∋i) ω_r W_r away from i, with v = −ω·Wz on the rows without i, by conjugate gradients.
+
+    Good: |Wz| ≤ bound there, and the remainder is no longer than allowed.
+    """
     m, k = members.shape
     out = np.zeros(n, np.bool_)
-    off = np.ones(m, np.bool_)
+    off = np.ones(m)
     for i in range(n):
-        # 1. The rows of i, what they leave at the others, and the degrees without them.
+        # 1. The rows of i, what they leave at the others, and the degrees without them, which precondition.
         b = np.zeros(n)
-        left = degree.astype(np.float64)
+        left = degree.copy()
         for r in range(m):
-            off[r] = True
+            off[r] = weight[r]
             for j in range(k):
                 if members[r, j] == i:
-                    off[r] = False
-            if not off[r]:
+                    off[r] = 0.0
+            if off[r] == 0.0:
                 for j in range(k):
                     if members[r, j] != i:
-                        b[members[r, j]] += 1.0
-                        left[members[r, j]] -= 1.0
-        lost = False
-        for c in range(n):
-            if c != i and left[c] < 0.5:
-                lost = True  # all rows of c hold i: nothing can cancel it
-        if lost:
-            continue
+                        b[members[r, j]] += weight[r]
+                        left[members[r, j]] -= weight[r]
         left[i] = 1.0
-        # 2. Conjugate gradients on W_offᵀ W_off z = b; every few steps: is the slack larger than the remainder costs?
+        if left.min() < 1e-9:
+            continue  # all rows of some vector hold i: nothing can cancel it
+        # 2. Conjugate gradients on W_offᵀ ω W_off z = b.
         z = np.zeros(n)
         residual = b.copy()
         p = residual / left
         rho = (residual * p).sum()
-        for step in range(1, 201):
-            q = np.zeros(n)
-            for r in range(m):
-                if off[r]:
-                    s = 0.0
-                    for j in range(k):
-                        s += p[members[r, j]]
-                    for j in range(k):
-                        q[members[r, j]] += s
+        q = np.zeros(n)
+        for step in range(300):
+            _rows_product(members, off, p, q)
             energy = (p * q).sum()
             if energy <= 0.0:
                 break
-            alpha = rho / energy
-            z += alpha * p
-            residual -= alpha * q
-            if step % 4 == 0:
-                most = 0.0
-                true = b.copy()
-                for r in range(m):
-                    if off[r]:
-                        s = 0.0
-                        for j in range(k):
-                            s += z[members[r, j]]
-                        most = max(most, abs(s))
-                        for j in range(k):
-                            true[members[r, j]] -= s
-                left_over = np.sqrt((true * true).sum()) * longest[i]
-                if left_over + rounding < 1.0 - most:
-                    out[i] = True
-                    break
-                if left_over < 1e-6:
-                    break
+            z += (rho / energy) * p
+            residual -= (rho / energy) * q
+            if (residual * residual).sum() < 0.25 * allowed[i] ** 2:
+                break
             y = residual / left
             new = (residual * y).sum()
-            if new <= 0.0:
-                break
             p = y + (new / rho) * p
             rho = new
+        # 3. The remainder as it is, not as the recursion has it.
+        most = _rows_product(members, off, z, q)
+        out[i] = most <= bound and np.sqrt(((b - q) ** 2).sum()) <= allowed[i]
     return out
+
+
+@njit(cache=True, nogil=True)
+def _rows_product(members, off, p, q):  # type: ignore[no-untyped-def]
+    """q = Wᵀ·off·W p, and the largest |W p| of rows that are not off."""
+    m, k = members.shape
+    q[:] = 0.0
+    most = 0.0
+    for r in range(m):
+        if off[r] > 0.0:
+            s = 0.0
+            for j in range(k):
+                s += p[members[r, j]]
+            most = max(most, abs(s))
+            s *= off[r]
+            for j in range(k):
+                q[members[r, j]] += s
+    return most
