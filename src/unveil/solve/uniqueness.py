@@ -1,7 +1,7 @@
 """Is a recovery the only one? Vector by vector, from the design W alone. Theorem and proof: `docs/certificate.md`.
 
-Rows of W (m, n) have k ones, x is generic, y = |Wx| or, signs kept, y = Wx. A reading is any (W', x') with at most n vectors, k per
-row, that gives the same y. A vector x_i is certain if every reading holds it, up to one sign per pixel that is the same for all.
+Rows of W (m, n) have k ones, x is generic, y = |Wx| or, signs kept, y = Wx. A reading is any (W', x') with at most n vectors,
+k per row, that gives the same y. A vector x_i is certain if every reading holds it, up to one sign per pixel, the same for all.
 
   1. rank     W has full column rank: then W' = D·W·T with signs D, an invertible T, and x_i is certain if row i of T is ±1 once
   2. classes  vectors whose entries in every possible column of T differ by integers (`uniqueness_lattice`)
@@ -22,14 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from unveil.solve.uniqueness_core import DENSE, core, gram, linked
+from unveil.solve.uniqueness_core import DENSE, core
 from unveil.solve.uniqueness_lattice import alike
 from unveil.solve.uniqueness_pairs import odd_components
 from unveil.solve.uniqueness_public import public_fixed
+from unveil.solve.uniqueness_rows import connected_rows, gram, linked
 from unveil.solve.uniqueness_small import SMALL, small_design
 
 Index = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+NOT_DETERMINED = "its encodings do not determine it, even with all signs known"
 
 ZERO = 1e-8
 """Eigenvalues of WᵀW below this count as zero. That can only add doubt."""
@@ -37,8 +40,8 @@ ZERO = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Doubts:
-    """doubt (n,): not proved to be in every reading; reasons: for each vector in doubt why, else ""; core: how many vectors were
-    proved together, before the others were added one by one."""
+    """doubt (n,): not proved to be in every reading; reasons: for each vector in doubt why, else ""; core: how many vectors
+    were proved together, before the others were added one by one."""
 
     doubt: Flags
     reasons: tuple[str, ...]
@@ -58,16 +61,16 @@ def in_doubt(
     """Which of the n vectors may be absent from another reading of the rows `members` (rows, k)?
 
     signed: y = Wx; else y = |Wx|, and vectors are certain up to one sign per pixel, the same for all
-    public: names (rows, k_public) of the public vectors in the same rows. Their values are known, their places are not: another
-    reading may choose others. Generic, too
+    public: names (rows, k_public) of the public vectors in the same rows. Their values are known and generic, too; another
+    reading may place them otherwise
     repeats: a row may hold a vector twice. Such rows are left out, and other readings may have them anywhere
-    own_rows: where W lacks rank, say what the rows of the other vectors prove on their own, against readings of those rows with
-    at most as many vectors as they use. Without it a null vector puts all in doubt: it frees a vector for use elsewhere
+    own_rows: where W lacks rank, say what the rows of the other vectors prove on their own, against readings of those rows
+    with at most as many vectors as they use. Without it a null vector puts all in doubt: it frees a vector for use elsewhere
     seconds: for the integer programs of few vectors. What is undecided then is in doubt
     """
     # 1. Rows that say something: distinct members, each row once.
     members = np.sort(np.asarray(members, dtype=np.int64), axis=1)
-    rows, k = members.shape
+    k = members.shape[1]
     single = (np.diff(members, axis=1) > 0).all(axis=1)
     keys = members if public is None else np.concatenate([members, np.sort(np.asarray(public, np.int64), axis=1)], axis=1)
     keys = np.unique(keys[single], axis=0)
@@ -128,8 +131,7 @@ def _with_rank(members: Index, n: int, used: Flags, reasons: NDArray[np.object_]
             touched = free & _touched(rows, n, free)
         if not touched.any():
             return free, not first
-        why = "its encodings do not determine it, even with all signs known" if first else "its encodings need undetermined vectors"
-        reasons[touched] = why
+        reasons[touched] = NOT_DETERMINED if first else "its encodings need vectors that are not determined"
         free, first = free & ~touched, False
 
 
@@ -163,7 +165,7 @@ def _certain_in(
     local, count = number[rows], len(names)
     # 1. The largest class; for pairs with an odd cycle all are alike.
     group = np.zeros(count, np.int64) if rows.shape[1] == 2 else alike(local, count, np.random.default_rng(0))
-    found = core(local, count, group == np.bincount(group).argmax(), signed=signed, repeats=repeats)
+    found = core(local, count, group == np.bincount(group).argmax(), repeats=repeats)
     size = int(found.sum())
     out = np.zeros(n, bool)
     for attempt in range(2):
@@ -171,6 +173,8 @@ def _certain_in(
         if attempt == 1:
             if out[part].all() or count > SMALL or repeats:
                 break
+            if not (signed or connected_rows(local, count)):
+                break  # with signs of their own per pixel, parts could also change names from pixel to pixel
             found = small_design(local, count, signed=signed, seconds=seconds)
             size = max(size, int(found.sum()))
         seed = out.copy()
@@ -230,7 +234,8 @@ def _reason(members: Index, certain: Flags, i: int, signed: bool) -> str:
         return "all of its encodings hold other vectors in doubt"
     others, count = np.unique(rows[rows != i], return_counts=True)
     if (count == len(rows)).any():
-        return f"all encodings that speak for it also hold vector {int(others[count.argmax()])}: another pair could share the sum"
+        always = int(others[count.argmax()])
+        return f"all encodings that speak for it also hold vector {always}: the two could share the sum in another way"
     if not signed and len(others) < 2 * k - 1:
         return f"it is mixed with only {len(others)} others: with opposite signs another vector fits as well"
     return "its encodings may have another reading"

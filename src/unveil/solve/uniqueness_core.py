@@ -1,29 +1,30 @@
 """A core of vectors that have no other reading, because their columns are the lightest. See `docs/certificate.md`, step 3.
 
-Another reading is W' = D·W·T with T invertible. The entries of |WT| sum to k per row, as those of W do. T has a permutation without
-zeros, T_(i, σ(i)) ≠ 0. Give the rows any weights ω > 0, let |u| = Σ ω_r·|u_r| and deg(i) = |W e_i|. If every column t with t_i ≠ 0 is
-at least as heavy as e_i, |Wt| ≥ deg(i), then all are exactly as heavy. The same holds for any set of vectors with the rows inside
-it. Weights are chosen so that degrees are about equal. Two certificates show that columns are heavy, for a core:
+Another reading is W' = D·W·T with T invertible. The entries of |WT| sum to k per row, as those of W do. T has a permutation
+without zeros, T_(i, σ(i)) ≠ 0. Give the rows any weights ω > 0, let |u| = Σ ω_r·|u_r| and deg(i) = |W e_i|. If every column t
+with t_i ≠ 0 is at least as heavy as e_i, |Wt| ≥ deg(i), then all are exactly as heavy. The same holds for any set of vectors
+with the rows inside it. Two certificates show that columns are heavy, for a core:
 
   whole     t integer: a vector v with v = ω on the rows of i, |v| < ω on the others and Wᵀv = deg(i)·e_i. Then |Wt| ≥ v·Wt =
             deg(i)·t_i. The v of least length is found by conjugate gradients; what they leave over is counted against it
   fraction  t ∈ a/k + integers: Σ ω·(Wt)² ≥ λ·Σ deg(i)·t_i², with λ the least eigenvalue of WᵀωW over degrees
 
-Where a vector has no certificate, the one that shares most of its rows with it leaves the core, with its rows, and so on until all
-that are left have one. Cost: some sweeps over the rows per vector, and one dense eigenvalue problem. Pairs (k = 2) have exact
-certificates of their own, `uniqueness_pairs`.
+Where a vector has no certificate, the one that shares most of its rows with it leaves the core, with its rows, and so on until
+all that are left have one. Cost: some sweeps over the rows per vector, and one dense eigenvalue problem. Pairs (k = 2) have
+exact certificates of their own, `uniqueness_pairs`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve, eigvalsh
-from scipy.sparse.csgraph import connected_components
+from scipy.linalg import eigvalsh
 
-from unveil.solve.uniqueness_pairs import connected_pairs, disjoint_odd_walks, heavy_pairs, odd_components
+from unveil.solve.uniqueness_pairs import disjoint_odd_walks, heavy_pairs, odd_components
+from unveil.solve.uniqueness_rows import gram, linked, local_rows
 
 Index = NDArray[np.int64]
 Values = NDArray[np.float64]
@@ -47,66 +48,91 @@ FEWEST_ROWS = 3
 AT_ONCE = 100
 """One vector in so many leaves at a time: those that fail often fail because of each other."""
 
-ROUNDS = 20
+FEW = 200
+"""Vectors up to which several are tried before one leaves, milliseconds each."""
+
+ROUNDS = 12
 """Rounds of leaving. More would be a core that falls apart."""
 
 
-def core(members: Index, n: int, among: Flags, *, signed: bool, repeats: bool) -> Flags:
-    """Vectors whose rows of T are unit vectors up to one common sign. W has full column rank; `among`: one class of `alike`.
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """A set of vectors, the rows inside it with names from 0, which have a certificate; whole: fractions are excluded."""
 
-    repeats: another reading may hold a vector twice in a row.
+    inside: Flags
+    rows: Index
+    names: Index
+    good: Flags
+    whole: bool
+
+
+def core(members: Index, n: int, among: Flags, *, repeats: bool) -> Flags:
+    """Vectors whose rows of T are unit vectors up to one common sign, signs kept or hidden. W has full column rank.
+
+    among: one class of `alike`
+    repeats: another reading may hold a vector twice in a row
     """
     none = np.zeros(n, bool)
-    inside = among.copy()
+    trial = _trial(members, among, repeats)
     for _ in range(ROUNDS):
-        inside = _thinned(members, n, inside)
-        if not inside.any():
+        if trial is None:
             return none
-        rows, names = _local(members, inside)
-        if len(names) > DENSE and rows.shape[1] > 2:
-            return none
-        leaving = _light_pairs(rows, len(names)) if rows.shape[1] == 2 else _light(rows, len(names), repeats)
-        if leaving is None:
-            return none
-        if not leaving.any():
-            break
-        inside[names[leaving]] = False
-    else:
-        return none
-    return inside if signed or connected_rows(rows, len(names)) else none
+        if trial.good.all():
+            return trial.inside if trial.whole else none
+        trial = _without_some(members, trial, repeats)
+    return none
 
 
-def _light_pairs(rows: Index, count: int) -> Flags | None:
-    """Pairs: vectors that must leave; None if halves cannot be excluded."""
-    if not odd_components(rows, count)[1].all():
+def _trial(members: Index, inside: Flags, repeats: bool) -> _Trial | None:
+    """What can be shown of a set of vectors; None if nothing is left of it."""
+    inside = _thinned(members, len(inside), inside)
+    rows, names = local_rows(members, inside)
+    count, k = len(names), members.shape[1]
+    if not count or (count > DENSE and k > 2):
         return None
-    good = heavy_pairs(rows, count, np.ones(count, bool))
-    # T has at least two columns of halves, since its rows sum to integers: their mean is compared.
-    enough = int(np.sort(np.bincount(rows.ravel(), minlength=count))[-2:].mean()) + 1
-    if good.all() and disjoint_odd_walks(rows, count, enough) < enough:
-        return None
-    return ~good
-
-
-def _light(rows: Index, count: int, repeats: bool) -> Flags | None:
-    """k ≥ 3: vectors that must leave; None if fractions cannot be excluded."""
+    if k == 2:
+        # T has at least two columns of halves, since its rows sum to integers: they are compared with a mean of degrees.
+        enough = int(np.sort(np.bincount(rows.ravel(), minlength=count))[-2:].mean()) + 1
+        walks = disjoint_odd_walks(rows, count, enough)
+        return _Trial(inside, rows, names, heavy_pairs(rows, count, np.ones(count, bool)), walks >= enough)
     weight = even_weights(rows, count)
     floor = least_eigenvalue(rows, count, weight)
     good = whole_columns_heavy(rows, count, weight, floor, repeats)
-    if good.all():
-        return ~good if fractions_heavy(rows, count, weight, floor, repeats) else None
-    # The lighter vector that shares most of its rows with one that failed: e_i minus that one is what is too light.
-    M = gram(rows, count, weight)
-    degree = np.diag(M)
-    leaving = np.zeros(count, bool)
-    for i in np.flatnonzero(~good)[: 1 + count // AT_ONCE]:
-        share = np.where(degree < degree[i], M[i] / degree, -1.0)
-        leaving[int(share.argmax()) if share.max() > 0 else i] = True
-    return leaving
+    return _Trial(inside, rows, names, good, fractions_heavy(rows, count, weight, floor, repeats))
+
+
+def _without_some(members: Index, trial: _Trial, repeats: bool) -> _Trial | None:
+    """Pairs: all that fail leave. Else e_i minus one that shares rows with i is what is too light: one of the two leaves."""
+    count = len(trial.names)
+    failed = np.flatnonzero(~trial.good)
+    if members.shape[1] == 2:
+        return _trial(members, _less(trial, failed), repeats)
+    share = gram(trial.rows, count)
+    share = share / np.diag(share)  # [i, b]: which part of the rows of b hold i
+    np.fill_diagonal(share, 0.0)
+    if count > FEW:
+        return _trial(members, _less(trial, np.unique(share[failed[: 1 + count // AT_ONCE]].argmax(axis=1))), repeats)
+    near = np.argsort(-share[failed[:3]], axis=1)[:, :2].ravel()
+    best: _Trial | None = None
+    for b in np.union1d(failed[:3], near):
+        other = _trial(members, _less(trial, np.array([b])), repeats)
+        if other is not None and (best is None or _failures(other) < _failures(best)):
+            best = other
+    return best
+
+
+def _less(trial: _Trial, leaving: Index) -> Flags:
+    inside = trial.inside.copy()
+    inside[trial.names[leaving]] = False
+    return inside
+
+
+def _failures(trial: _Trial) -> tuple[int, int]:
+    return int((~trial.good).sum()), int(not trial.whole)
 
 
 def _thinned(members: Index, n: int, inside: Flags) -> Flags:
-    """Without vectors of too few rows, again and again; then the largest part that hangs together."""
+    """Without vectors of too few rows, again and again; then the largest part that hangs together, for pairs by odd cycles."""
     inside = inside.copy()
     while True:
         rows = members[inside[members].all(axis=1)]
@@ -114,33 +140,13 @@ def _thinned(members: Index, n: int, inside: Flags) -> Flags:
         if not few.any():
             break
         inside &= ~few
+    if members.shape[1] == 2:
+        inside &= odd_components(rows, n)[1]
     if not inside.any():
         return inside
     label = linked(rows, n)
     sizes = np.bincount(label[inside], minlength=int(label.max()) + 1)
-    return inside & (label == sizes.argmax())
-
-
-def linked(members: Index, n: int) -> Index:
-    """Vectors linked by rows carry one label."""
-    first = np.repeat(members[:, 0], members.shape[1] - 1)
-    graph = sparse.coo_array((np.ones(len(first), np.int8), (first, members[:, 1:].ravel())), shape=(n, n))
-    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
-
-
-def _local(members: Index, inside: Flags) -> tuple[Index, Index]:
-    """The rows inside the set, with names counted from 0, and the names themselves."""
-    names = np.flatnonzero(inside)
-    number = np.full(len(inside), -1, np.int64)
-    number[names] = np.arange(len(names))
-    return number[members[inside[members].all(axis=1)]], names
-
-
-def gram(members: Index, n: int, weight: Values | None = None) -> Values:
-    """WᵀωW, dense."""
-    m, k = members.shape
-    W = sparse.csr_array((np.ones(m * k), (np.repeat(np.arange(m), k), members.ravel())), shape=(m, n))
-    return np.asarray((W.T @ (W if weight is None else W * weight[:, None])).toarray(), dtype=np.float64)
+    return np.asarray(inside & (label == sizes.argmax()))
 
 
 def even_weights(members: Index, n: int) -> Values:
@@ -160,8 +166,8 @@ def least_eigenvalue(members: Index, n: int, weight: Values) -> float:
 def whole_columns_heavy(members: Index, n: int, weight: Values, floor: float, repeats: bool) -> Flags:
     """Vectors i with |Wt| ≥ deg(i) for every integer t with t_i ≠ 0, and more if W t ≠ 0 in a row without i.
 
-    Were |Wt| ≤ deg(i), then Σ deg·t² ≤ deg(i) / floor (k times that with repeats). So a remainder r in Wᵀv = deg(i)·e_i costs at
-    most |r|·|t|. For all vectors together that stays below half of what one row without i pays.
+    Were |Wt| ≤ deg(i), then Σ deg·t² ≤ deg(i) / floor (k times that with repeats). So a remainder r in Wᵀv = deg(i)·e_i costs
+    at most |r|·|t|. For all vectors together that stays below half of what one row without i pays.
     """
     if floor <= 0:
         return np.zeros(n, bool)
@@ -186,35 +192,13 @@ def fractions_heavy(members: Index, n: int, weight: Values, floor: float, repeat
     """Whether every t ∈ a/k + integers, 0 < a < k, is heavier than any vector of the core.
 
     For such t: t² ≥ a(k−a)/k² + (2a−k)/k·t. Sum with the degrees, use |Σ deg(i)·t_i| ≤ |Wt|: Σ ω·(Wt)² ≥ λ·(Σω·a(k−a)/k −
-    (k−2)/k·|Wt|), and Σ ω·(Wt)² = |Wt| (at most k times that with repeats). There are at least two such columns, since rows of T
-    sum to integers: so they are compared with the mean of the two largest degrees.
+    (k−2)/k·|Wt|), and Σ ω·(Wt)² = |Wt| (at most k times that with repeats). There are at least two such columns, since rows of
+    T sum to integers: so they are compared with the mean of the two largest degrees.
     """
     k = members.shape[1]
     degree = np.sort(np.bincount(members.ravel(), np.repeat(weight, k), minlength=n))
     lightest = floor * weight.sum() * (k - 1) / k / ((k if repeats else 1) + floor * (k - 2) / k)
     return bool(lightest > degree[-2:].mean() + SLACK)
-
-
-def connected_rows(members: Index, n: int) -> bool:
-    """Whether only D = ±1 keeps the column space: the projection Π = W(WᵀW)⁻¹Wᵀ links all rows by entries that are not 0."""
-    if members.shape[1] == 2:
-        return connected_pairs(members, n)
-    try:
-        factor = cho_factor(gram(members, n))
-    except np.linalg.LinAlgError:
-        return False
-    m = len(members)
-    reached, asked = np.zeros(m, bool), np.zeros(m, bool)
-    reached[0] = True
-    while not reached.all():
-        ask = np.flatnonzero(reached & ~asked)[:1]
-        if not len(ask):
-            return False
-        asked[ask] = True
-        unit = np.zeros(n)
-        unit[members[ask[0]]] = 1
-        reached |= np.abs(cho_solve(factor, unit)[members].sum(axis=1)) > np.sqrt(ROUNDING)
-    return True
 
 
 @njit(cache=True, nogil=True)
@@ -249,7 +233,7 @@ def _spread(members, n, weight, degree, allowed, bound):  # type: ignore[no-unty
         p = residual / left
         rho = (residual * p).sum()
         q = np.zeros(n)
-        for step in range(300):
+        for _ in range(300):
             _rows_product(members, off, p, q)
             energy = (p * q).sum()
             if energy <= 0.0:

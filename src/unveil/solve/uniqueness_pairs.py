@@ -1,12 +1,11 @@
 """Pairs (k = 2): which vectors have no other reading, by graph theory alone. See `docs/certificate.md`, steps 3 and 4.
 
-Vectors are vertices, rows are edges. Every claim is a count of paths in the double cover of the graph: vertex v becomes v+ and v−,
-edge uv becomes u+v− and v+u−. A vector t of integers with |t_u + t_v| ≤ 1 on all edges is there a stack of cuts, so that
+Vectors are vertices, rows are edges. Every claim is a count of paths in the double cover of the graph: vertex v becomes v+ and
+v−, edge uv becomes u+v− and v+u−. A vector t of integers with |t_u + t_v| ≤ 1 on all edges is there a stack of cuts, so that
 
   heavy       |Wt|₁ ≥ deg(i)·|t_i|, and more than that unless t = ±e_i: there are deg(i) edge-disjoint paths from i+ to i−, and
               one more when any single edge at i is doubled (Menger)
   no halves   t in ½ + integers is not 0 on any odd closed walk, so |Wt|₁ is at least the number of edge-disjoint odd walks
-  connected   no sign change of the rows keeps the column space: the circuits of the rows hang together
 
 Cost: 2·deg(i) searches from both ends per vertex, each about √n long in a random graph. Integers only, nothing is rounded.
 """
@@ -17,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.sparse.csgraph import connected_components
 
 Index = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -36,31 +35,13 @@ def odd_components(edges: Index, n: int) -> tuple[Index, Flags]:
 def heavy_pairs(edges: Index, n: int, chosen: Flags) -> Flags:
     """The `chosen` vertices i with |Wt|₁ > deg(i) for every integer t ≠ ±e_i with t_i ≠ 0 and |Wt| ≤ 1."""
     indptr, neighbour, edge = _adjacency(edges, n)
-    return _heavy(indptr, neighbour, edge, edges[:, 0].copy(), np.flatnonzero(chosen), n)
+    return np.asarray(_heavy(indptr, neighbour, edge, edges[:, 0].copy(), np.flatnonzero(chosen), n))
 
 
 def disjoint_odd_walks(edges: Index, n: int, enough: int) -> int:
     """How many edge-disjoint odd closed walks a greedy search finds; it stops at `enough`."""
     indptr, neighbour, edge = _adjacency(edges, n)
     return int(_odd_walks(indptr, neighbour, edge, edges[:, 0].copy(), n, enough))
-
-
-def connected_pairs(edges: Index, n: int) -> bool:
-    """Whether the matroid of the rows of a connected graph with an odd cycle is connected.
-
-    1. A breadth-first tree and one odd edge are a basis. 2. Any other edge depends on it; the coefficients are charges carried
-    to the root, which change sign at every step. 3. What stands in one circuit is joined.
-    """
-    graph = sparse.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
-    order, parent = breadth_first_order(sparse.csr_array(graph + graph.T), 0, directed=False)
-    if len(order) < n:
-        return False
-    depth = np.zeros(n, np.int64)
-    for v in order[1:]:
-        depth[v] = depth[parent[v]] + 1
-    parent = parent.astype(np.int64)
-    tree = (parent[edges[:, 0]] == edges[:, 1]) | (parent[edges[:, 1]] == edges[:, 0])
-    return bool(_circuits_join(edges, depth, parent, tree, n))
 
 
 def _adjacency(edges: Index, n: int) -> tuple[Index, Index, Index]:
@@ -135,7 +116,6 @@ def _path(indptr, neighbour, edge, first, n, source, target, flow, closed, mark,
             length += 1
             w = node if plus else node - n
             e = c // 2
-            # the other end of cover edge c: ends of e are first[e] and the vertex stored for it
             node = _other_end(indptr, neighbour, edge, w, e) + (n if plus else 0)
     return length
 
@@ -210,63 +190,3 @@ def _odd_walks(indptr, neighbour, edge, first, n, enough):  # type: ignore[no-un
                 closed[queues[2, s] // 2] = True
             found += 1
     return found
-
-
-@njit(cache=True, nogil=True)
-def _root(group, v):  # type: ignore[no-untyped-def]
-    while group[v] != v:
-        group[v] = group[group[v]]
-        v = group[v]
-    return v
-
-
-@njit(cache=True, nogil=True)
-def _carry(v, charge, depth, parent, coefficient, path, length):  # type: ignore[no-untyped-def]
-    """Carry a charge from v to the root: the edge above v gets minus the charge, which leaves minus the charge one up."""
-    while depth[v] > 0:
-        coefficient[v] -= charge
-        path[length] = v
-        length += 1
-        charge = -charge
-        v = parent[v]
-    return length
-
-
-@njit(cache=True, nogil=True)
-def _circuits_join(edges, depth, parent, tree, n):  # type: ignore[no-untyped-def]
-    """Elements: the tree edge above v is v, the odd basis edge n, any other edge n + 1 + its number."""
-    m = len(edges)
-    group = np.arange(n + 1 + m)
-    coefficient = np.zeros(n, np.int64)
-    path = np.zeros(4 * n + 4, np.int64)
-    odd = -1
-    for e in range(m):
-        if not tree[e] and (depth[edges[e, 0]] + depth[edges[e, 1]]) % 2 == 0:
-            odd = e
-            break
-    if odd < 0:
-        return False
-    odd_sign = 1 if depth[edges[odd, 0]] % 2 == 0 else -1
-    for e in range(m):
-        if tree[e] or e == odd:
-            continue
-        u, v = edges[e]
-        length = _carry(u, 1, depth, parent, coefficient, path, 0)
-        length = _carry(v, 1, depth, parent, coefficient, path, length)
-        me = _root(group, n + 1 + e)
-        if (depth[u] + depth[v]) % 2 == 0:
-            balance = -(1 if depth[u] % 2 == 0 else -1) * odd_sign
-            length = _carry(edges[odd, 0], balance, depth, parent, coefficient, path, length)
-            length = _carry(edges[odd, 1], balance, depth, parent, coefficient, path, length)
-            group[_root(group, n)] = me
-        for s in range(length):
-            w = path[s]
-            if coefficient[w] != 0:
-                group[_root(group, w)] = me
-                coefficient[w] = 0
-    # The root of the tree has no edge above it; tree and odd edges stand under other numbers.
-    me = _root(group, n)
-    for v in range(n):
-        if depth[v] > 0 and _root(group, v) != me:
-            return False
-    return True

@@ -1,7 +1,7 @@
 """Few vectors: every column that another reading could have, one by one. See `docs/certificate.md`, step 5.
 
-Another reading is W' = D·W·T. Let C be all t with W t ∈ {0,1}^m. Signs D that keep the row sums come from some t* in C: D = 2Wt* − 1,
-and the columns of T are t* − t with t in C; its rows sum to s = 2k·t* − 1. Signs kept: t* = 1/k only, where D = 1.
+Another reading is W' = D·W·T. Let C be all t with W t ∈ {0,1}^m. Signs D that keep the row sums come from some t* in C:
+D = 2Wt* − 1, and the columns of T are t* − t with t in C; its rows sum to s = 2k·t* − 1. Signs kept: t* = 1/k, D = 1.
 
   1. C: the values at n independent rows fix t. They are tried, 0 and 1, and every other row checks them as early as it can.
   2. For each t*: T is a basis of total weight Σ|Wt|₁ = mk. The lightest basis (greedy) is the floor; a column that makes the
@@ -27,8 +27,8 @@ Values = NDArray[np.float64]
 SMALL = 40
 """Vectors up to which all columns are looked for. With three rows per vector 30 take a second, 50 too long."""
 
-MANY = 1500
-"""Columns beyond which the search ends: hidden signs make each a t* with as many columns of its own, seconds."""
+MANY, MANY_HIDDEN = 20_000, 3000
+"""Columns beyond which the search ends. Hidden signs make each a t* with as many columns of its own: seconds."""
 
 TRIALS = 5_000_000
 """Trials beyond which it ends, too: a second."""
@@ -45,13 +45,15 @@ def small_design(members: Index, n: int, *, signed: bool, seconds: float) -> Fla
         return np.zeros(n, bool)
     W = np.zeros((len(members), n), np.int64)
     np.put_along_axis(W, members, 1, axis=1)
-    C = candidates(members, n)
+    C = candidates(members, n, MANY if signed else MANY_HIDDEN)
     if C is None:
         return np.zeros(n, bool)
     certain = np.ones(n, bool)
     starts = np.full((1, n), 1 / k) if signed else _up_to_complement(C, k)
     # D = 1 first: it settles most, and a vector that is lost needs no second look.
     for start in starts[np.argsort(np.abs(starts - 1 / k).sum(axis=1), kind="stable")]:
+        if monotonic() > end:
+            return np.zeros(n, bool)
         columns = start - C
         columns = columns[(np.abs(columns) > NEAR).any(axis=1)]
         weight = np.rint(np.abs(columns @ W.T).sum(axis=1)).astype(np.int64)
@@ -66,7 +68,7 @@ def small_design(members: Index, n: int, *, signed: bool, seconds: float) -> Fla
     return certain
 
 
-def candidates(members: Index, n: int) -> Values | None:
+def candidates(members: Index, n: int, many: int) -> Values | None:
     """All t with W t ∈ {0,1}^m; None if there are too many, or too many trials.
 
     Rows are taken in an order in which few vectors meet many rows. The values of independent rows are tried, 0 and 1; every row
@@ -78,7 +80,7 @@ def candidates(members: Index, n: int) -> Values | None:
     basis, level, combination = _dependencies(W)
     if len(basis) < n:
         return None
-    found, count = _try_all(level, combination, n, MANY, TRIALS)
+    found, count = _try_all(level, combination, n, many, TRIALS)
     if count < 0:
         return None
     return np.asarray(np.linalg.solve(W[basis], found[:count].T).T)
@@ -92,7 +94,7 @@ def _row_order(members: Index, n: int) -> Index:
         gain = np.zeros(n)
         for left in range(1, members.shape[1] + 1):
             rows = members[missing == left]
-            gain += np.bincount(rows.ravel(), minlength=n) * 100.0 ** -left
+            gain += np.bincount(rows.ravel(), minlength=n) * 100.0**-left
         i = int(np.where(taken, -1, gain).argmax())
         taken[i] = True
         hit = (members == i).any(axis=1)
@@ -105,14 +107,14 @@ def _up_to_complement(C: Values, k: int) -> Values:
     """One of t and 1/k − t: they stand for D and −D."""
     mirrored = 1 / k - C
     keep = [tuple(np.rint(a / NEAR)) >= tuple(np.rint(b / NEAR)) for a, b in zip(C, mirrored, strict=True)]
-    return C[np.array(keep, bool)]
+    return np.asarray(C[np.array(keep, bool)])
 
 
 def _unit_rows(columns: Values, sums: Values, wanted: Flags, end: float) -> Flags:
     """The wanted vectors i whose row is one ±1 and else 0 in every T of these columns with these row sums, with one sign.
 
-    1. Is there such a T? If not, nothing is lost. 2. One sign: the one that more of the wanted have. 3. A T in which a wanted row
-    is not a unit vector: all such rows are lost, and the next T is asked for.
+    1. Is there such a T? If not, nothing is lost. 2. One sign: the one that more of the wanted have. 3. A T in which a wanted
+    row is not a unit vector: all such rows are lost, and the next T is asked for.
     """
     plain = {sign: (np.abs(columns) < NEAR) | (np.abs(columns - sign) < NEAR) for sign in (1, -1)}
     sign = 1 if (wanted & (np.abs(sums - 1) < NEAR)).sum() >= (wanted & (np.abs(sums + 1) < NEAR)).sum() else -1
@@ -123,7 +125,7 @@ def _unit_rows(columns: Values, sums: Values, wanted: Flags, end: float) -> Flag
     if T is None:
         return wanted
     while left.any():
-        odd = ~plain[sign][:, left].all(axis=1)
+        odd = np.asarray(~plain[sign][:, left].all(axis=1))
         T = _choice(columns, sums, odd, end) if odd.any() else None
         if T is None:
             break
@@ -145,7 +147,7 @@ def _choice(columns: Values, sums: Values, odd: Flags, end: float) -> Values | N
         found = milp(
             np.zeros(len(columns)),
             constraints=LinearConstraint(np.array(lines), low, high),
-            integrality=np.ones(len(columns)),
+            integrality=np.ones(len(columns), np.int64),
             bounds=Bounds(0, 1),
             options={"time_limit": left},
         )
