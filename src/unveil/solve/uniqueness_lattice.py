@@ -1,8 +1,8 @@
 """Which fractions can the columns of another reading have? Exact, over all primes at once. See `docs/certificate.md`, step 2.
 
-Another reading is W' = D·W·T. A column t of T has W t in integers. All such t are a lattice, whose dual is the lattice of the
-rows of W: t_i − t_j is an integer for every t if and only if e_i − e_j is an integer combination of rows. That is an
-equivalence of vectors, and `alike` returns its classes. On one class with a row inside it every t is a/k + integers, with one a.
+Another reading is W' = D·W·T. A column t of T has W t in integers. All such t are a lattice, whose dual is the lattice of
+the rows of W: t_i − t_j is an integer for every t if and only if e_i − e_j is an integer combination of rows. That is an
+equivalence of vectors, and `alike` returns its classes. On one class with a row inside it every t is a/k + integers, one a.
 
   1. Rows that differ in one vector make the two vectors alike. This is repeated with classes in place of vectors.
   2. If classes are left: the group Z^n / rows has an order that divides every n×n minor. The greatest common divisor g of a few
