@@ -16,6 +16,7 @@ from unveil.attacks.full import applies, full
 from unveil.attacks.learn_private_image import learn_private_image
 from unveil.attacks.mixup import keeps_signs
 from unveil.attacks.natural import is_natural, natural
+from unveil.attacks.noisy_relations import applies as noisy_applies
 from unveil.attacks.relations import applies as has_relations
 from unveil.attacks.unhidden import nothing_hidden
 from unveil.records import Encodings, InputError, Overlaps, Progress, Recovery
@@ -106,6 +107,8 @@ def _in_order(encodings: Encodings, public: ArrayLike | None, told: bool) -> Ite
             yield "relations"
     if applies(encodings):
         yield "full"
+    if noisy_applies(encodings) and not told:
+        yield "noisy-relations"
     if scheme.fixed_weights and scheme.k_private >= 2 or not applies(encodings):
         yield from LAST if applies(encodings) else LAST[1:]
 
@@ -113,7 +116,7 @@ def _in_order(encodings: Encodings, public: ArrayLike | None, told: bool) -> Ite
 def _complete(recovery: Recovery) -> bool:
     """Nothing is left for another attack: nearly all encodings are explained, and the certificate is the same for all."""
     explained = recovery.evidence.get("encodings_explained", 0)
-    return bool(recovery.verified.any() and explained >= ENOUGH * recovery.members.shape[0])
+    return bool(len(recovery) and explained >= ENOUGH * recovery.members.shape[0])
 
 
 def _worth(recovery: Recovery) -> tuple[int, int, int]:

@@ -80,9 +80,19 @@ def certified(
 
 
 def approximate(
-    encodings: Encodings, name: str, noisy: NoisySolution, unit: float, signed: bool, clock: Stopwatch, facts: Mapping[str, Any]
+    encodings: Encodings,
+    name: str,
+    noisy: NoisySolution,
+    unit: float,
+    signed: bool,
+    clock: Stopwatch,
+    facts: Mapping[str, Any],
+    doubtful: NDArray[np.bool_] | None = None,
 ) -> Recovery:
-    """The recovery under noise: nothing is proved, but how far off each vector is likely to be is known."""
+    """The recovery under noise: nothing is proved, but how far off each vector is likely to be is known.
+
+    doubtful (n, d): values that are open, noise or not
+    """
     scheme, m = encodings.scheme, encodings.m
     size = noisy.noise * unit * scheme.private_weight
     error = noisy.error * unit
@@ -104,6 +114,7 @@ def approximate(
         explanation=f"{int(noisy.determined.sum())} private vectors recovered to about ±{np.median(error):.2g} per pixel; "
         f"{len(noisy.rows)} of {m} encodings explained up to noise of about {size:.2g}, so that nothing is exact",
         seconds=clock.seconds,
+        doubtful=doubtful if doubtful is not None and doubtful.any() else None,
         evidence={**facts, "encodings_explained": len(noisy.rows), "noise": size, "standard_error": error.tolist()},
     )
 

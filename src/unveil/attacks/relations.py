@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from unveil.attacks.certified import certified
+from unveil.attacks.certified import approximate, certified
 from unveil.attacks.units import Task, in_units
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.parallel import memory_limit as settle_limit
@@ -35,8 +35,10 @@ from unveil.seeds import Rng, child, root
 from unveil.solve.chance import chance_nats
 from unveil.solve.certificate import undetermined_by
 from unveil.solve.exact_growth import Growth
+from unveil.solve.noisy import NoisySolution, solve_noisy
 from unveil.solve.pixels import PixelSolution
 from unveil.solve.relation_pixels import solve_by_relations
+from unveil.solve.relation_starts import start_from_relations
 from unveil.solve.settle import Settled, with_leftovers
 from unveil.supports.learn_public import learn_public
 
@@ -45,6 +47,8 @@ LARGEST = 4000
 """Encodings up to which the null space is computed: a dense eigenproblem of about ten seconds."""
 FEWEST = 8
 """Relations below which there is nothing to go by."""
+GRID = 0.1
+"""Values lie on a grid if there are fewer levels than this share of them; continuous values hardly ever repeat."""
 
 
 def applies(encodings: Encodings) -> bool:
@@ -73,9 +77,14 @@ def relations(
         with clock("learn public"):
             supports = learn_public(encodings, P, memory_limit=memory_limit, progress=progress)
     task = in_units(encodings, P, supports)
+    limit = settle_limit(memory_limit)
     with clock("relations"):
         once, copies = distinct(task)
-        found = _find(task, once, 0.0, settle_limit(memory_limit), child(seed, "sketch"), progress)
+        found = _find(task, once, 0.0, limit, child(seed, "sketch"), progress)
+    if len(found.relations) < FEWEST and (step := rounding(encodings.values)):
+        with clock("relations"):
+            error = step / np.sqrt(12) / (scheme.private_weight * task.unit)
+            found = _find(task, once, error, limit, child(seed, "rounded"), progress)
     facts = {"relations": len(found.relations), "different_encodings": len(once)}
     if len(found.relations) < FEWEST:
         return Recovery.empty(encodings, NAME, _too_few(found, len(once)), clock.seconds)
@@ -89,17 +98,79 @@ def relations(
     with clock("certificate"):
         c = task.offsets
         nats = chance_nats(task.y, c, settled.solution.values, scheme.k_private, found.bound, child(seed, "chance"))
+    if found.noise:
+        return approximate(encodings, NAME, _rounded(settled, found), task.unit, P is not None, clock, facts, doubtful)
     part = None if task.public is None else replace(task.public, weight=task.public.weight * task.unit)
     return certified(encodings, NAME, settled, task.unit, part, clock, facts, doubtful=doubtful, nats=nats)
 
 
+def _rounded(settled: Settled, found: Found) -> NoisySolution:
+    """What was solved from rounded encodings: least squares of their signed values, with its standard error."""
+    n, members = len(settled.solution.values), settled.members
+    W = np.zeros((len(members), n))
+    W[np.arange(len(members))[:, None], members] = 1
+    error = found.noise * np.sqrt(np.diag(np.linalg.pinv(W.T @ W)))
+    return NoisySolution(settled.solution.values, settled.rows, members, found.noise, error, ~undetermined_by(members, n))
+
+
+def from_relations(
+    encodings: Encodings,
+    name: str,
+    task: Task,
+    once: NDArray[np.int64],
+    found: Found,
+    seed: np.random.SeedSequence,
+    clock: Stopwatch,
+    progress: Progress | None,
+) -> Recovery:
+    """The recovery from relations that hold up to noise: every vector with its standard error, none verified."""
+    k = encodings.scheme.k_private
+    with clock("subsets"), one_blas_thread():
+        members = subsets_of(found.sketch, found.relations.quads, k, child(seed, "subsets"))
+    core, quads = _core(members, found.relations.quads)
+    if not len(core):
+        return Recovery.empty(encodings, name, _too_few(found, len(once)), clock.seconds)
+    used, names = np.unique(members[core], return_inverse=True)
+    named = names.reshape(len(core), -1).astype(np.int64)
+    y, n = task.y[once][core], len(used)
+    c = None if task.offsets is None else task.offsets[once][core]
+    with clock("pixels"):
+        draw = child(seed, "pixels")
+        start = None if c is not None else start_from_relations(y, named, n, quads, draw)
+        noisy = solve_noisy(
+            task.y, task.offsets, once[core], named, n, found.noise, draw, start=start, progress=progress
+        )
+    if noisy is None or 2 * len(noisy.rows) < encodings.m:
+        return Recovery.empty(encodings, name, "the subsets that relations suggest do not hold", clock.seconds)
+    facts = {"relations": len(found.relations), "different_encodings": len(once)}
+    return approximate(encodings, name, noisy, task.unit, task.public is not None, clock, facts)
+
+
+def rounding(values: NDArray[np.float32]) -> float:
+    """The step of the grid that values lie on, 0 where there is none: whole numbers, bytes, decimals; of float16 the widest."""
+    some = np.abs(values[:, :: max(1, values.shape[1] // 64)])
+    top = float(some.max(initial=0.0))
+    if not top:
+        return 0.0
+    if np.array_equal(some.astype(np.float16).astype(np.float32), some):
+        return float(np.quantile(some, 0.99)) * 2.0**-10
+    levels = np.unique(some)
+    if len(levels) < 3 or len(levels) > GRID * some.size:
+        return 0.0
+    gaps = np.diff(levels)
+    step = float(np.median(gaps[gaps <= 2 * max(float(gaps.min()), 1e-6 * top)]))
+    whole = levels / step
+    return step if np.abs(whole - np.rint(whole)).max() < 0.05 else 0.0
+
+
 @dataclass(frozen=True, eq=False)
-class _Found:
-    """Relations among the encodings of a sketch, and what counts as zero (d,) at each pixel."""
+class Found:
+    """Relations among the encodings of a sketch, what counts as zero (d,) at each pixel, and the noise of an encoding."""
 
     sketch: Sketch
     relations: Relations
     bound: NDArray[np.float64]
+    noise: float
 
 
 def distinct(task: Task) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -123,18 +194,18 @@ def distinct(task: Task) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def _find(
     task: Task, once: NDArray[np.int64], noise: float, limit: int, rng: np.random.Generator, progress: Progress | None
-) -> _Found:
+) -> Found:
     y = task.y[once]
     c = None if task.offsets is None else task.offsets[once]
     view = sketch(y, c, noise, rng)
-    found = find_relations(view, limit=limit, progress=progress)
+    found = find_relations(view, noisy=noise > 0, limit=limit, progress=progress)
     bound = np.maximum(WIDTH * 2 * noise, WIDTH * ROUNDING * np.maximum(y.max(axis=0), 1e-30)).astype(np.float64)
-    return _Found(view, found, bound)
+    return Found(view, found, bound, noise)
 
 
 def _solve(
     task: Task,
-    found: _Found,
+    found: Found,
     once: NDArray[np.int64],
     copies: NDArray[np.int64],
     members: NDArray[np.int64],
@@ -213,7 +284,7 @@ def _groups(members: NDArray[np.int64], n: int) -> NDArray[np.int64]:
     return np.asarray(connected_components(graph, directed=False)[1], np.int64)
 
 
-def _too_few(found: _Found, m: int) -> str:
+def _too_few(found: Found, m: int) -> str:
     if not found.relations.possible:
         return "the pixels take too few values for exact relations: any four encodings fulfil them by chance"
     return f"{len(found.relations)} exact relations among {m} different encodings: too few to go by; more encodings are needed"

@@ -48,12 +48,14 @@ def solve_noisy(
     noise: float,
     rng: np.random.Generator,
     *,
+    start: NDArray[np.float64] | None = None,
     rounds: int = 4,
     block: int = 256,
     progress: Progress | None = None,
 ) -> NoisySolution | None:
     """From `rows` with their `members` of n columns, y (m, d) with unit weights; rows that fit badly are searched anew.
 
+    start (n, d): values to start from, where they are known roughly; then columns are taken to be different vectors.
     None: hardly a row fits.
     """
     d = y.shape[1]
@@ -61,15 +63,16 @@ def solve_noisy(
     for turn in range(rounds):
         target = Range(members, n, np.ones(len(rows)), 1.0)
         values = np.zeros((n, d))
-        system = _System(y[rows], None if c is None else c[rows], members, n, target, noise)
+        system = _System(y[rows], None if c is None else c[rows], members, n, target, noise, start)
         run_pixels(partial(_fill, system, values), d, rng, block=block, progress=progress)
         noise = _noise(y, c, values, rows, members)
         if turn == rounds - 1:
             break
         # Two columns of one vector share its encodings between them, and each is worse than need be.
-        used, names = np.unique(merge(values, members), return_inverse=True)
+        used, names = np.unique(merge(values, members) if start is None else members, return_inverse=True)
         if len(used) < n:
             members, n = names.reshape(members.shape).astype(np.int64), len(used)
+            start = None if start is None else start[used]
             keep = (np.diff(np.sort(members, axis=1), axis=1) > 0).all(axis=1)
             rows, members = rows[keep], members[keep]
             if len(rows) <= n:
@@ -97,6 +100,7 @@ class _System:
     n: int
     target: Range
     noise: float
+    start: NDArray[np.float64] | None
 
 
 def _fill(system: _System, values: NDArray[np.float64], task: tuple[slice, np.random.Generator]) -> None:
@@ -110,12 +114,15 @@ def _fill(system: _System, values: NDArray[np.float64], task: tuple[slice, np.ra
     best, x = np.full(y.shape[1], np.inf), np.zeros((n, y.shape[1]))
     todo = np.arange(y.shape[1])
     even = np.ones(len(y))
-    for _ in range(TRIES):
+    for turn in range(TRIES):
         part = np.ascontiguousarray(y[:, todo])
         offset = None if c is None else np.ascontiguousarray(c[:, todo])
         scale = np.float32(np.sqrt(np.mean(part**2)) + 1e-30)
-        guess = scale * rng.standard_normal(part.shape, dtype=np.float32)
-        found = solve_all(part, offset, members, n, even, 1.0, guess, steps=100)[0].astype(np.float64)
+        if turn == 0 and system.start is not None:
+            found = system.start[:, pixels].copy()
+        else:
+            guess = scale * rng.standard_normal(part.shape, dtype=np.float32)
+            found = solve_all(part, offset, members, n, even, 1.0, guess, steps=100)[0].astype(np.float64)
         here = np.float64(0) if offset is None else offset.astype(np.float64)
         for _ in range(STEPS):
             mean = W @ found + here
