@@ -8,8 +8,9 @@ Re-encoding is exact by construction. What is left is uniqueness, of values and 
                 pieces for k = 2, vectors that always occur together, ones used once)
   one solution  independent solves disagree (`solve.pixels`)
   group         it hangs together with only a few others: the sign per pixel of such a group is its own
-  complement    n = 2k in a group, or four vectors U that every encoding meets in none or exactly two: x'_i = Σ_U x/2 − x_i
-                with complements taken inside U gives the same encodings
+  complement    n = 2k in a group: x'_i = Σ x/k − x_i with complements taken inside gives the same encodings
+  design        another reading of the subsets cannot be ruled out (`solve.uniqueness`: a theorem, from W alone). Where the size
+                of a private pixel is known, it decides between the readings of a vector of few encodings
   alias         it is a combination of others: with z = a + b − p the encodings {p, q, z} are {a, b, q} under another name.
                 An alias z shares some p with all of its encodings, or has at most 2k−1 partners (z = −Σ of them: for k = 2 the
                 triangle ab, bc, ca is also the star za, zb, zc); with fewer pixels than vectors that is all there is to go by
@@ -35,6 +36,7 @@ from unveil.solve.chance import needed_nats
 from unveil.solve.descent import uses
 from unveil.solve.pixels import PixelSolution
 from unveil.solve.relabelling import PublicPart, relabelled
+from unveil.solve.uniqueness import in_doubt
 
 FEWEST_PIXELS = 20
 DENSE = 2000
@@ -63,6 +65,7 @@ def certify(
     n, d = solution.values.shape
     k = members.shape[1]
     other = relabelled(members, solution.values, public, encodings.pixel_rms)
+    all_members = members
     members = np.unique(np.sort(members, axis=1), axis=0)  # an encoding drawn twice says nothing new
     degree = uses(members, n)
     undetermined = undetermined_by(members, n)
@@ -73,8 +76,10 @@ def certify(
     main = int(np.bincount(solution.group).argmax())
     sizes = np.bincount(solution.group)
     rows_of_group = np.bincount(solution.group[members[:, 0]], minlength=len(sizes))
-    rows_of = _rows_of(members, n)
     alias = dependent(members, solution.values, (solution.group == main) | signed)
+    names = None if public is None else public.names
+    design = in_doubt(all_members, n, signed=signed, public=names, own_rows=True)
+    sized = encodings.pixel_rms is not None  # then the size of a vector tells it from the other readings of its few encodings
     unsolved = int((~solution.solved).sum())
     status, reasons = np.full(n, VERIFIED, dtype="<U10"), []
     for i in range(n):
@@ -99,8 +104,8 @@ def certify(
             what, why = AMBIGUOUS, "a combination of other vectors: its encodings can be explained in another way"
         elif sizes[g] == 2 * k:
             what, why = AMBIGUOUS, "there are n = 2·k_private vectors: their complements fit as well"
-        elif _in_a_foursome(members, rows_of, i):
-            what, why = AMBIGUOUS, "four vectors always occur in pairs: their complements fit as well"
+        elif design.doubt[i] and not (design.few[i] and sized):
+            what, why = AMBIGUOUS, design.reasons[i]
         elif other[i]:
             what, why = AMBIGUOUS, "all encodings that use it can be explained by another vector, with other labels"
         else:
@@ -213,7 +218,9 @@ def dependent(members: NDArray[np.int64], x: NDArray[np.float64], among: NDArray
     out = np.zeros(len(x), bool)
     chosen = np.flatnonzero(among)
     if len(chosen) <= x.shape[1]:
-        unit = x[chosen] / np.maximum(np.linalg.norm(x[chosen], axis=1, keepdims=True), 1e-30)
+        # Pixels of very different sizes would make all vectors look alike: dependence does not ask for units.
+        unit = x[chosen] / np.maximum(np.sqrt(np.mean(x[chosen] ** 2, axis=0)), 1e-30)
+        unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-30)
         gram = unit @ unit.T
         if len(chosen) > DENSE // 4 and _all_eigenvalues_above(gram, 2e-7):
             return out
@@ -237,23 +244,3 @@ def _all_eigenvalues_above(gram: NDArray[np.float64], bound: float) -> bool:
     except LinAlgError:
         return False
     return True
-
-
-def _in_a_foursome(members: NDArray[np.int64], rows_of: sparse.csr_array, i: int) -> bool:
-    """Whether three other vectors exist such that every encoding holds none or exactly two of the four."""
-    rows = _rows_with(members, rows_of, i)
-
-    def extend(chosen: tuple[int, ...]) -> bool:
-        hits = np.isin(rows, chosen).sum(axis=1)
-        if (hits > 1).any():
-            return False
-        open_rows = np.flatnonzero(hits == 0)
-        if not open_rows.size:
-            four = np.array([i, *chosen])
-            counts = np.isin(members, four).sum(axis=1)
-            return bool(len(chosen) == 3 and ((counts == 0) | (counts == 2)).all())
-        if len(chosen) == 3:
-            return False
-        return any(extend((*chosen, int(c))) for c in rows[open_rows[0]] if c != i)
-
-    return extend(())

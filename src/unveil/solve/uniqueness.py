@@ -41,11 +41,13 @@ ZERO = 1e-8
 @dataclass(frozen=True, eq=False)
 class Doubts:
     """doubt (n,): not proved to be in every reading; reasons: for each vector in doubt why, else ""; core: how many vectors
-    were proved together, before the others were added one by one."""
+    were proved together, before the others were added one by one; few (n,): in doubt only because few encodings speak for it,
+    all of whose other members are certain. The other readings of these are known, and their size may rule them out."""
 
     doubt: Flags
     reasons: tuple[str, ...]
     core: int
+    few: Flags
 
 
 def in_doubt(
@@ -87,7 +89,7 @@ def in_doubt(
     free, deficient = _with_rank(plain, n, uses > 0, reasons)
     if deficient and not own_rows:
         reasons[(uses > 0) & (reasons == "")] = "other vectors are not determined, and one saved there could be used here"
-        return Doubts(np.ones(n, bool), tuple(reasons), 0)
+        return Doubts(np.ones(n, bool), tuple(reasons), 0, np.zeros(n, bool))
     inside = free[plain].all(axis=1)
     plain = plain[inside]
     keep = free[members].all(axis=1)
@@ -110,7 +112,7 @@ def in_doubt(
     for i in np.flatnonzero(~certain & (reasons == "")):
         reasons[i] = _reason(plain, certain, int(i), signed)
     reasons[certain] = ""
-    return Doubts(~certain, tuple(str(r) for r in reasons), total)
+    return Doubts(~certain, tuple(str(r) for r in reasons), total, _few(plain, certain))
 
 
 def _singles(members: Index, n: int, known: bool) -> Doubts:
@@ -118,7 +120,15 @@ def _singles(members: Index, n: int, known: bool) -> Doubts:
     used = np.bincount(members.ravel(), minlength=n) > 0
     certain = used & (known | (used.sum() == 1))
     why = np.where(used, "its sign per pixel is its own", "no encoding uses it")
-    return Doubts(~certain, tuple(np.where(certain, "", why).tolist()), int(certain.sum()))
+    return Doubts(~certain, tuple(np.where(certain, "", why).tolist()), int(certain.sum()), np.zeros(n, bool))
+
+
+def _few(members: Index, certain: Flags) -> Flags:
+    """Vectors in doubt with two rows or more whose other members are certain."""
+    n, k = len(certain), members.shape[1]
+    rows = members[(~certain[members]).sum(axis=1) == 1]
+    speaking = np.bincount(rows[~certain[rows]], minlength=n)
+    return np.asarray(~certain & (speaking >= 2)) if k > 1 else np.zeros(n, bool)
 
 
 def _with_rank(members: Index, n: int, used: Flags, reasons: NDArray[np.object_]) -> tuple[Flags, bool]:
