@@ -51,7 +51,7 @@ def test_the_leading_term_is_that_of_disjoint_pairs():
     n, m, k = 1000, 5000, 3
     disjoint = comb(n - k, k) / comb(n, k)
     plain = m**4 / 4 * (comb(2 * k, k) / 2 - 1) / comb(n, k) ** 2 * disjoint
-    # m²/2 pairs, each with C(2k, k)/2 − 1 others of the same sum, there with probability (m/N)²; half, as each is counted twice.
+    # m²/2 pairs, each with C(2k, k)/2 − 1 others of the same sum, there with probability (m/N)²; each counted twice.
     assert expected_relations(n, m, k) == pytest.approx(plain, rel=0.02)
 
 
