@@ -17,6 +17,7 @@ TABLES = {
     "learn_public": "LearnPublic: every support exact, and honest where it cannot be",
     "line_graph": "The root of a line graph, and the attack with it (fresh seed 40000)",
     "overlaps": "The overlap engine",
+    "relations": "Exact relations: any data, nothing told (fresh seeds 60000, 60001, …)",
     "report": "The report in headless Chromium",
     "tensor": "Tensor decomposition: encodings needed, from true overlaps (fresh seeds 70000, 70001, …)",
     "scale": "Cost model of the overlap engine: check and forecast",
