@@ -34,15 +34,20 @@ CELL = 64.0
 COARSE = 6.0
 """The same under noise, where finer cells say little more and cut more: about one relation in eight is lost per pivot."""
 CANDIDATES = 1e8
-"""Comparisons that pivots should leave; each is a few pixels, and costs as much as a key."""
+"""Comparisons that pivots should leave: each costs about as much as a key."""
 MOST_KEYS = 2e9
 """Keys that may be generated: about half a minute on two cores."""
+MANY_KEYS = 2e8
+"""Keys beyond which half of the shares will do: four encodings are two pairs in three ways, so that a relation lies in three
+shares, and half of them hold seven in eight relations."""
 FULLEST = 3000
 """Keys of one bucket that are compared with each other; more of them have hardly anything to tell apart."""
-ENTRY = 16
-"""Bytes per key while a share is worked on: the key with its pair, once as generated and once sorted."""
-SHARE = 4_000_000
-"""Keys of a share, where memory allows: their buckets, 2^11 of them, are sorted in the first cache."""
+ENTRY = 20
+"""Bytes per key while a share is worked on: the key with its pair, as generated and in buckets, and its place in a chain."""
+SHARE = 2_000_000
+"""Keys of a share, where memory allows: one of its 2^`BUCKETS` buckets then fits the first cache."""
+BUCKETS, SLOTS = 9, 12
+"""Bits of the key for the bucket, and for its slot in the hash table of the bucket."""
 MOST_ROWS = 65_535
 """Encodings that are searched, so that a pair fits into 32 bits; more would be two thousand million pairs."""
 ENOUGH = 60
@@ -84,6 +89,8 @@ def find_relations(
     most_keys = min(SHARE, max(limit // 4 // workers // ENTRY, 1 << 16))
     per_run = per_pair // (2 if sketch.free else 4)
     shares = _shares(values, sketch.free, grid[0], ceil(pairs * per_pair / most_keys), per_run, most_keys)
+    if pairs * per_pair > MANY_KEYS:
+        shares = shares[: max(ceil(len(shares) / 2), ceil(len(shares) * MANY_KEYS / (pairs * per_pair)))]
     found: list[Index] = []
     most = enough * m
 
@@ -159,13 +166,6 @@ def _pivots(sketch: Sketch, pairs: int, cell: float) -> tuple[int, NDArray[np.fl
 
 
 @njit(cache=True, nogil=True)
-def _hash(h, value):  # type: ignore[no-untyped-def]
-    """One more cell number in a hash: multiply and fold, as splitmix does."""
-    h = (h ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)
-    return h ^ (h >> np.uint64(29))
-
-
-@njit(cache=True, nogil=True)
 def _differences(hi, lo, free, a, b, q, out):  # type: ignore[no-untyped-def]
     """The differences that a pair may have at pixel q; without public part up to sign."""
     if free:
@@ -179,25 +179,36 @@ def _differences(hi, lo, free, a, b, q, out):  # type: ignore[no-untyped-def]
     return 4
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _apart(hi, lo, free, a, b, c, d, p):  # type: ignore[no-untyped-def]
+    """How far z_a − z_b and z_c − z_d are apart at pixel p, for the best choice of signs."""
+    best = np.inf
+    if free:
+        ya, yb, yc, yd = hi[a, p], hi[b, p], hi[c, p], hi[d, p]
+        less, more = abs(ya - yb), abs(ya + yb)
+        fewer, further = abs(yc - yd), abs(yc + yd)
+        return min(min(abs(less - fewer), abs(less - further)), min(abs(more - fewer), abs(more - further)))
+    for choice in range(16):
+        one = (hi[a, p] if choice & 1 else lo[a, p]) - (hi[b, p] if choice & 2 else lo[b, p])
+        two = (hi[c, p] if choice & 4 else lo[c, p]) - (hi[d, p] if choice & 8 else lo[d, p])
+        best = min(best, abs(one - two))
+    return best
+
+
 @njit(cache=True, nogil=True)
 def _evidence(hi, lo, free, a, b, c, d, spread, nats, begin, rest, need):  # type: ignore[no-untyped-def]
     """Whether z_a − z_b = z_c − z_d holds at all pixels, with enough evidence against chance; pivots, which are before pixel
     `begin`, are looked at last: they have hardly anything to say any more."""
-    one, two = np.empty(4), np.empty(4)
     total = 0.0
     pixels = len(nats)
     for at in range(pixels):
-        p = (begin + at) % pixels
-        k = _differences(hi, lo, free, a, b, p, one)
-        _differences(hi, lo, free, c, d, p, two)
-        best = np.inf
-        for i in range(k):
-            for j in range(k):
-                best = min(best, abs(one[i] - two[j]))
-        z = best / spread[p]
+        p = begin + at if begin + at < pixels else begin + at - pixels
+        z = _apart(hi, lo, free, a, b, c, d, p) / spread[p]
+        if z > 6.0:
+            return False
         # Within the width a pixel is worth its nats, beyond it costs what the tail of a Gaussian costs.
         total += nats[p] if z <= WIDTH else nats[p] - 0.5 * z * z
-        if z > 6.0 or total + rest[at] < need:
+        if total + rest[at] < need:
             return False
     return total >= need
 
@@ -222,13 +233,19 @@ def _pairs_between(values, free, low, high):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _keys(hi, lo, free, values, rows, t, grid, low, high, part, parts):  # type: ignore[no-untyped-def]
-    """Keys of one share: 32 bits of hash, then the pair, a·m + b."""
-    m = len(hi)
+    """Keys of one share: 32 bits of hash, then the two encodings. The hash is linear, Σ cell·constant: one sum per key."""
     branch = 2 if free else 4
     out = np.empty(max(16, _pairs_between(values, free, low, high) * branch ** (t - 1) // parts * 5 // 4), np.uint64)
     count = 0
     hashes = np.empty(branch ** (t - 1), np.uint64)
     option = np.empty(4)
+    per_cell = 1 / grid
+    factor = np.empty(t, np.uint64)
+    h = np.uint64(0x2545F4914F6CDD1D)
+    for q in range(t):
+        h = (h ^ h >> np.uint64(29)) * np.uint64(0x9E3779B97F4A7C15)
+        factor[q] = h
+    upper = np.uint64(0xFFFFFFFF00000000)
     for i in range(len(values)):
         for total in range(2 if free else 1):
             start, end = _run(values, i, low, high, total == 1)
@@ -237,85 +254,86 @@ def _keys(hi, lo, free, values, rows, t, grid, low, high, part, parts):  # type:
                 if a == b:
                     continue
                 first = values[j] + values[i] if total else values[j] - values[i]
-                hashes[0] = _hash(np.uint64(0x2545F4914F6CDD1D), np.int64(first / grid[0]))
+                hashes[0] = np.uint64(np.int64(first * per_cell[0])) * factor[0]
                 size = 1
                 for q in range(1, t):
                     _differences(hi, lo, free, a, b, q, option)
                     for o in range(branch - 1, -1, -1):
-                        cell = np.int64(np.floor(option[o] / grid[q]))
+                        step = np.uint64(np.int64(np.floor(option[o] * per_cell[q]))) * factor[q]
                         for s in range(size):
-                            hashes[o * size + s] = _hash(hashes[s], cell)
+                            hashes[o * size + s] = hashes[s] + step
                     size *= branch
                 if count + size > len(out):
                     more = np.empty(len(out) * 3 // 2 + size, np.uint64)
                     more[:count] = out[:count]
                     out = more
+                pair = np.uint64(a << 16 | b)
                 for s in range(size):
-                    h = hashes[s]
-                    if parts > 1 and (h & np.uint64(0xFFFF)) % np.uint64(parts) != np.uint64(part):
+                    if parts > 1 and (hashes[s] >> np.uint64(16) & np.uint64(0xFFFF)) % np.uint64(parts) != np.uint64(part):
                         continue
-                    out[count] = (h >> np.uint64(32) << np.uint64(32)) | np.uint64(a * m + b)
+                    out[count] = (hashes[s] & upper) | pair
                     count += 1
     return out[:count]
 
 
 @njit(cache=True, nogil=True)
-def _sorted(keys, bits, above, out, start):  # type: ignore[no-untyped-def]
-    """keys into `out` by their `bits` bits below the first `above`; the buckets end up as out[start[i]:start[i+1]]."""
-    shift, mask = np.uint64(64 - above - bits), np.uint64((1 << bits) - 1)
-    start[:] = 0
+def _bucketed(keys):  # type: ignore[no-untyped-def]
+    """The keys by their first `BUCKETS` bits: (sorted, where each bucket begins)."""
+    shift = np.uint64(64 - BUCKETS)
+    start = np.zeros((1 << BUCKETS) + 2, np.int64)
     for key in keys:
-        start[np.int64(key >> shift & mask) + 2] += 1
+        start[np.int64(key >> shift) + 2] += 1
     for i in range(2, len(start)):
         start[i] += start[i - 1]
+    out = np.empty_like(keys)
     for key in keys:
-        bucket = np.int64(key >> shift & mask) + 1
+        bucket = np.int64(key >> shift) + 1
         out[start[bucket]] = key
         start[bucket] += 1
+    return out, start
 
 
 @njit(cache=True, nogil=True)
 def _search_share(hi, lo, free, values, rows, t, grid, spread, nats, need, low, high, part, parts, most):  # type: ignore[no-untyped-def]
     """Relations (r, 4) whose keys fall into one share."""
-    m, pixels = len(hi), len(nats)
+    pixels = len(nats)
     rest = np.zeros(pixels)  # what the pixels after the at-th that is looked at can still say
     for at in range(pixels - 2, -1, -1):
         rest[at] = rest[at + 1] + nats[(t + at + 1) % pixels]
-    keys = _keys(hi, lo, free, values, rows, t, grid, low, high, part, parts)
-    # 1. Sort by 11 bits of the hash, then each bucket, which is in the cache now, by as many as leave about one key.
-    coarse = 11
-    fine = 1
-    while len(keys) >> coarse >> fine > 1 and fine < 12:
-        fine += 1
-    bucketed = np.empty_like(keys)
-    start = np.empty((1 << coarse) + 2, np.int64)
-    _sorted(keys, coarse, 0, bucketed, start)
-    inner = np.empty((1 << fine) + 2, np.int64)
+    after = t % pixels
+    next_hi, next_lo, close = hi[:, after].copy().reshape(-1, 1), lo[:, after].copy().reshape(-1, 1), 6.0 * spread[after]
+    keys, start = _bucketed(_keys(hi, lo, free, values, rows, t, grid, low, high, part, parts))
+    # Within a bucket a hash table: the last key of each slot, and for every key the one before it.
+    slots = np.full(1 << SLOTS, -1, np.int64)
+    before = np.empty(len(keys), np.int32)
     out = np.empty((64, 4), np.int64)
     count = 0
-    low32 = np.uint64(0xFFFFFFFF)
-    for bucket in range(1 << coarse):
-        begin, end = start[bucket], start[bucket + 1]
-        here = keys[begin:end]  # no longer needed as they were
-        _sorted(bucketed[begin:end], fine, coarse, here, inner)
-        # 2. Compare the pairs that have one key.
-        for small in range(1 << fine):
-            last = min(inner[small + 1], inner[small] + FULLEST)
-            for i in range(inner[small], last):
-                for j in range(i + 1, last):
-                    if (here[i] ^ here[j]) > low32:
-                        continue
-                    one, two = np.int64(here[i] & low32), np.int64(here[j] & low32)
-                    a, b, c, d = one // m, one % m, two // m, two % m
-                    if a == c or a == d or b == c or b == d:
-                        continue
-                    if _evidence(hi, lo, free, a, b, c, d, spread, nats, t, rest, need):
-                        if count == len(out):
-                            more = np.empty((2 * count, 4), np.int64)
-                            more[:count] = out
-                            out = more
-                        out[count] = a, b, c, d
-                        count += 1
-                        if count == most:
-                            return out
+    low32, low16, sixteen = np.uint64(0xFFFFFFFF), np.uint64(0xFFFF), np.uint64(16)
+    shift, mask = np.uint64(64 - BUCKETS - SLOTS), np.uint64((1 << SLOTS) - 1)
+    for bucket in range(1 << BUCKETS):
+        begin = start[bucket]
+        for i in range(begin, start[bucket + 1]):
+            slot = np.int64(keys[i] >> shift & mask)
+            j = slots[slot]
+            slots[slot] = i
+            before[i] = j
+            seen = 0
+            while j >= begin and seen < FULLEST:
+                seen += 1
+                if (keys[i] ^ keys[j]) <= low32:
+                    a, b = np.int64(keys[i] >> sixteen & low16), np.int64(keys[i] & low16)
+                    c, d = np.int64(keys[j] >> sixteen & low16), np.int64(keys[j] & low16)
+                    # The next pixel rules most of them out; it alone is in the cache.
+                    near = _apart(next_hi, next_lo, free, a, b, c, d, 0) <= close
+                    if near and a != c and a != d and b != c and b != d:
+                        if _evidence(hi, lo, free, a, b, c, d, spread, nats, t, rest, need):
+                            if count == len(out):
+                                more = np.empty((2 * count, 4), np.int64)
+                                more[:count] = out
+                                out = more
+                            out[count] = a, b, c, d
+                            count += 1
+                            if count == most:
+                                return out
+                j = before[j]
     return out[:count]
