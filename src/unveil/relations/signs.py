@@ -11,6 +11,8 @@ two choices; encodings that hang on it alone keep the sign 0, unknown, at that p
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -24,6 +26,8 @@ BLOCK = 32
 """Pixels that one thread works on at a time."""
 ROOTS = 3
 """Encodings tried as the first, at a pixel where the one before forces fewer than half of the others."""
+CHOICE = 200
+"""Encodings they are taken from; at a pixel where all of them are zero nothing is forced."""
 
 
 def joined(quads: Index, m: int) -> NDArray[np.bool_]:
@@ -40,23 +44,41 @@ def relation_rows(R: sparse.csr_array) -> tuple[Index, Floats]:
     return R.indices.reshape(-1, 4).astype(np.int64), R.data.reshape(-1, 4).astype(np.float64)
 
 
-def propagate_signs(quads: Index, coefficients: Floats, y: NDArray[np.floating], bound: Floats) -> NDArray[np.int8]:
-    """(m, pixels): +1 or −1 where relations force it, 0 where they do not. y (m, pixels) ≥ 0; bound (pixels,): what is zero."""
-    m, pixels = y.shape
+@dataclass(frozen=True, eq=False)
+class SignGraph:
+    """Relations, quads (q, 4) with coefficients ±1; those of encoding i: using[start[i]:start[i+1]]; roots: where to begin."""
+
+    quads: Index
+    coefficients: Floats
+    start: Index
+    using: Index
+    roots: Index
+
+
+def sign_graph(quads: Index, coefficients: Floats, m: int) -> SignGraph:
     order = np.argsort(quads.ravel(), kind="stable")
     start = np.searchsorted(quads.ravel()[order], np.arange(m + 1)).astype(np.int64)
-    using = (order // 4).astype(np.int64)
-    # The encoding with most relations comes first: it is least likely to be cut off.
-    roots = np.argsort(-np.diff(start), kind="stable")[: 64 * ROOTS].astype(np.int64)
+    # The encodings with most relations come first: they are least likely to be cut off.
+    roots = np.argsort(-np.diff(start), kind="stable")[:CHOICE].astype(np.int64)
+    return SignGraph(quads, coefficients, start, (order // 4).astype(np.int64), roots)
+
+
+def propagate_signs(graph: SignGraph, y: NDArray[np.floating], bound: Floats) -> NDArray[np.int8]:
+    """(m, pixels): +1 or −1 where relations force it, 0 where they do not. y (m, pixels) ≥ 0; bound (pixels,): what is zero."""
+    m, pixels = y.shape
     out = np.zeros((m, pixels), np.int8)
 
     def work(at: int) -> None:
         part = slice(at, min(at + BLOCK, pixels))
-        values = np.ascontiguousarray(y[:, part].T, dtype=np.float64)
-        out[:, part] = _propagated(quads, coefficients, start, using, roots, values, bound[part]).T
+        out[:, part] = propagated_block(graph, np.ascontiguousarray(y[:, part].T, dtype=np.float64), bound[part]).T
 
     run_blocks(work, range(0, pixels, BLOCK), worker_count(where().workers))
     return out
+
+
+def propagated_block(graph: SignGraph, y: Floats, bound: Floats) -> NDArray[np.int8]:
+    """The same for y (pixels, m), in one thread: (pixels, m)."""
+    return np.asarray(_propagated(graph.quads, graph.coefficients, graph.start, graph.using, graph.roots, y, bound), np.int8)
 
 
 @njit(cache=True, nogil=True)

@@ -10,40 +10,34 @@ every pixel (`relations.signs`). With signs D·z = D·W·x is linear. Where ther
                  span that vanishes outside Ω is fixed by P[Ω, Ω], and every column of D·W is one, once Ω holds all its rows
 
 Step 4 is exact and local: no iteration, no matrix larger than some dozen rows, and what one place does not give does no harm to another.
-Cost: an eigenproblem of the pixels that are used, and the products m·pixels² and m²·n.
+Cost: the products m·pixels², m·n² and some m·n per row looked at, about one for two vectors.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
+from scipy import sparse
+from scipy.linalg import eigh, lapack, solve_triangular
+from scipy.sparse.csgraph import breadth_first_order
 
-from unveil.gram.whitened import rank_of
 from unveil.relations.sketch import Floats, Index
-from unveil.relations.subspace import WHOLE, Subsets, _assembled, _distinct
+from unveil.relations.subspace import Subsets
 
-PIXELS = 0.25
-"""Pixels per row that are tried first: vectors are at most a fifth as many as encodings where there are relations enough."""
+FALL = 1e3
+"""Factor by which the diagonal falls at the rank; it falls by two or three elsewhere, and by 10⁴ and more there."""
+AT_ONCE = 256
+"""Rows of P computed at a time."""
 ROOM = 0.9
 """A rank above this share of the pixels may be cut off by them; more pixels are needed then."""
 NEAR = 3
 """Rows near to one row that are looked at, as a multiple of the rows its vectors have on average: the largest have twice that."""
 ONE = 1e-4
 """Eigenvalues of P[Ω, Ω] that count as one: float32 leaves about 1e-6, the next below are 0.9 and less."""
+WHOLE = 0.01
+"""How near to 0 and ±1 the entries of a column are; what is not a column is far off, and rounding leaves 1e-4."""
 ALIKE = 1e-3
 """Directions closer than this are one."""
-
-
-@dataclass(frozen=True, eq=False)
-class Signed:
-    """Encodings with signs, z (rows, pixels), at the places rows and pixels of what was given."""
-
-    rows: Index
-    pixels: Index
-    z: Floats
 
 
 def complete_part(sign: NDArray[np.int8], most: int) -> tuple[Index, Index]:
@@ -62,13 +56,19 @@ def complete_part(sign: NDArray[np.int8], most: int) -> tuple[Index, Index]:
 
 
 def column_space(z: Floats) -> Floats | None:
-    """V (rows, n), orthonormal; None where the pixels do not show a rank."""
-    values, right = eigh(z.T @ z)
-    values, right = values[::-1], right[:, ::-1]
-    n = rank_of(values)
-    if n is None or n > ROOM * z.shape[1] or n >= len(z):
+    """V (rows, n), orthonormal; None where the pixels do not show a rank.
+
+    By Cholesky with pivots of zᵀz = L·Lᵀ: the columns of z that it chooses, times L⁻ᵀ, are orthonormal, and its diagonal falls to
+    rounding after n of them. A tenth of the cost of eigenvectors; half of the digits are lost, and float32 has no more.
+    """
+    factor, order, _, _ = lapack.dpstrf(z.T @ z, lower=1)
+    diagonal = np.maximum(np.diag(factor), 1e-30)
+    last = int(ROOM * len(diagonal))
+    falls = diagonal[:last] / diagonal[1 : last + 1]
+    n = int(falls.argmax()) + 1
+    if falls[n - 1] < FALL or n >= len(z):
         return None
-    return np.asarray(z @ (right[:, :n] / np.sqrt(values[:n])))
+    return np.asarray(solve_triangular(factor[:n, :n], z[:, order[:n] - 1].T, lower=True, check_finite=False).T)
 
 
 def local_subsets(V: Floats, k: int, rng: np.random.Generator) -> Subsets:
@@ -76,27 +76,55 @@ def local_subsets(V: Floats, k: int, rng: np.random.Generator) -> Subsets:
     m, n = V.shape
     near = min(m, int(NEAR * k * m * k / n) + 8)
     narrow = V.astype(np.float32)
-    found: list[Floats] = []
+    found: dict[bytes, tuple[Index, Floats]] = {}
     times = np.zeros(m, np.int64)
     order = rng.permutation(m)
-    for start in range(0, m, 256):
-        part = order[start : start + 256]
+    for start in range(0, m, AT_ONCE):
+        part = order[start : start + AT_ONCE]
         part = part[times[part] < k]
         if not len(part):
             continue
+        # Its own block of P; then rows that still miss a column, one by one.
         P = np.abs(narrow[part] @ narrow.T)
         close = np.argpartition(-P, near - 1, axis=1)[:, :near]
-        for inside in close:
+        for row, inside in zip(part, close, strict=True):
+            if times[row] == k:
+                continue
             for support, values in local_columns(V[inside]):
-                rows = inside[support]
-                column = np.zeros(m)
-                column[rows] = values
-                if (times[rows] < k).any():
-                    found.append(column)
+                place = np.argsort(inside[support])
+                rows = inside[support][place]
+                if rows.tobytes() not in found:
+                    found[rows.tobytes()] = rows, values[place]
                     times[rows] += 1
-    if not found:
-        return Subsets(np.empty(0, np.int64), np.empty((0, k), np.int64), np.empty(0), 0)
-    return _assembled(_distinct(np.column_stack(found)), k)
+    return assembled(list(found.values()), m, k)
+
+
+def assembled(columns: list[tuple[Index, Floats]], m: int, k: int) -> Subsets:
+    """Rows with k members of one sign, once every column has the sign that its neighbours ask for."""
+    rows = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in columns)])
+    entry = np.concatenate([np.empty(0), *(values for _, values in columns)])
+    name = np.repeat(np.arange(len(columns)), [len(rows) for rows, _ in columns]).astype(np.int64)
+    order = np.argsort(rows, kind="stable")
+    rows, entry, name = rows[order], entry[order], name[order]
+    whole = np.flatnonzero(np.bincount(rows, minlength=m) == k)
+    inside = np.isin(rows, whole)
+    members, own = name[inside].reshape(-1, k), entry[inside].reshape(-1, k)
+    # Signs along a tree of columns that share a row; the data are exact, so that one tree is as good as another.
+    sign = np.zeros(len(columns))
+    one, two = np.repeat(members[:, :1], k - 1, axis=1).ravel(), members[:, 1:].ravel()
+    product = (own[:, :1] * own[:, 1:]).ravel()
+    signs = dict(zip(zip(one.tolist(), two.tolist(), strict=True), product.tolist(), strict=True))
+    graph = sparse.csr_array((np.ones(len(one)), (one, two)), shape=(len(columns),) * 2)
+    for root in range(len(columns)):
+        if sign[root] == 0:
+            reached, parent = breadth_first_order(graph, root, directed=False)
+            sign[root] = 1.0
+            for v in reached[1:].tolist():
+                u = int(parent[v])
+                sign[v] = sign[u] * signs.get((u, v), signs.get((v, u), 1.0))
+    own = own * sign[members]
+    alike = np.abs(own.sum(axis=1)) == k
+    return Subsets(whole[alike].astype(np.int64), members[alike], own[alike, 0], len(columns))
 
 
 def local_columns(part: Floats) -> list[tuple[Index, Floats]]:
@@ -127,7 +155,7 @@ def local_columns(part: Floats) -> list[tuple[Index, Floats]]:
         column = E @ w
         column /= np.abs(column).max()
         whole = np.rint(column)
-        if np.abs(column - whole).max() < 100 * np.sqrt(WHOLE):
+        if np.abs(column - whole).max() < WHOLE:
             support = np.flatnonzero(whole)
             out.append((support, whole[support]))
     return out

@@ -1,0 +1,150 @@
+"""Pairs and pixels where relations are too few, or encodings too many, for their null space: the route of thousands of encodings.
+
+    1  signs ← relations                    of the encodings they join, at some more pixels than there are vectors  (`relations.signs`)
+    2  pairs ← the space that these span    exact, most encodings                                                   (`relations.span`)
+    3  pairs ← matching at a few pixels     all others, and vectors that were missed                                (`solve.pair_matching`)
+    4  x ← every pixel                      with the values in doubt                                                (`solve.signed_pairs`)
+
+k_private = 2, no public part, and more pixels than vectors. Only steps 1 and 4 see more than a few dozen pixels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import splu
+
+from unveil.parallel import Stopwatch, one_blas_thread
+from unveil.records import Progress
+from unveil.relations.signs import joined, propagate_signs, relation_rows, sign_graph
+from unveil.relations.sketch import Floats, Index, Sketch
+from unveil.relations.span import column_space, complete_part, local_subsets
+from unveil.relations.subspace import relation_matrix
+from unveil.solve.pair_matching import match_pairs
+from unveil.solve.relation_pixels import RelationSolution
+from unveil.solve.signed_pairs import solve_signed_pairs
+
+PIXELS = (0.2, 0.35, 1.0)
+"""Pixels per encoding that are tried: vectors are about a sixth as many where there are seven encodings for each."""
+SPARE = 1.3
+"""Pixels looked at for one that is used: those at which most signs are known."""
+TELLING = 24
+"""Pixels at which pairs are matched, at least: three or four continuous ones prove a match, images need some dozen."""
+FEWEST = 50
+"""Encodings that must hang together: with fewer there is no rank to be seen."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """members (m, 2), −1 where unknown, of the vectors of a solution; used (rows,): the encodings that are explained."""
+
+    members: Index
+    solution: RelationSolution
+
+
+def solve_few(
+    y: NDArray[np.float32],
+    sketch: Sketch,
+    quads: Index,
+    bound: Floats,
+    rng: np.random.Generator,
+    clock: Stopwatch,
+    *,
+    limit: int,
+    progress: Progress | None = None,
+) -> Solved | None:
+    """|x_u + x_v| = y (m, d), different encodings, unit weights, with relations `quads`; None: nothing is found."""
+    # 1–2. Pairs of most encodings, and their vectors at some pixels.
+    with clock("subsets"):
+        start = _by_span(y, sketch, quads, bound, rng, limit)
+    if start is None:
+        return None
+    members, values, telling = start
+    # 3. The others.
+    with clock("growth"):
+        matched = match_pairs(y[:, telling].astype(np.float64), members, values, bound[telling], rng)
+    # 4. All pixels; vectors that one encoding alone has are not determined.
+    rows, named = _determined(matched.members)
+    if len(rows) < FEWEST:
+        return None
+    with clock("pixels"):
+        part = y if len(rows) == len(y) else y[rows]
+        solution = solve_signed_pairs(part, named, int(named.max()) + 1, bound, progress=progress)
+    members = np.full((len(y), 2), -1, np.int64)
+    members[rows] = named
+    return Solved(members, solution)
+
+
+def _by_span(
+    y: NDArray[np.float32], sketch: Sketch, quads: Index, bound: Floats, rng: np.random.Generator, limit: int
+) -> tuple[Index, Floats, Index] | None:
+    """(members (m, 2), values (n, pixels), those pixels)."""
+    m, d = y.shape
+    quads, coefficients = relation_rows(relation_matrix(sketch, quads))
+    hanging = joined(quads, m)
+    rows = np.flatnonzero(hanging)
+    inside = hanging[quads[:, 0]]
+    place = np.cumsum(hanging) - 1
+    graph = sign_graph(place[quads[inside]], coefficients[inside], len(rows))
+    if len(rows) < FEWEST:
+        return None
+    # The sketch's pixels first: they tell most, and pairs are matched there.
+    order = np.concatenate([sketch.pixels, np.setdiff1d(rng.permutation(d), sketch.pixels, assume_unique=True)])
+    sign = np.empty((len(rows), 0), np.int8)
+    for share in PIXELS:
+        most = min(d, int(share * len(rows)))
+        if 8 * most * (3 * most + 3 * len(rows)) > limit and share > PIXELS[0]:
+            return None
+        more = order[sign.shape[1] : min(d, int(SPARE * most) + len(sketch.pixels))]
+        sign = np.hstack([sign, propagate_signs(graph, y[np.ix_(rows, more)], bound[more])])
+        kept, pixels = complete_part(sign, most)
+        telling = pixels[pixels < len(sketch.pixels)]
+        if len(kept) < FEWEST or len(telling) < TELLING:
+            return None
+        z = sign[np.ix_(kept, pixels)] * y[np.ix_(rows[kept], order[pixels])].astype(np.float64)
+        V = column_space(z)
+        if V is not None:
+            break
+        if most == d:
+            return None
+    else:
+        return None
+    with one_blas_thread():
+        told = local_subsets(V, 2, rng)
+    if len(told.rows) < FEWEST:
+        return None
+    signed = z[told.rows][:, np.searchsorted(pixels, telling)] * told.sign[:, None]
+    members, values = _solved(told.members, told.columns, signed, bound[order[telling]])
+    out = np.full((m, 2), -1, np.int64)
+    out[rows[kept[told.rows]]] = members
+    return out, values, order[telling]
+
+
+def _solved(members: Index, n: int, z: Floats, bound: Floats) -> tuple[Index, Floats]:
+    """(members, −1 where they do not hold; values (n', pixels) of the vectors they name) from x_u + x_v = z (rows, pixels)."""
+    known, named = _determined(members)
+    rows = len(known)
+    W = sparse.csc_array((np.ones(2 * rows), (np.repeat(np.arange(rows), 2), named.ravel())))
+    values = splu(sparse.csc_array(W.T @ W)).solve(W.T @ z[known])
+    fits = (np.abs(W @ values - z[known]) <= 2 * bound).all(axis=1)
+    out = np.full(members.shape, -1, np.int64)
+    out[known[fits]] = named[fits]
+    return out, values
+
+
+def _determined(members: Index) -> tuple[Index, Index]:
+    """(rows whose vectors the rows determine, their members, renamed)."""
+    from unveil.solve.certificate import undetermined_by
+
+    rows = np.flatnonzero(members[:, 0] >= 0)
+    while len(rows):
+        used, names = np.unique(members[rows], return_inverse=True)
+        named = names.reshape(len(rows), 2).astype(np.int64)
+        open_ = undetermined_by(named, len(used)) | (np.bincount(named.ravel(), minlength=len(used)) < 2)
+        if not open_.any():
+            return rows.astype(np.int64), named
+        rows = rows[~open_[named].any(axis=1)]
+    return np.empty(0, np.int64), np.empty((0, 2), np.int64)
