@@ -24,11 +24,13 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from unveil.attacks.certified import certified
+from unveil.attacks.few_relations import solve_few
 from unveil.attacks.units import Task, in_units
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import FIXED_WEIGHTINGS, Encodings, InputError, Progress, Recovery, as_public
 from unveil.relations.find import Relations, find_relations
+from unveil.relations.repeats import distinct
 from unveil.relations.sketch import ROUNDING, WIDTH, Sketch, sketch
 from unveil.relations.subspace import null_space, relation_matrix, subsets
 from unveil.seeds import Rng, child, root
@@ -36,7 +38,7 @@ from unveil.solve.chance import chance_nats
 from unveil.solve.certificate import undetermined_by
 from unveil.solve.exact_growth import Growth
 from unveil.solve.pixels import PixelSolution
-from unveil.solve.relation_pixels import solve_by_relations
+from unveil.solve.relation_pixels import RelationSolution, solve_by_relations
 from unveil.solve.settle import Settled, with_leftovers
 from unveil.supports.learn_public import learn_public
 
@@ -74,16 +76,20 @@ def relations(
             supports = learn_public(encodings, P, memory_limit=memory_limit, progress=progress)
     task = in_units(encodings, P, supports)
     with clock("relations"):
-        once, copies = distinct(task)
+        once, copies = distinct(task.y, task.offsets)
         found = _find(task, once, 0.0, settle_limit(memory_limit), child(seed, "sketch"), progress)
     facts = {"relations": len(found.relations), "different_encodings": len(once)}
     if len(found.relations) < FEWEST:
         return Recovery.empty(encodings, NAME, _too_few(found, len(once)), clock.seconds)
     with clock("subsets"), one_blas_thread():
         members = _subsets(found, scheme.k_private, child(seed, "subsets"))
-    if not (members >= 0).any():
-        return Recovery.empty(encodings, NAME, _too_few(found, len(once)), clock.seconds)
-    settled, doubtful = _solve(task, found, once, copies, members, child(seed, "pixels"), clock, progress)
+    limit = settle_limit(memory_limit)
+    told = _by_signs(task, found, once, members, child(seed, "signs"), clock, limit, progress)
+    if told is None:
+        if not (members >= 0).any():
+            return Recovery.empty(encodings, NAME, _too_few(found, len(once)), clock.seconds)
+        told = _by_subsets(task, found, once, members, child(seed, "pixels"), clock, progress)
+    settled, doubtful = (None, np.empty((0, 0), bool)) if told is None else _all_encodings(task, copies, *told)
     if settled is None:
         return Recovery.empty(encodings, NAME, "the subsets that relations suggest do not hold", clock.seconds)
     with clock("certificate"):
@@ -100,25 +106,6 @@ class _Found:
     sketch: Sketch
     relations: Relations
     bound: NDArray[np.float64]
-
-
-def distinct(task: Task) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(one encoding of each kind, for every encoding the position of its like among these): repeated ones say nothing new."""
-    y = task.y if task.offsets is None else np.column_stack([task.y, task.offsets])
-    spread = 2 * ROUNDING * np.maximum(np.abs(y).max(axis=0), 1e-30)
-    some = np.random.default_rng(0).permutation(y.shape[1])[:16]
-    order = np.lexsort(y[:, some].T[::-1])
-    # Equal encodings agree within rounding, not to the last bit: neighbours in the order of one pixel are compared.
-    order = np.argsort(y[:, some[0]], kind="stable")
-    group = np.arange(len(y))
-    for place, i in enumerate(order):
-        for j in order[place + 1 : place + 50]:
-            if y[j, some[0]] - y[i, some[0]] > spread[some[0]]:
-                break
-            if group[j] == j and (np.abs(y[i, some] - y[j, some]) <= spread[some]).all() and (np.abs(y[i] - y[j]) <= spread).all():
-                group[j] = group[i]
-    once, copies = np.unique(group, return_inverse=True)
-    return once.astype(np.int64), copies.astype(np.int64)
 
 
 def _find(
@@ -143,23 +130,40 @@ def _subsets(found: _Found, k: int, rng: np.random.Generator) -> NDArray[np.int6
     return members
 
 
-def _solve(
+def _by_signs(
     task: Task,
     found: _Found,
     once: NDArray[np.int64],
-    copies: NDArray[np.int64],
+    members: NDArray[np.int64],
+    rng: np.random.Generator,
+    clock: Stopwatch,
+    limit: int,
+    progress: Progress | None,
+) -> tuple[NDArray[np.int64], RelationSolution] | None:
+    """(members of the different encodings, all values), where the null space of the relations told fewer than half of them."""
+    if 2 * (members[:, 0] >= 0).sum() >= len(members) or task.offsets is not None or task.scheme.k_private != 2:
+        return None
+    y = task.y if len(once) == len(task.y) else task.y[once]
+    solved = solve_few(y, found.sketch, found.relations.quads, found.bound, rng, clock, limit=limit, progress=progress)
+    return None if solved is None else (solved.members, solved.solution)
+
+
+def _by_subsets(
+    task: Task,
+    found: _Found,
+    once: NDArray[np.int64],
     members: NDArray[np.int64],
     rng: np.random.Generator,
     clock: Stopwatch,
     progress: Progress | None,
-) -> tuple[Settled | None, NDArray[np.bool_]]:
-    """Values of every vector, the encodings they explain, and the pixels in doubt."""
+) -> tuple[NDArray[np.int64], RelationSolution] | None:
+    """The same from the subsets that relations tell."""
     y = task.y[once]
     c = None if task.offsets is None else task.offsets[once]
     # 1. The encodings that hang together by relations, and determine their vectors.
     core, quads = _core(members, found.relations.quads)
     if not len(core):
-        return None, np.empty((0, 0), bool)
+        return None
     used, names = np.unique(members[core], return_inverse=True)
     named = names.reshape(len(core), -1).astype(np.int64)
     with clock("pixels"):
@@ -167,19 +171,25 @@ def _solve(
             y[core], None if c is None else c[core], named, len(used), quads, found.bound, rng, progress=progress
         )
     if not np.isfinite(solution.misfit).any():
-        return None, np.empty((0, 0), bool)
+        return None
     # 2. The others, by exact matching.
     with clock("growth"):
         start = np.full(members.shape, -1, np.int64)
         start[core] = named
         grown = Growth(y, c, start, solution.values, solution.doubtful, found.bound)
         grown.run(found.sketch.pixels)
-    # 3. Repeated encodings again, and what is left.
-    rows = np.flatnonzero((grown.members[copies] >= 0).all(axis=1)).astype(np.int64)
-    named = np.sort(grown.members[copies[rows]], axis=1)
+    return grown.members, RelationSolution(grown.values, grown.doubtful, solution.misfit)
+
+
+def _all_encodings(
+    task: Task, copies: NDArray[np.int64], members: NDArray[np.int64], solution: RelationSolution
+) -> tuple[Settled, NDArray[np.bool_]]:
+    """Repeated encodings again, and what is left; with the pixels in doubt."""
+    rows = np.flatnonzero((members[copies] >= 0).all(axis=1)).astype(np.int64)
+    named = np.sort(members[copies[rows]], axis=1)
     used, names = np.unique(named, return_inverse=True)
     named = names.reshape(named.shape).astype(np.int64)
-    values, doubtful = grown.values[used], grown.doubtful[used]
+    values, doubtful = solution.values[used], solution.doubtful[used]
     rms = float(np.sqrt(np.mean(np.square(task.y, dtype=np.float64))))
     d = task.y.shape[1]
     group = _groups(named, len(used))
