@@ -24,12 +24,12 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from unveil.attacks.certified import certified
-from unveil.attacks.few_relations import solve_few
+from unveil.attacks.few_relations import ENOUGH_FOR_SIGNS, solve_few
 from unveil.attacks.units import Task, in_units
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import FIXED_WEIGHTINGS, Encodings, InputError, Progress, Recovery, as_public
-from unveil.relations.find import Relations, find_relations
+from unveil.relations.find import ENOUGH, Relations, find_relations
 from unveil.relations.repeats import distinct
 from unveil.relations.sketch import ROUNDING, WIDTH, Sketch, sketch
 from unveil.relations.subspace import null_space, relation_matrix, subsets
@@ -114,7 +114,8 @@ def _find(
     y = task.y[once]
     c = None if task.offsets is None else task.offsets[once]
     view = sketch(y, c, noise, rng)
-    found = find_relations(view, limit=limit, progress=progress)
+    enough = ENOUGH if len(once) <= LARGEST else ENOUGH_FOR_SIGNS
+    found = find_relations(view, limit=limit, progress=progress, enough=enough)
     bound = np.maximum(WIDTH * 2 * noise, WIDTH * ROUNDING * np.maximum(y.max(axis=0), 1e-30)).astype(np.float64)
     return _Found(view, found, bound)
 
@@ -190,7 +191,7 @@ def _all_encodings(
     used, names = np.unique(named, return_inverse=True)
     named = names.reshape(named.shape).astype(np.int64)
     values, doubtful = solution.values[used], solution.doubtful[used]
-    rms = float(np.sqrt(np.mean(np.square(task.y, dtype=np.float64))))
+    rms = float(np.sqrt(sum(float(y @ y) for y in task.y) / task.y.size))
     d = task.y.shape[1]
     group = _groups(named, len(used))
     misfit = np.where(np.isfinite(solution.misfit), solution.misfit, 0.0) / rms

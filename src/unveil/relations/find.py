@@ -51,7 +51,7 @@ BUCKETS, SLOTS = 9, 12
 MOST_ROWS = 65_535
 """Encodings that are searched, so that a pair fits into 32 bits; more would be two thousand million pairs."""
 ENOUGH = 60
-"""Relations per encoding after which the search ends: their rank has long been reached."""
+"""Relations per encoding, found up to three times each, after which the search ends: their rank has long been reached."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Relations:
 
 
 def find_relations(
-    sketch: Sketch, *, noisy: bool = False, limit: int, progress: Progress | None = None, enough: int = ENOUGH
+    sketch: Sketch, *, noisy: bool = False, limit: int, progress: Progress | None = None, enough: float = ENOUGH
 ) -> Relations:
     """Relations among encodings, none of them equal to another. `limit`: bytes."""
     sketch = sketch if sketch.m <= MOST_ROWS else sketch.of(np.arange(MOST_ROWS))
@@ -92,14 +92,14 @@ def find_relations(
     if pairs * per_pair > MANY_KEYS:
         shares = shares[: max(ceil(len(shares) / 2), ceil(len(shares) * MANY_KEYS / (pairs * per_pair)))]
     found: list[Index] = []
-    most = enough * m
+    most = max(1, int(enough * m))
 
     def search(share: tuple[float, float, int, int]) -> None:
         if sum(map(len, found)) >= most:
             return
         found.append(
             _search_share(
-                sketch.hi, sketch.lo, sketch.free, values, rows, t, grid, sketch.spread, sketch.nats, need, *share, 4 * most
+                sketch.hi, sketch.lo, sketch.free, values, rows, t, grid, sketch.spread, sketch.nats, need, *share, 4 * most + 1000
             )
         )
 

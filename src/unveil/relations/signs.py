@@ -28,6 +28,12 @@ ROOTS = 3
 """Encodings tried as the first, at a pixel where the one before forces fewer than half of the others."""
 CHOICE = 200
 """Encodings they are taken from; at a pixel where all of them are zero nothing is forced."""
+MINUS = np.array([sum(1 << choice for choice in range(16) if choice >> i & 1) for i in range(4)], dtype=np.int64)
+"""The set of choices, a bit each, that have a minus for the i-th encoding of a relation."""
+FITTING = np.array(
+    [[sum(1 << choice for choice in range(16) if choice & known == bits) for bits in range(16)] for known in range(16)], dtype=np.int64
+)
+"""Those that agree with `bits` for the encodings in `known`."""
 
 
 def joined(quads: Index, m: int) -> NDArray[np.bool_]:
@@ -85,7 +91,7 @@ def propagated_block(graph: SignGraph, y: Floats, bound: Floats) -> NDArray[np.i
 def _propagated(quads, coefficients, start, using, roots, y, bound):  # type: ignore[no-untyped-def]
     """(pixels, m) from y (pixels, m)."""
     pixels, m = y.shape
-    allowed = np.empty(len(quads), np.int32)
+    allowed = np.empty(len(quads), np.int64)
     out = np.zeros((pixels, m), np.int8)
     sign, queue = np.empty(m, np.int8), np.empty(m, np.int64)
     for p in range(pixels):
@@ -138,17 +144,13 @@ def _force(quads, start, using, allowed, y, bound, root, sign, queue):  # type: 
                         bits |= 1 << i
             if known == 15:
                 continue
-            every, some = 15, 0
-            for choice in range(16):
-                if allowed[q] >> choice & 1 and choice & known == bits:
-                    every &= choice
-                    some |= choice
-            if every & ~some:
+            rest = allowed[q] & FITTING[known, bits]
+            if rest == 0:
                 continue  # no choice is left: this is no relation
             for i in range(4):
                 u = quads[q, i]
-                if sign[u] == 0 and y[u] > bound and (every >> i & 1 or not some >> i & 1):
-                    sign[u] = -1 if every >> i & 1 else 1
+                if sign[u] == 0 and y[u] > bound and (rest & MINUS[i] == 0 or rest & MINUS[i] == rest):
+                    sign[u] = -1 if rest & MINUS[i] else 1
                     queue[size] = u
                     size += 1
     return size

@@ -23,6 +23,8 @@ MOST_PIXELS = 48
 """Pixels of a sketch: three or four continuous ones prove a relation, images of few levels need some dozen."""
 CHOICE = 4
 """So many times as many good pixels are kept for a random choice among them: the best ones of an image are neighbours."""
+LOOKED = 1024
+"""Pixels that are weighed, at random where there are more: the best 200 of a thousand are as good as those of all."""
 QUADRUPLES = 4000
 """Random quadruples that measure chance: 5% of them, the share that is extrapolated, are 200."""
 TAIL = 0.05
@@ -69,8 +71,9 @@ def sketch(
     top = np.abs(y).max(axis=0).astype(np.float64)
     spread = np.maximum(2.0 * noise, ROUNDING * np.maximum(top, 1e-30))
     nats = np.zeros(d)
-    for start in range(0, d, 256):
-        part = slice(start, start + 256)
+    looked = np.sort(rng.permutation(d)[:LOOKED])
+    for start in range(0, len(looked), 256):
+        part = looked[start : start + 256]
         nats[part] = nats_against_chance(_distance(y[:, part], None if c is None else c[:, part], quads), spread[part])
     # 2. The pixels that say most, not all of them neighbours.
     useful = np.argsort(-nats, kind="stable")[: CHOICE * most]

@@ -26,7 +26,7 @@ from unveil.relations.subspace import Subsets
 
 FALL = 1e3
 """Factor by which the diagonal falls at the rank; it falls by two or three elsewhere, and by 10⁴ and more there."""
-AT_ONCE = 256
+AT_ONCE = 64
 """Rows of P computed at a time."""
 ROOM = 0.9
 """A rank above this share of the pixels may be cut off by them; more pixels are needed then."""
@@ -34,6 +34,8 @@ NEAR = 3
 """Rows near to one row that are looked at, as a multiple of the rows its vectors have on average: the largest have twice that."""
 ONE = 1e-4
 """Eigenvalues of P[Ω, Ω] that count as one: float32 leaves about 1e-6, the next below are 0.9 and less."""
+ENOUGH = 0.9
+"""Share of the columns after which the search ends: the vectors left over are few, and found by matching."""
 WHOLE = 0.01
 """How near to 0 and ±1 the entries of a column are; what is not a column is far off, and rounding leaves 1e-4."""
 ALIKE = 1e-3
@@ -49,7 +51,9 @@ def complete_part(sign: NDArray[np.int8], most: int) -> tuple[Index, Index]:
     rank = np.empty(len(sign), np.int64)
     rank[np.argsort(-unknown.sum(axis=1), kind="stable")] = np.arange(len(sign))
     # A pixel is complete once its last unknown row is dropped.
-    last = np.where(unknown, rank[:, None], -1).max(axis=0)
+    last = np.full(sign.shape[1], -1, np.int64)
+    row, pixel = np.nonzero(unknown)
+    np.maximum.at(last, pixel, rank[row])
     pixels = np.sort(np.argsort(last, kind="stable")[:most])
     rows = np.flatnonzero(rank > last[pixels].max(initial=-1))
     return rows.astype(np.int64), pixels.astype(np.int64)
@@ -84,6 +88,8 @@ def local_subsets(V: Floats, k: int, rng: np.random.Generator) -> Subsets:
         part = part[times[part] < k]
         if not len(part):
             continue
+        if len(found) > ENOUGH * n:
+            break
         # Its own block of P; then rows that still miss a column, one by one.
         P = np.abs(narrow[part] @ narrow.T)
         close = np.argpartition(-P, near - 1, axis=1)[:, :near]

@@ -24,8 +24,10 @@ CELL = 64.0
 """Width of a cell in units of what counts as zero: one match in a hundred is cut apart at each pivot, and found the next time."""
 FEWEST = 3
 """Encodings that must agree on a new vector."""
-MOST_KEYS = 16_000_000
-"""Keys for new vectors at a time: about two seconds and half a GiB; beyond that some known vectors are drawn."""
+MOST_KEYS = 8_000_000
+"""Keys for new vectors at a time: one or two seconds, and half a GiB."""
+SAMPLE = 100_000
+"""Values from which the shares of keys are read."""
 ROUNDS = 24
 """Turns of known and new at most; vectors come in a few."""
 
@@ -43,14 +45,14 @@ def match_pairs(y: Floats, members: Index, values: Floats, bound: Floats, rng: n
     members, idle = members.copy(), 0
     for _ in range(ROUNDS):
         left = np.flatnonzero(members[:, 0] < 0)
-        if not len(left) or len(values) < 2 or idle == 3:
+        if not len(left) or len(values) < 2 or idle == 2:
             break
         pivots = rng.permutation(len(bound))[:PIVOTS]
         members[left] = known_pairs(y[left], values, bound, pivots)
         left = left[members[left, 0] < 0]
-        members[left], new = _new_vectors(y[left], values, bound, pivots, rng, most)
+        members[left], new = new_vectors(y[left], values, bound, pivots, most)
         values = np.vstack([values, new])
-        # Cells cut some matches apart, and draws leave some out: two idle turns in a row may be bad luck.
+        # Cells cut some matches apart: an idle turn may be bad luck.
         idle = idle + 1 if (members[left, 0] < 0).all() else 0
     return Matched(members, values)
 
@@ -85,43 +87,66 @@ def known_pairs(y: Floats, values: Floats, bound: Floats, pivots: Index) -> Inde
     return out
 
 
-def _new_vectors(
-    y: Floats, values: Floats, bound: Floats, pivots: Index, rng: np.random.Generator, most: int
-) -> tuple[Index, Floats]:
+def new_vectors(y: Floats, values: Floats, bound: Floats, pivots: Index, most: int = MOST_KEYS) -> tuple[Index, Floats]:
     """(members (rows, 2) of the encodings of new vectors, which are named n …, −1 for the others; their values)."""
     rows, n = len(y), len(values)
-    members, found = np.full((rows, 2), -1, np.int64), np.empty((0, len(bound)))
-    if rows < FEWEST:
-        return members, found
-    drawn = rng.permutation(n)[: max(most // (rows << len(pivots)), 1)]
-    # 1. Keys of (encoding, known vector), one for each choice of signs at the pivots.
-    keys = np.zeros((1, rows, len(drawn)), np.uint64)
-    for p, factor in zip(pivots, _factors(len(pivots)), strict=True):
-        x = np.where(np.isnan(values[drawn, p]), 0, values[drawn, p])
-        cells = [np.floor((side[:, None] - x[None, :]) / (CELL * bound[p])).astype(np.int64) for side in (y[:, p], -y[:, p])]
-        keys = np.concatenate([keys + cell.astype(np.uint64) * factor for cell in cells])
-    flat = keys.ravel()
-    del keys
-    order = np.argsort(flat)
-    flat = flat[order]
-    start = np.flatnonzero(np.append(True, flat[1:] != flat[:-1]))
-    size = np.diff(np.append(start, len(flat)))
-    # 2. Groups that agree at all pixels, the largest first.
-    groups = np.flatnonzero(size >= FEWEST)
+    members = np.full((rows, 2), -1, np.int64)
     new: list[Floats] = []
-    for g in groups[np.argsort(-size[groups], kind="stable")]:
-        where = order[start[g] : start[g] + size[g]] % (rows * len(drawn))
-        row, once = np.unique(where // len(drawn), return_index=True)
-        partner = drawn[where[once] % len(drawn)]
-        free = members[row, 0] < 0
-        row, partner = row[free], partner[free]
-        if len(row) < FEWEST:
-            continue
-        value, fits = agreed(y[row], values[partner], bound)
-        if fits.sum() >= FEWEST and len(np.unique(partner[fits])) >= FEWEST and 2 * np.isnan(value).sum() <= len(value):
-            members[row[fits]] = np.column_stack([partner[fits], np.full(int(fits.sum()), n + len(new))])
-            new.append(value)
+    if rows < FEWEST:
+        return members, np.empty((0, len(bound)))
+    x = np.where(np.isnan(values), 0, values)
+    first = pivots[0]
+    # Shares: intervals of the missing vector's value at the first pivot, with about `most` keys each.
+    shares = -(-(rows * n << len(pivots)) // most)
+    rng = np.random.default_rng(0)
+    sample = rng.choice(y[:, first], SAMPLE) * rng.choice([-1.0, 1.0], SAMPLE) - rng.choice(x[:, first], SAMPLE)
+    cell = CELL * bound[first]
+    edges = np.floor(np.quantile(sample, np.arange(1, shares) / shares) / cell) * cell
+    edges = np.concatenate([[-np.inf], np.unique(edges), [np.inf]])
+    for low, high in zip(edges[:-1], edges[1:], strict=True):
+        open_ = np.flatnonzero(members[:, 0] < 0)
+        row, partner, keys = _keys(y[open_], x, bound, pivots, low, high)
+        # Equal keys, three and more. The largest groups first: chance makes small ones.
+        where = np.flatnonzero(keys[FEWEST - 1 :] == keys[: 1 - FEWEST])
+        start = where[np.append(True, np.diff(keys[where]) > 0)] if len(where) else where
+        end = np.searchsorted(keys, keys[start], side="right")
+        for g in np.argsort(start - end, kind="stable"):
+            mine = open_[row[start[g] : end[g]]]
+            free = members[mine, 0] < 0
+            mine, once = np.unique(mine[free], return_index=True)
+            theirs = partner[start[g] : end[g]][free][once]
+            if len(mine) < FEWEST:
+                continue
+            value, fits = agreed(y[mine], values[theirs], bound)
+            if fits.sum() >= FEWEST and len(np.unique(theirs[fits])) >= FEWEST and 2 * np.isnan(value).sum() <= len(value):
+                members[mine[fits]] = np.column_stack([theirs[fits], np.full(int(fits.sum()), n + len(new))])
+                new.append(value)
     return members, np.array(new).reshape(-1, len(bound))
+
+
+def _keys(y: Floats, x: Floats, bound: Floats, pivots: Index, low: float, high: float) -> tuple[Index, Index, NDArray[np.uint64]]:
+    """(row, known vector, key) in the order of the keys, one for each choice of signs at the pivots, for which the missing vector
+    lies between low and high at the first pivot."""
+    factors = _factors(len(pivots))
+    cells = CELL * bound[pivots]
+    places, parts = [], []
+    for side in (1.0, -1.0):
+        value = side * y[:, None, pivots[0]] - x[None, :, pivots[0]]
+        place = np.flatnonzero((value >= low) & (value < high))
+        keys = np.floor(value.ravel()[place] / cells[0]).astype(np.int64).astype(np.uint64)[None] * factors[0]
+        row, partner = np.divmod(place, len(x))
+        for p, cell, factor in zip(pivots[1:], cells[1:], factors[1:], strict=True):
+            own, other = y[row, p], x[partner, p]
+            both = [np.floor((s * own - other) / cell).astype(np.int64).astype(np.uint64) * factor for s in (1.0, -1.0)]
+            keys = np.concatenate([keys + both[0], keys + both[1]])
+        places.append(np.tile(place, len(keys)))
+        parts.append(keys.ravel())
+    place, keys = np.concatenate(places), np.concatenate(parts)
+    # Sorted as one number each, the first bits of the hash and the place: several times as fast as sorting places by hashes.
+    bits = np.uint64(max(len(y) * len(x) - 1, 1).bit_length())
+    keys = np.sort((keys >> bits << bits) | place.astype(np.uint64))
+    row, partner = np.divmod((keys & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64), len(x))
+    return row, partner, keys >> bits
 
 
 def agreed(y: Floats, partner: Floats, bound: Floats) -> tuple[Floats, NDArray[np.bool_]]:
