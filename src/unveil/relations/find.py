@@ -334,6 +334,6 @@ def _search_share(hi, lo, free, values, rows, t, grid, spread, nats, need, low, 
                             out[count] = a, b, c, d
                             count += 1
                             if count == most:
-                                return out
+                                return out[:count]
                 j = before[j]
     return out[:count]
