@@ -30,7 +30,7 @@ from unveil.solve.signed_pairs import solve_signed_pairs
 ENOUGH_FOR_SIGNS = 0.6
 """Relations found per encoding after which the search ends: nearly all signs follow from a third as many (0.3 were enough for
 1,000 and for 2,000 images)."""
-PIXELS = (0.2, 0.35, 1.0)
+PIXELS = (0.25, 0.4, 1.0)
 """Pixels per encoding that are tried: vectors are about a sixth as many where there are seven encodings for each."""
 SPARE = 1.3
 """Pixels looked at for one that is used: those at which most signs are known."""

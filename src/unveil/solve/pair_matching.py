@@ -58,22 +58,28 @@ def match_pairs(y: Floats, members: Index, values: Floats, bound: Floats, rng: n
 
 
 def known_pairs(y: Floats, values: Floats, bound: Floats, pivots: Index) -> Index:
-    """members (rows, 2) of the encodings that one pair of vectors reproduces, −1 for the others."""
+    """members (rows, 2) of the encodings that one pair of vectors reproduces, −1 for the others. None is missed: the rows of a
+    triangle of known vectors, left over, would look like a star around a new one."""
     n = len(values)
     out = np.full((len(y), 2), -1, np.int64)
+    x = np.where(np.isnan(values), 0, values)
     one, two = np.triu_indices(n, 1)
     keys = np.zeros(len(one), np.uint64)
-    mine = np.zeros(len(y), np.uint64)
+    mine = np.zeros((1, len(y)), np.uint64)
     for p, factor in zip(pivots, _factors(len(pivots)), strict=True):
-        x = np.where(np.isnan(values[:, p]), 0, values[:, p])
         cell = CELL * bound[p]
-        keys += np.floor(np.abs(x[one] + x[two]) / cell).astype(np.uint64) * factor
-        mine += np.floor(y[:, p] / cell).astype(np.uint64) * factor
-    some = np.flatnonzero(np.isin(keys, mine))
+        keys += np.floor(np.abs(x[one, p] + x[two, p]) / cell).astype(np.uint64) * factor
+        # Near the border of a cell the sum may lie in the next one.
+        sides = [np.floor(np.maximum(y[:, p] + off * bound[p], 0) / cell).astype(np.uint64) * factor for off in (-2, 2)]
+        mine = np.concatenate([mine + sides[0], mine + sides[1]])
+    row = np.tile(np.arange(len(y)), len(mine))
+    asked, which = np.unique(np.column_stack([mine.ravel(), row.astype(np.uint64)]), axis=0).T
+    some = np.flatnonzero(np.isin(keys, asked))
     some = some[np.argsort(keys[some], kind="stable")]
-    low, high = np.searchsorted(keys[some], mine), np.searchsorted(keys[some], mine, side="right")
-    row = np.repeat(np.arange(len(y)), high - low)
-    pair = some[np.arange(len(row)) - np.repeat(np.cumsum(high - low) - (high - low), high - low) + np.repeat(low, high - low)]
+    low, high = np.searchsorted(keys[some], asked), np.searchsorted(keys[some], asked, side="right")
+    count = high - low
+    row = np.repeat(which.astype(np.int64), count)
+    pair = some[np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)]
     fits = np.empty(len(row), bool)
     for s in range(0, len(row), 1 << 16):
         part = slice(s, s + (1 << 16))
@@ -118,8 +124,13 @@ def new_vectors(y: Floats, values: Floats, bound: Floats, pivots: Index, most: i
             if len(mine) < FEWEST:
                 continue
             value, fits = agreed(y[mine], values[theirs], bound)
-            if fits.sum() >= FEWEST and len(np.unique(theirs[fits])) >= FEWEST and 2 * np.isnan(value).sum() <= len(value):
-                members[mine[fits]] = np.column_stack([theirs[fits], np.full(int(fits.sum()), n + len(new))])
+            if fits.sum() < FEWEST or len(np.unique(theirs[fits])) < FEWEST or 2 * np.isnan(value).sum() > len(value):
+                continue
+            # The border of a cell may part the encodings of one vector.
+            again = [i for i, other in enumerate(new) if not (np.abs(other - value) > 4 * bound).any()]
+            name = again[0] if again else len(new)
+            members[mine[fits]] = np.column_stack([theirs[fits], np.full(int(fits.sum()), n + name)])
+            if not again:
                 new.append(value)
     return members, np.array(new).reshape(-1, len(bound))
 
