@@ -1,9 +1,9 @@
-"""Pairs and pixels where relations are too few, or encodings too many, for their null space: the route of thousands of encodings.
+"""Pairs and pixels where relations are too few, or encodings too many, for their null space: thousands of encodings.
 
-    1  signs ← relations                    of the encodings they join, at some more pixels than there are vectors  (`relations.signs`)
-    2  pairs ← the space that these span    exact, most encodings                                                   (`relations.span`)
-    3  pairs ← matching at a few pixels     all others, and vectors that were missed                                (`solve.pair_matching`)
-    4  x ← every pixel                      with the values in doubt                                                (`solve.signed_pairs`)
+    1  signs ← relations                    of the encodings they join, at more pixels than vectors  (`relations.signs`)
+    2  pairs ← the space that these span    exact, most encodings                                    (`relations.span`)
+    3  pairs ← matching at a few pixels     all others, and vectors that were missed                 (`solve.pair_matching`)
+    4  x ← every pixel                      with the values in doubt                                 (`solve.signed_pairs`)
 
 k_private = 2, no public part, and more pixels than vectors. Only steps 1 and 4 see more than a few dozen pixels.
 """
@@ -23,6 +23,7 @@ from unveil.relations.signs import joined, propagate_signs, relation_rows, sign_
 from unveil.relations.sketch import Floats, Index, Sketch
 from unveil.relations.span import column_space, complete_part, local_subsets
 from unveil.relations.subspace import relation_matrix
+from unveil.solve.certificate import undetermined_by
 from unveil.solve.pair_matching import match_pairs
 from unveil.solve.relation_pixels import RelationSolution
 from unveil.solve.signed_pairs import solve_signed_pairs
@@ -37,14 +38,14 @@ SPARE = 1.3
 TELLING = 24
 """Pixels at which pairs are matched, at least: three or four continuous ones prove a match, images need some dozen."""
 ROUNDS, WORST = 30, 0.5
-"""Rounds of dropping encodings whose pair does not hold, those within half of the largest misfit; there are a few of a thousand."""
+"""Rounds of dropping encodings whose pair does not hold, those within half of the largest misfit; a few of a thousand."""
 FEWEST = 50
 """Encodings that must hang together: with fewer there is no rank to be seen."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """members (m, 2), −1 where unknown, of the vectors of a solution; used (rows,): the encodings that are explained."""
+    """members (m, 2), −1 where unknown, of the vectors of a solution."""
 
     members: Index
     solution: RelationSolution
@@ -137,7 +138,7 @@ def _solved(members: Index, z: Floats, bound: Floats) -> tuple[Index, Floats]:
         if not rows:
             break
         W = sparse.csc_array((np.ones(2 * rows), (np.repeat(np.arange(rows), 2), named.ravel())))
-        values = splu(sparse.csc_array(W.T @ W)).solve(W.T @ z[known])
+        values = splu(sparse.csc_array(W.T @ W)).solve(np.asarray(W.T @ z[known]))
         miss = np.abs(W @ values - z[known])
         if (miss <= 2 * bound).all():
             out = np.full(members.shape, -1, np.int64)
@@ -151,8 +152,6 @@ def _solved(members: Index, z: Floats, bound: Floats) -> tuple[Index, Floats]:
 
 def _determined(members: Index) -> tuple[Index, Index]:
     """(rows whose vectors the rows determine, their members, renamed)."""
-    from unveil.solve.certificate import undetermined_by
-
     rows = np.flatnonzero(members[:, 0] >= 0)
     while len(rows):
         used, names = np.unique(members[rows], return_inverse=True)

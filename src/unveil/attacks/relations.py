@@ -34,8 +34,8 @@ from unveil.relations.repeats import distinct
 from unveil.relations.sketch import ROUNDING, WIDTH, Sketch, sketch
 from unveil.relations.subspace import null_space, relation_matrix, subsets
 from unveil.seeds import Rng, child, root
-from unveil.solve.chance import chance_nats
 from unveil.solve.certificate import undetermined_by
+from unveil.solve.chance import chance_nats
 from unveil.solve.exact_growth import Growth
 from unveil.solve.pixels import PixelSolution
 from unveil.solve.relation_pixels import RelationSolution, solve_by_relations
@@ -211,7 +211,7 @@ def _core(members: NDArray[np.int64], quads: NDArray[np.int64]) -> tuple[NDArray
         graph = coo_array((np.ones(len(ends[0]), np.int8), ends), shape=(len(members),) * 2)
         group = connected_components(graph, directed=False)[1]
         size = np.bincount(group[keep])
-        best = keep & (group == int(size.argmax()))
+        best = np.asarray(keep & (group == int(size.argmax())))
         rows = np.flatnonzero(best)
         if len(rows) <= members.shape[1] + 2:
             break

@@ -35,9 +35,9 @@ def distinct(y: NDArray[np.floating], c: NDArray[np.floating] | None) -> tuple[I
             if key[j] - key[i] > apart:
                 break
             # 2. Compared at every pixel.
-            if group[j] == j and (np.abs(y[i] - y[j]) <= spread).all():
-                if c is None or other is None or (np.abs(c[i] - c[j]) <= other).all():
-                    group[j] = group[i]
+            alike = group[j] == j and (np.abs(y[i] - y[j]) <= spread).all()
+            if alike and (c is None or other is None or (np.abs(c[i] - c[j]) <= other).all()):
+                group[j] = group[i]
     once, copies = np.unique(group, return_inverse=True)
     return once.astype(np.int64), copies.astype(np.int64)
 

@@ -5,8 +5,9 @@
     1  set            the sign of one encoding, which is free; encodings that are zero there have none
     2  propagate      what all choices left to a relation have in common is forced, until nothing is
 
-What is forced is proved, whatever the values are. Where values coincide (8-bit images: y_a = y_b and y_c = y_d) a relation leaves
-two choices; encodings that hang on it alone keep the sign 0, unknown, at that pixel. Cost: some 50 operations per relation and pixel.
+What is forced is proved, whatever the values are. Where values coincide (8-bit images: y_a = y_b and y_c = y_d) a relation
+leaves two choices; encodings that hang on it alone keep the sign 0, unknown, at that pixel. Cost: some 50 operations per
+relation and pixel.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ CHOICE = 200
 MINUS = np.array([sum(1 << choice for choice in range(16) if choice >> i & 1) for i in range(4)], dtype=np.int64)
 """The set of choices, a bit each, that have a minus for the i-th encoding of a relation."""
 FITTING = np.array(
-    [[sum(1 << choice for choice in range(16) if choice & known == bits) for bits in range(16)] for known in range(16)], dtype=np.int64
+    [[sum(1 << choice for choice in range(16) if choice & known == bits) for bits in range(16)] for known in range(16)],
+    dtype=np.int64,
 )
 """Those that agree with `bits` for the encodings in `known`."""
 

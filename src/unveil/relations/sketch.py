@@ -92,16 +92,18 @@ def _distance(y: NDArray[np.floating], c: NDArray[np.floating] | None, quads: In
     a, b, e, f = (y[quads[:, i]].astype(np.float64) for i in range(4))
     if c is None:
         one, two = (a + b, np.abs(a - b)), (e + f, np.abs(e - f))
-        return np.minimum.reduce([np.abs(u - v) for u in one for v in two])
+        return np.asarray(np.minimum.reduce([np.abs(u - v) for u in one for v in two]))
     rest = c[quads[:, 0]] - c[quads[:, 1]] - c[quads[:, 2]] + c[quads[:, 3]]
     signs = (1.0, -1.0)
-    return np.minimum.reduce(
-        [np.abs(a + s * b + t * e + u * f - w * rest) for s in signs for t in signs for u in signs for w in signs]
+    return np.asarray(
+        np.minimum.reduce(
+            [np.abs(a + s * b + t * e + u * f - w * rest) for s in signs for t in signs for u in signs for w in signs]
+        )
     )
 
 
 def nats_against_chance(distance: Floats, spread: Floats) -> Floats:
-    """−log of the chance that a random quadruple passes, per pixel: counted where it happens, else extrapolated from the tail."""
+    """−log of the chance that a random quadruple passes, per pixel: counted where it happens, else read from the tail."""
     counted = (distance <= WIDTH * spread).mean(axis=0)
     edge = np.quantile(distance, TAIL, axis=0)
     smooth = np.where(edge > WIDTH * spread, TAIL * WIDTH * spread / np.maximum(edge, 1e-300), counted)

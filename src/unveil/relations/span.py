@@ -1,7 +1,7 @@
 """Who mixes whom where relations are few: signs first, then the space that the signed encodings span.
 
-Few relations do not determine subsets by themselves (`relations.subspace`), but they fix the signs of nearly all encodings at nearly
-every pixel (`relations.signs`). With signs D·z = D·W·x is linear. Where there are more pixels than vectors,
+Few relations do not determine subsets by themselves (`relations.subspace`), but they fix the signs of nearly all encodings at
+nearly every pixel (`relations.signs`). With signs D·z = D·W·x is linear. Where there are more pixels than vectors,
 
     1  Z (rows, pixels) ← signed encodings        rows and pixels without any sign unknown
     2  V ← column space of Z                       the same as that of D·W: the rank is the number of vectors
@@ -9,7 +9,8 @@ every pixel (`relations.signs`). With signs D·z = D·W·x is linear. Where ther
     4  columns ← eigenvectors of P restricted to the few rows Ω that are near to one row, eigenvalue 1: a vector of the
                  span that vanishes outside Ω is fixed by P[Ω, Ω], and every column of D·W is one, once Ω holds all its rows
 
-Step 4 is exact and local: no iteration, no matrix larger than some dozen rows, and what one place does not give does no harm to another.
+Step 4 is exact and local: no iteration, no matrix larger than some dozen rows, and what one place does not give does no harm to
+another.
 Cost: the products m·pixels², m·n² and some m·n per row looked at, about one for two vectors.
 """
 
@@ -31,7 +32,7 @@ AT_ONCE = 64
 ROOM = 0.9
 """A rank above this share of the pixels may be cut off by them; more pixels are needed then."""
 NEAR = 3
-"""Rows near to one row that are looked at, as a multiple of the rows its vectors have on average: the largest have twice that."""
+"""Rows near to one row that are looked at, as a multiple of the rows its vectors have on average; some have twice that."""
 ONE = 1e-4
 """Eigenvalues of P[Ω, Ω] that count as one: float32 leaves about 1e-6, the next below are 0.9 and less."""
 ENOUGH = 0.9
@@ -62,8 +63,8 @@ def complete_part(sign: NDArray[np.int8], most: int) -> tuple[Index, Index]:
 def column_space(z: Floats) -> Floats | None:
     """V (rows, n), orthonormal; None where the pixels do not show a rank.
 
-    By Cholesky with pivots of zᵀz = L·Lᵀ: the columns of z that it chooses, times L⁻ᵀ, are orthonormal, and its diagonal falls to
-    rounding after n of them. A tenth of the cost of eigenvectors; half of the digits are lost, and float32 has no more.
+    By Cholesky with pivots of zᵀz = L·Lᵀ: the columns of z that it chooses, times L⁻ᵀ, are orthonormal, and its diagonal falls
+    to rounding after n of them. A tenth of the cost of eigenvectors; half of the digits are lost, and float32 has no more.
     """
     factor, order, _, _ = lapack.dpstrf(z.T @ z, lower=1)
     diagonal = np.maximum(np.diag(factor), 1e-30)

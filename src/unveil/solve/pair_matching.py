@@ -5,13 +5,14 @@
     new     an encoding with one known member u says that the other is ±y − x_u: 2^t keys for t pivots. Two of them can be read
             in two ways, three that agree make a new vector; then the encodings it has with known ones are found as above
 
-`solve.exact_growth` does the same for any k, one encoding at a time. Here both are array operations. What agrees at some keys is
-checked at all pixels given. A value is NaN where two values fit all of a vector's encodings.
+`solve.exact_growth` does the same for any k, one encoding at a time. Here both are array operations. What agrees at some keys
+is checked at all pixels given. A value is NaN where two values fit all of a vector's encodings.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from unveil.solve.sign_search import Floats, Index
 PIVOTS = 4
 """Pixels of a key: 8-bit images have some 300 sums at each, and 300⁴ is far more than the keys there are."""
 CELL = 64.0
-"""Width of a cell in units of what counts as zero: one match in a hundred is cut apart at each pivot, and found the next time."""
+"""Width of a cell in units of what counts as zero: one value in a hundred is near enough to a border to need a second look."""
 FEWEST = 3
 """Encodings that must agree on a new vector."""
 MOST_KEYS = 8_000_000
@@ -40,7 +41,9 @@ class Matched:
     values: Floats
 
 
-def match_pairs(y: Floats, members: Index, values: Floats, bound: Floats, rng: np.random.Generator, most: int = MOST_KEYS) -> Matched:
+def match_pairs(
+    y: Floats, members: Index, values: Floats, bound: Floats, rng: np.random.Generator, most: int = MOST_KEYS
+) -> Matched:
     """|x_u + x_v| = y (m, pixels), for some of which `members` (m, 2) and the vectors' `values` (n, pixels) are known."""
     members, idle = members.copy(), 0
     for _ in range(ROUNDS):
@@ -109,7 +112,7 @@ def new_vectors(y: Floats, values: Floats, bound: Floats, pivots: Index, most: i
     cell = CELL * bound[first]
     edges = np.floor(np.quantile(sample, np.arange(1, shares) / shares) / cell) * cell
     edges = np.concatenate([[-np.inf], np.unique(edges), [np.inf]])
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         open_ = np.flatnonzero(members[:, 0] < 0)
         row, partner, keys = _keys(y[open_], x, bound, pivots, low, high)
         # Equal keys, three and more. The largest groups first: chance makes small ones.
@@ -135,9 +138,11 @@ def new_vectors(y: Floats, values: Floats, bound: Floats, pivots: Index, most: i
     return members, np.array(new).reshape(-1, len(bound))
 
 
-def _keys(y: Floats, x: Floats, bound: Floats, pivots: Index, low: float, high: float) -> tuple[Index, Index, NDArray[np.uint64]]:
-    """(row, known vector, key) in the order of the keys, one for each choice of signs at the pivots, for which the missing vector
-    lies between low and high at the first pivot."""
+def _keys(
+    y: Floats, x: Floats, bound: Floats, pivots: Index, low: float, high: float
+) -> tuple[Index, Index, NDArray[np.uint64]]:
+    """(row, known vector, key) in the order of the keys, one for each choice of signs at the pivots, for which the missing
+    vector lies between low and high at the first pivot."""
     factors = _factors(len(pivots))
     cells = CELL * bound[pivots]
     places, parts = [], []

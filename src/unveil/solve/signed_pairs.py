@@ -1,4 +1,4 @@
-"""Every pixel of known pairs by the signs that 4-cycles force, and what hangs on them: values, and where they are open (k_private = 2).
+"""Every pixel of known pairs (k_private = 2) by the signs that 4-cycles force, and what hangs on them: values, and doubts.
 
     0  4-cycles of the graph of pairs            z_ab − z_bc + z_cd − z_da = 0
     1  signs ← what they force                   at each pixel, up to one sign (`relations.signs`)
@@ -6,10 +6,10 @@
     3  x ← of the two values ±y − x_v that an encoding allows, the only one that fits all others with a known vector
     4  in doubt ← vectors that were not reached, or by a choice; they take the smaller value that fits
 
-Each step is a proof: a value that comes out of 1–3 is the only one, up to the pixel's sign, whatever the values are. Where numbers
-coincide (8-bit images, saturated pixels) fewer are reached, and the others are listed. `solve.relation_pixels` searches for all
-solutions and works for any k, at the cost of an n×n inverse and of every relation of every encoding; here it is some dozen operations
-per encoding and pixel.
+Each step is a proof: a value that comes out of 1–3 is the only one, up to the pixel's sign, whatever the values are. Where
+numbers coincide (8-bit images, saturated pixels) fewer are reached, and the others are listed. `solve.relation_pixels`
+searches for all solutions and works for any k, at the cost of an n×n inverse and of every relation of every encoding; here it
+is some dozen operations per encoding and pixel.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from unveil.solve.sign_search import Floats, Index
 BLOCK = 32
 """Pixels worked on at a time by one thread."""
 PER_ROW = 4
-"""4-cycles used per encoding, each of which takes part in four times as many: where there are more, signs are forced many times over."""
+"""4-cycles used per encoding, each of which takes part in four times as many; beyond that signs are forced many times over."""
 SWEEPS = 2
 """Rounds of averaging over all encodings of a vector: what rounding adds up along a path is gone after two."""
 
@@ -182,7 +182,7 @@ def _along_signs(indptr, neighbour, row, y, sign, x, known, side, queue):  # typ
 
 @njit(cache=True, nogil=True)
 def _by_fit(indptr, neighbour, row, y, bound, x, known, proved):  # type: ignore[no-untyped-def]
-    """Step 3, until nothing changes: vectors of which one value fits; if not `proved`, the smaller one of two that fit as well."""
+    """Step 3, until nothing changes: vectors of which one value fits; if not `proved`, the smaller of two that fit as well."""
     n = len(indptr) - 1
     near = 4 * bound
     changed = True
