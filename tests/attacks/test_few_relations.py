@@ -22,7 +22,7 @@ def run(n, m, d, seed, share=1.0):
     return x, pairs, y, solve_few(y, view, quads, bound, rng, Stopwatch(), limit=1 << 30)
 
 
-def test_all_vectors_of_images_with_a_fifth_of_the_relations():
+def test_all_vectors_of_images_from_some_of_the_relations():
     x, pairs, _, solved = run(120, 840, 400, 0, share=0.6)
     assert (solved.members >= 0).all()
     values, sure = solved.solution.values, ~solved.solution.doubtful

@@ -46,7 +46,7 @@ def test_all_from_a_few(levels):
     start = np.full(pairs.shape, -1)
     inside = (pairs < 25).all(axis=1)
     start[inside] = pairs[inside]
-    matched = match_pairs(y, start, x[:25], bound, np.random.default_rng(0))
+    matched = match_pairs(y, start, x[:25], bound, 20, np.random.default_rng(0))
     assert (matched.members >= 0).all()
     assert len(matched.values) == 60
     total = np.abs(matched.values[matched.members].sum(axis=1))

@@ -1,4 +1,4 @@
-"""Every pixel of known pairs: exact in general position; where values coincide, what is not in doubt is what all solutions share."""
+"""Every pixel of known pairs: exact in general position; elsewhere, what is not in doubt is what all solutions share."""
 
 from itertools import combinations, product
 

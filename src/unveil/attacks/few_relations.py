@@ -37,6 +37,8 @@ SPARE = 1.3
 """Pixels looked at for one that is used: those at which most signs are known."""
 TELLING = 24
 """Pixels at which pairs are matched, at least: three or four continuous ones prove a match, images need some dozen."""
+ANYWHERE = 48
+"""Further pixels at which matches are checked, drawn from all: two pictures may be alike wherever pixels tell most."""
 ROUNDS, WORST = 30, 0.5
 """Rounds of dropping encodings whose pair does not hold, those within half of the largest misfit; a few of a thousand."""
 FEWEST = 50
@@ -68,10 +70,10 @@ def solve_few(
         start = _by_span(y, sketch, quads, bound, rng, limit)
     if start is None:
         return None
-    members, values, telling = start
+    members, values, matching, telling = start
     # 3. The others.
     with clock("growth"):
-        matched = match_pairs(y[:, telling].astype(np.float64), members, values, bound[telling], rng)
+        matched = match_pairs(y[:, matching].astype(np.float64), members, values, bound[matching], telling, rng)
     # 4. All pixels; vectors that one encoding alone has are not determined.
     rows, named = _determined(matched.members)
     if len(rows) < FEWEST:
@@ -86,8 +88,8 @@ def solve_few(
 
 def _by_span(
     y: NDArray[np.float32], sketch: Sketch, quads: Index, bound: Floats, rng: np.random.Generator, limit: int
-) -> tuple[Index, Floats, Index] | None:
-    """(members (m, 2), values (n, pixels), those pixels)."""
+) -> tuple[Index, Floats, Index, int] | None:
+    """(members (m, 2), values (n, pixels), those pixels, how many of them, the first ones, are those of the sketch)."""
     m, d = y.shape
     quads, coefficients = relation_rows(relation_matrix(sketch, quads))
     hanging = joined(quads, m)
@@ -122,11 +124,14 @@ def _by_span(
         told = local_subsets(V, 2, rng)
     if len(told.rows) < FEWEST:
         return None
-    signed = z[told.rows][:, np.searchsorted(pixels, telling)] * told.sign[:, None]
-    members, values = _solved(told.members, signed, bound[order[telling]])
+    # The sketch's pixels have many values, but may be alike for two vectors; others, anywhere, tell them apart.
+    matching = np.flatnonzero(pixels < len(sketch.pixels))
+    others = np.flatnonzero(pixels >= len(sketch.pixels))
+    matching = np.concatenate([matching, rng.permutation(others)[:ANYWHERE]])
+    members, values = _solved(told.members, z[told.rows][:, matching] * told.sign[:, None], bound[order[pixels[matching]]])
     out = np.full((m, 2), -1, np.int64)
     out[rows[kept[told.rows]]] = members
-    return out, values, order[telling]
+    return out, values, order[pixels[matching]], len(telling)
 
 
 def _solved(members: Index, z: Floats, bound: Floats) -> tuple[Index, Floats]:

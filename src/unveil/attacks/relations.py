@@ -204,14 +204,14 @@ def _all_encodings(
 def _core(members: NDArray[np.int64], quads: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(rows, relations among them, by position in rows): the largest set of known rows that relations join, without the rows of
     vectors that it does not determine. Signs of rows that no relation joins say nothing about each other."""
-    keep = (members >= 0).all(axis=1)
+    keep = np.asarray((members >= 0).all(axis=1))
     while keep.any():
         inside = quads[keep[quads].all(axis=1)]
         ends = np.repeat(inside[:, 0], 3), inside[:, 1:].ravel()
         graph = coo_array((np.ones(len(ends[0]), np.int8), ends), shape=(len(members),) * 2)
         group = connected_components(graph, directed=False)[1]
         size = np.bincount(group[keep])
-        best = np.asarray(keep & (group == int(size.argmax())))
+        best = keep & (group == int(size.argmax()))
         rows = np.flatnonzero(best)
         if len(rows) <= members.shape[1] + 2:
             break

@@ -42,15 +42,18 @@ class Matched:
 
 
 def match_pairs(
-    y: Floats, members: Index, values: Floats, bound: Floats, rng: np.random.Generator, most: int = MOST_KEYS
+    y: Floats, members: Index, values: Floats, bound: Floats, telling: int, rng: np.random.Generator, most: int = MOST_KEYS
 ) -> Matched:
-    """|x_u + x_v| = y (m, pixels), for some of which `members` (m, 2) and the vectors' `values` (n, pixels) are known."""
+    """|x_u + x_v| = y (m, pixels), for some of which `members` (m, 2) and the vectors' `values` (n, pixels) are known.
+
+    telling: how many pixels, the first ones, may be pivots
+    """
     members, idle = members.copy(), 0
     for _ in range(ROUNDS):
         left = np.flatnonzero(members[:, 0] < 0)
         if not len(left) or len(values) < 2 or idle == 2:
             break
-        pivots = rng.permutation(len(bound))[:PIVOTS]
+        pivots = rng.permutation(telling)[:PIVOTS]
         members[left] = known_pairs(y[left], values, bound, pivots)
         left = left[members[left, 0] < 0]
         members[left], new = new_vectors(y[left], values, bound, pivots, most)
