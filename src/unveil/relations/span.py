@@ -35,7 +35,7 @@ NEAR = 3
 """Rows near to one row that are looked at, as a multiple of the rows its vectors have on average; some have twice that."""
 ONE = 1e-4
 """Eigenvalues of P[Ω, Ω] that count as one: float32 leaves about 1e-6, the next below are 0.9 and less."""
-ENOUGH = 0.9
+ENOUGH = 0.95
 """Share of the columns after which the search ends: the vectors left over are few, and found by matching."""
 WHOLE = 0.01
 """How near to 0 and ±1 the entries of a column are; what is not a column is far off, and rounding leaves 1e-4."""

@@ -11,10 +11,12 @@ is checked at all pixels given. A value is NaN where two values fit all of a vec
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from unveil.solve.sign_search import Floats, Index
@@ -78,13 +80,15 @@ def known_pairs(y: Floats, values: Floats, bound: Floats, pivots: Index) -> Inde
         # Near the border of a cell the sum may lie in the next one.
         sides = [np.floor(np.maximum(y[:, p] + off * bound[p], 0) / cell).astype(np.uint64) * factor for off in (-2, 2)]
         mine = np.concatenate([mine + sides[0], mine + sides[1]])
-    row = np.tile(np.arange(len(y)), len(mine))
-    asked, which = np.unique(np.column_stack([mine.ravel(), row.astype(np.uint64)]), axis=0).T
+    # Most rows have one key: of the others all, of these the first.
+    mine = np.sort(mine, axis=0)
+    new = np.vstack([np.ones((1, len(y)), bool), mine[1:] != mine[:-1]])
+    asked, which = mine[new], np.nonzero(new)[1]
     some = np.flatnonzero(np.isin(keys, asked))
     some = some[np.argsort(keys[some], kind="stable")]
     low, high = np.searchsorted(keys[some], asked), np.searchsorted(keys[some], asked, side="right")
     count = high - low
-    row = np.repeat(which.astype(np.int64), count)
+    row = np.repeat(which, count)
     pair = some[np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)]
     fits = np.empty(len(row), bool)
     for s in range(0, len(row), 1 << 16):
@@ -117,16 +121,17 @@ def new_vectors(y: Floats, values: Floats, bound: Floats, pivots: Index, most: i
     edges = np.concatenate([[-np.inf], np.unique(edges), [np.inf]])
     for low, high in pairwise(edges):
         open_ = np.flatnonzero(members[:, 0] < 0)
-        row, partner, keys = _keys(y[open_], x, bound, pivots, low, high)
+        places, keys = _keys(y[open_], x, bound, pivots, low, high)
         # Equal keys, three and more. The largest groups first: chance makes small ones.
         where = np.flatnonzero(keys[FEWEST - 1 :] == keys[: 1 - FEWEST])
         start = where[np.append(True, np.diff(keys[where]) > 0)] if len(where) else where
         end = np.searchsorted(keys, keys[start], side="right")
         for g in np.argsort(start - end, kind="stable"):
-            mine = open_[row[start[g] : end[g]]]
+            row, partner = np.divmod(places(start[g], end[g]), n)
+            mine = open_[row]
             free = members[mine, 0] < 0
             mine, once = np.unique(mine[free], return_index=True)
-            theirs = partner[start[g] : end[g]][free][once]
+            theirs = partner[free][once]
             if len(mine) < FEWEST:
                 continue
             value, fits = agreed(y[mine], values[theirs], bound)
@@ -143,29 +148,15 @@ def new_vectors(y: Floats, values: Floats, bound: Floats, pivots: Index, most: i
 
 def _keys(
     y: Floats, x: Floats, bound: Floats, pivots: Index, low: float, high: float
-) -> tuple[Index, Index, NDArray[np.uint64]]:
-    """(row, known vector, key) in the order of the keys, one for each choice of signs at the pivots, for which the missing
-    vector lies between low and high at the first pivot."""
-    factors = _factors(len(pivots))
-    cells = CELL * bound[pivots]
-    places, parts = [], []
-    for side in (1.0, -1.0):
-        value = side * y[:, None, pivots[0]] - x[None, :, pivots[0]]
-        place = np.flatnonzero((value >= low) & (value < high))
-        keys = np.floor(value.ravel()[place] / cells[0]).astype(np.int64).astype(np.uint64)[None] * factors[0]
-        row, partner = np.divmod(place, len(x))
-        for p, cell, factor in zip(pivots[1:], cells[1:], factors[1:], strict=True):
-            own, other = y[row, p], x[partner, p]
-            both = [np.floor((s * own - other) / cell).astype(np.int64).astype(np.uint64) * factor for s in (1.0, -1.0)]
-            keys = np.concatenate([keys + both[0], keys + both[1]])
-        places.append(np.tile(place, len(keys)))
-        parts.append(keys.ravel())
-    place, keys = np.concatenate(places), np.concatenate(parts)
+) -> tuple[Callable[[int, int], Index], NDArray[np.uint64]]:
+    """(places row·n + known vector of those from … to, keys in their order), one for each choice of signs at the pivots, for
+    which the missing vector lies between low and high at the first pivot."""
     # Sorted as one number each, the first bits of the hash and the place: several times as fast as sorting places by hashes.
-    bits = np.uint64(max(len(y) * len(x) - 1, 1).bit_length())
-    keys = np.sort((keys >> bits << bits) | place.astype(np.uint64))
-    row, partner = np.divmod((keys & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64), len(x))
-    return row, partner, keys >> bits
+    bits = max(len(y) * len(x) - 1, 1).bit_length()
+    own, other = np.ascontiguousarray(y[:, pivots]), np.ascontiguousarray(x[:, pivots])
+    both = np.sort(_choices(own, other, 1 / (CELL * bound[pivots]), _factors(len(pivots)), low, high, bits))
+    mask = np.uint64((1 << bits) - 1)
+    return lambda start, end: (both[start:end] & mask).astype(np.int64), both >> np.uint64(bits)
 
 
 def agreed(y: Floats, partner: Floats, bound: Floats) -> tuple[Floats, NDArray[np.bool_]]:
@@ -189,3 +180,36 @@ def agreed(y: Floats, partner: Floats, bound: Floats) -> tuple[Floats, NDArray[n
 def _factors(count: int) -> NDArray[np.uint64]:
     """Odd numbers of 64 bits, for a linear hash."""
     return np.random.default_rng(0).integers(0, 2**64, count, dtype=np.uint64) | np.uint64(1)
+
+
+@njit(cache=True, nogil=True)
+def _choices(y, x, per_cell, factors, low, high, bits):  # type: ignore[no-untyped-def]
+    """Hashes of ±y − x at the pivots, y (rows, t), x (n, t), for every choice of signs; the last `bits` bits are the place."""
+    rows, n, t = len(y), len(x), len(per_cell)
+    out = np.empty(1 << 16, np.uint64)
+    hashes = np.empty(1 << (t - 1), np.uint64)
+    shift = np.uint64(bits)
+    count = 0
+    for i in range(rows):
+        for j in range(n):
+            for turn in range(2):
+                first = (-y[i, 0] if turn else y[i, 0]) - x[j, 0]
+                if not low <= first < high:
+                    continue
+                hashes[0] = np.uint64(np.int64(np.floor(first * per_cell[0]))) * factors[0]
+                size = 1
+                for q in range(1, t):
+                    plus = np.uint64(np.int64(np.floor((y[i, q] - x[j, q]) * per_cell[q]))) * factors[q]
+                    minus = np.uint64(np.int64(np.floor((-y[i, q] - x[j, q]) * per_cell[q]))) * factors[q]
+                    for s in range(size):
+                        hashes[size + s] = hashes[s] + minus
+                        hashes[s] += plus
+                    size *= 2
+                if count + size > len(out):
+                    more = np.empty(2 * len(out) + size, np.uint64)
+                    more[:count] = out[:count]
+                    out = more
+                for s in range(size):
+                    out[count] = (hashes[s] >> shift << shift) | np.uint64(i * n + j)
+                    count += 1
+    return out[:count]
