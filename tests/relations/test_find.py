@@ -7,7 +7,7 @@ import pytest
 
 from unveil.parallel import using
 from unveil.relations import find
-from unveil.relations.find import _oriented, find_relations
+from unveil.relations.find import find_relations, one_order
 from unveil.relations.sketch import ROUNDING, WIDTH, sketch
 
 LIMIT = 1 << 28
@@ -124,7 +124,7 @@ def test_the_ways_to_write_a_relation_become_one():
     both = [((7, 2), (5, 3)), ((5, 3), (7, 2))]
     ways = [(one[i], two[j], two[1 - j], one[1 - i]) for one, two in both for i in (0, 1) for j in (0, 1)]
     assert len(set(ways)) == 8
-    np.testing.assert_array_equal(_oriented(np.array(ways)), np.tile([2, 3, 5, 7], (8, 1)))
+    np.testing.assert_array_equal(one_order(np.array(ways)), np.tile([2, 3, 5, 7], (8, 1)))
 
 
 @pytest.mark.parametrize(("kind", "public"), [("gaussian", False), ("gaussian", True), ("steps", False)])

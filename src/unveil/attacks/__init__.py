@@ -109,7 +109,7 @@ def _in_order(encodings: Encodings, public: ArrayLike | None, told: bool) -> Ite
         yield "full"
     if noisy_applies(encodings) and not told:
         yield "noisy-relations"
-    if scheme.fixed_weights and scheme.k_private >= 2 or not applies(encodings):
+    if (scheme.fixed_weights and scheme.k_private >= 2) or not applies(encodings):
         yield from LAST if applies(encodings) else LAST[1:]
 
 

@@ -42,7 +42,9 @@ def certified(
     solution = replace(settled.solution, values=settled.solution.values * unit)
     with clock("certificate"):
         part = None if public is None else replace(public, names=public.names[rows])
-        status, reasons = certify(encodings, members, len(rows), solution, public=part, signed=signed, nats=nats, doubtful=doubtful)
+        status, reasons = certify(
+            encodings, members, len(rows), solution, public=part, signed=signed, nats=nats, doubtful=doubtful
+        )
     n = len(status)
     pairs = [(rows, members), settled.repeats]
     for place, single in enumerate(settled.singles):

@@ -13,14 +13,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unveil.attacks.relations import FEWEST, Found, from_relations
-from unveil.attacks.units import in_units
-from unveil.parallel import Stopwatch
+from unveil.attacks.certified import approximate
+from unveil.attacks.relations import FEWEST, Found, joined_by_relations, too_few
+from unveil.attacks.units import Task, in_units
+from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import FIXED_WEIGHTINGS, Encodings, InputError, Progress, Recovery
 from unveil.relations.noisy import find_noisy
 from unveil.relations.sketch import WIDTH
+from unveil.relations.subspace import subsets_of
 from unveil.seeds import Rng, child, root
+from unveil.solve.noisy import solve_noisy
+from unveil.solve.relation_starts import start_from_relations
 
 NAME = "noisy-relations"
 LEVELS = (0.03, 0.09)
@@ -62,12 +66,41 @@ def noisy_relations(
             continue
         bound = np.full(encodings.d, WIDTH * 2 * noise)
         found = Found(view, relations, bound, noise)
-        recovery = from_relations(encodings, NAME, task, once, found, seed, clock, progress)
+        recovery = _solve(encodings, task, once, found, seed, clock, progress)
         if recovery.evidence.get("encodings_explained", 0) > best.evidence.get("encodings_explained", 0):
             best = recovery
         if len(best) and best.evidence["encodings_explained"] >= 0.9 * encodings.m:
             break
     return best
+
+
+def _solve(
+    encodings: Encodings,
+    task: Task,
+    once: NDArray[np.int64],
+    found: Found,
+    seed: np.random.SeedSequence,
+    clock: Stopwatch,
+    progress: Progress | None,
+) -> Recovery:
+    """The recovery from relations that hold up to noise: every vector with its standard error, none verified."""
+    k = encodings.scheme.k_private
+    with clock("subsets"), one_blas_thread():
+        members = subsets_of(found.sketch, found.relations.quads, k, child(seed, "subsets"))
+    core, quads = joined_by_relations(members, found.relations.quads)
+    if not len(core):
+        return Recovery.empty(encodings, NAME, too_few(found, len(once)), clock.seconds)
+    used, names = np.unique(members[core], return_inverse=True)
+    named = names.reshape(len(core), -1).astype(np.int64)
+    y, n = task.y[once][core], len(used)
+    with clock("pixels"):
+        draw = child(seed, "pixels")
+        start = start_from_relations(y, named, n, quads, draw)
+        noisy = solve_noisy(task.y, None, once[core], named, n, found.noise, draw, start=start, progress=progress)
+    if noisy is None or 2 * len(noisy.rows) < encodings.m:
+        return Recovery.empty(encodings, NAME, "the subsets that relations suggest do not hold", clock.seconds)
+    facts = {"relations": len(found.relations), "different_encodings": len(once)}
+    return approximate(encodings, NAME, noisy, task.unit, False, clock, facts)
 
 
 def different(y: NDArray[np.float32], noise: float) -> NDArray[np.int64]:

@@ -24,21 +24,23 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from unveil.attacks.certified import approximate, certified
+from unveil.attacks.few_relations import ENOUGH_FOR_SIGNS, solve_few
 from unveil.attacks.units import Task, in_units
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import FIXED_WEIGHTINGS, Encodings, InputError, Progress, Recovery, as_public
 from unveil.relations.find import Relations, find_relations
+from unveil.relations.find_many import find_many
+from unveil.relations.repeats import distinct
 from unveil.relations.sketch import ROUNDING, WIDTH, Sketch, sketch
 from unveil.relations.subspace import subsets_of
 from unveil.seeds import Rng, child, root
-from unveil.solve.chance import chance_nats
 from unveil.solve.certificate import undetermined_by
+from unveil.solve.chance import chance_nats
 from unveil.solve.exact_growth import Growth
-from unveil.solve.noisy import NoisySolution, solve_noisy
+from unveil.solve.noisy import NoisySolution
 from unveil.solve.pixels import PixelSolution
-from unveil.solve.relation_pixels import solve_by_relations
-from unveil.solve.relation_starts import start_from_relations
+from unveil.solve.relation_pixels import RelationSolution, solve_by_relations
 from unveil.solve.settle import Settled, with_leftovers
 from unveil.supports.learn_public import learn_public
 
@@ -79,20 +81,25 @@ def relations(
     task = in_units(encodings, P, supports)
     limit = settle_limit(memory_limit)
     with clock("relations"):
-        once, copies = distinct(task)
+        once, copies = distinct(task.y, task.offsets)
         found = _find(task, once, 0.0, limit, child(seed, "sketch"), progress)
-    if len(found.relations) < FEWEST and (step := rounding(encodings.values)):
-        with clock("relations"):
+        step = rounding(encodings.values) if len(found.relations) < FEWEST else 0.0
+        if step:
             error = step / np.sqrt(12) / (scheme.private_weight * task.unit)
             found = _find(task, once, error, limit, child(seed, "rounded"), progress)
     facts = {"relations": len(found.relations), "different_encodings": len(once)}
     if len(found.relations) < FEWEST:
-        return Recovery.empty(encodings, NAME, _too_few(found, len(once)), clock.seconds)
+        return Recovery.empty(encodings, NAME, too_few(found, len(once)), clock.seconds)
     with clock("subsets"), one_blas_thread():
-        members = subsets_of(found.sketch, found.relations.quads, scheme.k_private, child(seed, "subsets"))
-    if not (members >= 0).any():
-        return Recovery.empty(encodings, NAME, _too_few(found, len(once)), clock.seconds)
-    settled, doubtful = _solve(task, found, once, copies, members, child(seed, "pixels"), clock, progress)
+        members = np.full((len(once), scheme.k_private), -1, np.int64)
+        if len(once) <= LARGEST:
+            members = subsets_of(found.sketch, found.relations.quads, scheme.k_private, child(seed, "subsets"))
+    told = _by_signs(task, found, once, members, child(seed, "signs"), clock, limit, progress)
+    if told is None:
+        if not (members >= 0).any():
+            return Recovery.empty(encodings, NAME, too_few(found, len(once)), clock.seconds)
+        told = _by_subsets(task, found, once, members, child(seed, "pixels"), clock, progress)
+    settled, doubtful = (None, np.empty((0, 0), bool)) if told is None else _all_encodings(task, copies, *told)
     if settled is None:
         return Recovery.empty(encodings, NAME, "the subsets that relations suggest do not hold", clock.seconds)
     with clock("certificate"):
@@ -111,39 +118,6 @@ def _rounded(settled: Settled, found: Found) -> NoisySolution:
     W[np.arange(len(members))[:, None], members] = 1
     error = found.noise * np.sqrt(np.diag(np.linalg.pinv(W.T @ W)))
     return NoisySolution(settled.solution.values, settled.rows, members, found.noise, error, ~undetermined_by(members, n))
-
-
-def from_relations(
-    encodings: Encodings,
-    name: str,
-    task: Task,
-    once: NDArray[np.int64],
-    found: Found,
-    seed: np.random.SeedSequence,
-    clock: Stopwatch,
-    progress: Progress | None,
-) -> Recovery:
-    """The recovery from relations that hold up to noise: every vector with its standard error, none verified."""
-    k = encodings.scheme.k_private
-    with clock("subsets"), one_blas_thread():
-        members = subsets_of(found.sketch, found.relations.quads, k, child(seed, "subsets"))
-    core, quads = _core(members, found.relations.quads)
-    if not len(core):
-        return Recovery.empty(encodings, name, _too_few(found, len(once)), clock.seconds)
-    used, names = np.unique(members[core], return_inverse=True)
-    named = names.reshape(len(core), -1).astype(np.int64)
-    y, n = task.y[once][core], len(used)
-    c = None if task.offsets is None else task.offsets[once][core]
-    with clock("pixels"):
-        draw = child(seed, "pixels")
-        start = None if c is not None else start_from_relations(y, named, n, quads, draw)
-        noisy = solve_noisy(
-            task.y, task.offsets, once[core], named, n, found.noise, draw, start=start, progress=progress
-        )
-    if noisy is None or 2 * len(noisy.rows) < encodings.m:
-        return Recovery.empty(encodings, name, "the subsets that relations suggest do not hold", clock.seconds)
-    facts = {"relations": len(found.relations), "different_encodings": len(once)}
-    return approximate(encodings, name, noisy, task.unit, task.public is not None, clock, facts)
 
 
 def rounding(values: NDArray[np.float32]) -> float:
@@ -173,53 +147,54 @@ class Found:
     noise: float
 
 
-def distinct(task: Task) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(one encoding of each kind, for every encoding the position of its like among these): repeated ones say nothing new."""
-    y = task.y if task.offsets is None else np.column_stack([task.y, task.offsets])
-    spread = 2 * ROUNDING * np.maximum(np.abs(y).max(axis=0), 1e-30)
-    some = np.random.default_rng(0).permutation(y.shape[1])[:16]
-    order = np.lexsort(y[:, some].T[::-1])
-    # Equal encodings agree within rounding, not to the last bit: neighbours in the order of one pixel are compared.
-    order = np.argsort(y[:, some[0]], kind="stable")
-    group = np.arange(len(y))
-    for place, i in enumerate(order):
-        for j in order[place + 1 : place + 50]:
-            if y[j, some[0]] - y[i, some[0]] > spread[some[0]]:
-                break
-            if group[j] == j and (np.abs(y[i, some] - y[j, some]) <= spread[some]).all() and (np.abs(y[i] - y[j]) <= spread).all():
-                group[j] = group[i]
-    once, copies = np.unique(group, return_inverse=True)
-    return once.astype(np.int64), copies.astype(np.int64)
-
-
 def _find(
     task: Task, once: NDArray[np.int64], noise: float, limit: int, rng: np.random.Generator, progress: Progress | None
 ) -> Found:
     y = task.y[once]
     c = None if task.offsets is None else task.offsets[once]
     view = sketch(y, c, noise, rng)
-    found = find_relations(view, noisy=noise > 0, limit=limit, progress=progress)
+    if len(once) <= LARGEST:
+        found = find_relations(view, noisy=noise > 0, limit=limit, progress=progress)
+    else:
+        found = find_many(view, limit=limit, progress=progress, enough=ENOUGH_FOR_SIGNS)
     bound = np.maximum(WIDTH * 2 * noise, WIDTH * ROUNDING * np.maximum(y.max(axis=0), 1e-30)).astype(np.float64)
     return Found(view, found, bound, noise)
 
 
-def _solve(
+def _by_signs(
     task: Task,
     found: Found,
     once: NDArray[np.int64],
-    copies: NDArray[np.int64],
+    members: NDArray[np.int64],
+    rng: np.random.Generator,
+    clock: Stopwatch,
+    limit: int,
+    progress: Progress | None,
+) -> tuple[NDArray[np.int64], RelationSolution] | None:
+    """(members of the different encodings, all values), where the null space of the relations told fewer than half of them."""
+    if 2 * (members[:, 0] >= 0).sum() >= len(members) or task.offsets is not None or task.scheme.k_private != 2:
+        return None
+    y = task.y if len(once) == len(task.y) else task.y[once]
+    solved = solve_few(y, found.sketch, found.relations.quads, found.bound, rng, clock, limit=limit, progress=progress)
+    return None if solved is None else (solved.members, solved.solution)
+
+
+def _by_subsets(
+    task: Task,
+    found: Found,
+    once: NDArray[np.int64],
     members: NDArray[np.int64],
     rng: np.random.Generator,
     clock: Stopwatch,
     progress: Progress | None,
-) -> tuple[Settled | None, NDArray[np.bool_]]:
-    """Values of every vector, the encodings they explain, and the pixels in doubt."""
+) -> tuple[NDArray[np.int64], RelationSolution] | None:
+    """The same from the subsets that relations tell."""
     y = task.y[once]
     c = None if task.offsets is None else task.offsets[once]
     # 1. The encodings that hang together by relations, and determine their vectors.
-    core, quads = _core(members, found.relations.quads)
+    core, quads = joined_by_relations(members, found.relations.quads)
     if not len(core):
-        return None, np.empty((0, 0), bool)
+        return None
     used, names = np.unique(members[core], return_inverse=True)
     named = names.reshape(len(core), -1).astype(np.int64)
     with clock("pixels"):
@@ -227,20 +202,26 @@ def _solve(
             y[core], None if c is None else c[core], named, len(used), quads, found.bound, rng, progress=progress
         )
     if not np.isfinite(solution.misfit).any():
-        return None, np.empty((0, 0), bool)
+        return None
     # 2. The others, by exact matching.
     with clock("growth"):
         start = np.full(members.shape, -1, np.int64)
         start[core] = named
         grown = Growth(y, c, start, solution.values, solution.doubtful, found.bound)
         grown.run(found.sketch.pixels)
-    # 3. Repeated encodings again, and what is left.
-    rows = np.flatnonzero((grown.members[copies] >= 0).all(axis=1)).astype(np.int64)
-    named = np.sort(grown.members[copies[rows]], axis=1)
+    return grown.members, RelationSolution(grown.values, grown.doubtful, solution.misfit)
+
+
+def _all_encodings(
+    task: Task, copies: NDArray[np.int64], members: NDArray[np.int64], solution: RelationSolution
+) -> tuple[Settled, NDArray[np.bool_]]:
+    """Repeated encodings again, and what is left; with the pixels in doubt."""
+    rows = np.flatnonzero((members[copies] >= 0).all(axis=1)).astype(np.int64)
+    named = np.sort(members[copies[rows]], axis=1)
     used, names = np.unique(named, return_inverse=True)
     named = names.reshape(named.shape).astype(np.int64)
-    values, doubtful = grown.values[used], grown.doubtful[used]
-    rms = float(np.sqrt(np.mean(np.square(task.y, dtype=np.float64))))
+    values, doubtful = solution.values[used], solution.doubtful[used]
+    rms = float(np.sqrt(sum(float(y @ y) for y in task.y) / task.y.size))
     d = task.y.shape[1]
     group = _groups(named, len(used))
     misfit = np.where(np.isfinite(solution.misfit), solution.misfit, 0.0) / rms
@@ -250,10 +231,10 @@ def _solve(
     return with_leftovers(rows, named, final, left, task.y[left], offsets, rms), doubtful
 
 
-def _core(members: NDArray[np.int64], quads: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def joined_by_relations(members: NDArray[np.int64], quads: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(rows, relations among them, by position in rows): the largest set of known rows that relations join, without the rows of
     vectors that it does not determine. Signs of rows that no relation joins say nothing about each other."""
-    keep = (members >= 0).all(axis=1)
+    keep = np.asarray((members >= 0).all(axis=1))
     while keep.any():
         inside = quads[keep[quads].all(axis=1)]
         ends = np.repeat(inside[:, 0], 3), inside[:, 1:].ravel()
@@ -284,7 +265,7 @@ def _groups(members: NDArray[np.int64], n: int) -> NDArray[np.int64]:
     return np.asarray(connected_components(graph, directed=False)[1], np.int64)
 
 
-def _too_few(found: Found, m: int) -> str:
+def too_few(found: Found, m: int) -> str:
     if not found.relations.possible:
         return "the pixels take too few values for exact relations: any four encodings fulfil them by chance"
     return f"{len(found.relations)} exact relations among {m} different encodings: too few to go by; more encodings are needed"

@@ -76,9 +76,7 @@ def unhidden(
     doubtful = open_values(recovery) if (recovery.status == VERIFIED).any() else np.zeros(recovery.vectors.shape, bool)
     if doubtful.any():
         words += f"; {int(doubtful.sum())} of {doubtful.size} values could be negative after all, listed in `doubtful`"
-    return replace(
-        recovery, attack=NAME, explanation=words, signed=False, doubtful=doubtful if doubtful.any() else None
-    )
+    return replace(recovery, attack=NAME, explanation=words, signed=False, doubtful=doubtful if doubtful.any() else None)
 
 
 def open_values(recovery: Recovery) -> NDArray[np.bool_]:

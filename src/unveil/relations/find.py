@@ -130,13 +130,12 @@ def find_relations(
     if sketch.free:
         quads = np.sort(quads, axis=1)
     else:
-        quads = _oriented(quads)
+        quads = one_order(quads)
     return Relations(np.unique(quads, axis=0), True, keys)
 
 
-def _oriented(quads: Index) -> Index:
+def one_order(quads: Index) -> Index:
     """One order for each of the eight ways to write a − b = c − d."""
-    a, b, c, d = quads.T
     # a − b − c + d: the positive ones and the negative ones are sets.
     plus, minus = np.sort(quads[:, [0, 3]], axis=1), np.sort(quads[:, [1, 2]], axis=1)
     swap = plus[:, 0] > minus[:, 0]
@@ -165,9 +164,7 @@ def _pivots(sketch: Sketch, pairs: int, cell: float) -> tuple[Index, NDArray[np.
     return np.arange(t), grid[:t], per_pair
 
 
-def find_among(
-    sketch: Sketch, pairs: Index, *, progress: Progress | None = None, enough: int = ENOUGH
-) -> Relations:
+def find_among(sketch: Sketch, pairs: Index, *, progress: Progress | None = None, enough: int = ENOUGH) -> Relations:
     """Relations between the given `pairs` (p, 2) of encodings alone, under noise: every two of them are compared.
 
     Hashing has no use where cells would be as wide as the values. Evidence is the likelihood ratio of a Gaussian residual against
@@ -198,7 +195,7 @@ def find_among(
 
     run_blocks(search, blocks, worker_count(where().workers), done)
     quads = np.concatenate([np.empty((0, 4), np.int64), *found])
-    return Relations(np.unique(np.sort(quads, axis=1) if sketch.free else _oriented(quads), axis=0), True, 0)
+    return Relations(np.unique(np.sort(quads, axis=1) if sketch.free else one_order(quads), axis=0), True, 0)
 
 
 def _all_differences(sketch: Sketch, pairs: Index) -> NDArray[np.float32]:

@@ -23,6 +23,8 @@ MOST_PIXELS = 48
 """Pixels of a sketch: three or four continuous ones prove a relation, images of few levels need some dozen."""
 CHOICE = 4
 """So many times as many good pixels are kept for a random choice among them: the best ones of an image are neighbours."""
+LOOKED = 1024
+"""Pixels that are weighed, at random where there are more: the best 200 of a thousand are as good as those of all."""
 QUADRUPLES = 4000
 """Random quadruples that measure chance: 5% of them, the share that is extrapolated, are 200."""
 TAIL = 0.05
@@ -72,8 +74,9 @@ def sketch(
     top = np.abs(y).max(axis=0).astype(np.float64)
     spread = np.maximum(2.0 * noise, ROUNDING * np.maximum(top, 1e-30))
     nats = np.zeros(d)
-    for start in range(0, d, 256):
-        part = slice(start, start + 256)
+    looked = np.sort(rng.permutation(d)[:LOOKED])
+    for start in range(0, len(looked), 256):
+        part = looked[start : start + 256]
         nats[part] = nats_against_chance(_distance(y[:, part], None if c is None else c[:, part], quads), spread[part])
     # 2. The pixels that say most, not all of them neighbours.
     useful = np.argsort(-nats, kind="stable")[: CHOICE * most]
@@ -92,16 +95,18 @@ def _distance(y: NDArray[np.floating], c: NDArray[np.floating] | None, quads: In
     a, b, e, f = (y[quads[:, i]].astype(np.float64) for i in range(4))
     if c is None:
         one, two = (a + b, np.abs(a - b)), (e + f, np.abs(e - f))
-        return np.minimum.reduce([np.abs(u - v) for u in one for v in two])
+        return np.asarray(np.minimum.reduce([np.abs(u - v) for u in one for v in two]))
     rest = c[quads[:, 0]] - c[quads[:, 1]] - c[quads[:, 2]] + c[quads[:, 3]]
     signs = (1.0, -1.0)
-    return np.minimum.reduce(
-        [np.abs(a + s * b + t * e + u * f - w * rest) for s in signs for t in signs for u in signs for w in signs]
+    return np.asarray(
+        np.minimum.reduce(
+            [np.abs(a + s * b + t * e + u * f - w * rest) for s in signs for t in signs for u in signs for w in signs]
+        )
     )
 
 
 def nats_against_chance(distance: Floats, spread: Floats) -> Floats:
-    """−log of the chance that a random quadruple passes, per pixel: counted where it happens, else extrapolated from the tail."""
+    """−log of the chance that a random quadruple passes, per pixel: counted where it happens, else read from the tail."""
     counted = (distance <= WIDTH * spread).mean(axis=0)
     edge = np.quantile(distance, TAIL, axis=0)
     smooth = np.where(edge > WIDTH * spread, TAIL * WIDTH * spread / np.maximum(edge, 1e-300), counted)

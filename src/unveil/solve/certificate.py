@@ -132,7 +132,9 @@ def doubt_about_all(
         return f"{d} pixels are too few to rule out another solution: {FEWEST_PIXELS} are needed"
     need = needed_nats(len(solution.values), encodings.scheme.k_private, encodings.m)
     if nats is not None and nats.sum() < need:
-        return f"the {d} pixels take too few values: an encoding says {nats.sum():.0f} nats against chance, {need:.0f} are needed"
+        return (
+            f"the {d} pixels take too few values: an encoding says {nats.sum():.0f} nats against chance, {need:.0f} are needed"
+        )
     if encodings.pixel_rms is None:
         return ""
     X = solution.values[sure]

@@ -33,9 +33,7 @@ CELL = 64.0
 class Growth:
     """What is known of the encodings, and grows: members (m, k), −1 where unknown; values and doubtful (n, d)."""
 
-    def __init__(
-        self, y: Values, c: Values | None, members: Index, values: Floats, doubtful: Bools, bound: Floats
-    ) -> None:
+    def __init__(self, y: Values, c: Values | None, members: Index, values: Floats, doubtful: Bools, bound: Floats) -> None:
         self.y, self.c, self.bound = y, c, bound
         self.members, self.values, self.doubtful = members.copy(), values, doubtful
 
@@ -210,4 +208,3 @@ def _subsets(n: int, k: int) -> Index:
     if k == 2:
         return np.column_stack(np.triu_indices(n, 1))
     return np.array(list(combinations(range(n), k)), dtype=np.int64).reshape(-1, k)
-
