@@ -1,8 +1,8 @@
 """Exact relations under noise, for data of any distribution, pairs of private vectors.
 
-    1  Q ← relations that hold up to noise      among pairs of similar encodings, by likelihood (`relations.noisy`)
-    2  W ← sparse basis of their null space     exact all the same: it is whole numbers                 (`relations.subspace`)
-    3  x ← most likely values                   from signs that the clearest relations suggest          (`solve.relation_starts`)
+    1  Q ← relations that hold up to noise      among pairs of similar encodings     (`relations.noisy`)
+    2  W ← sparse basis of their null space     exact all the same: whole numbers    (`relations.subspace`)
+    3  x ← most likely values                   from the signs of clear relations    (`solve.relation_starts`)
 
 The size of the noise is not known: it is looked for from small to large. Nothing is verified; every vector comes with its
 standard error. k_private = 2, no public part: more is not searched for here.

@@ -1,12 +1,13 @@
 """Exact relations: the encodings' own equations, for data of any distribution (docs/exact_relations.md).
 
-    0  c ← LearnPublic                         the public part of every encoding, where there is one
-    1  Q ← relations of four encodings          z_a − z_b = z_c − z_d with some signs at every pixel      (`relations.find`)
-    2  W ← sparse basis of their null space     who mixes whom, exactly                                    (`relations.subspace`)
-    3  x ← every pixel                          and where other values fit as well                         (`solve.relation_pixels`)
-    4  W, x ← encodings left over               by exact matching                                          (`solve.exact_growth`)
-    5  status ← Certificate                     vector by vector                                           (`solve.certificate`)
+    0  c ← LearnPublic                        the public part of every encoding, where there is one
+    1  Q ← relations of four encodings        z_a − z_b = z_c − z_d, some signs, every pixel  (`relations.find`)
+    2  W ← sparse basis of their null space   who mixes whom, exactly                         (`relations.subspace`)
+    3  x ← every pixel                        and where other values fit as well              (`solve.relation_pixels`)
+    4  W, x ← encodings left over             by exact matching                               (`solve.exact_growth`)
+    5  status ← Certificate                   vector by vector                                (`solve.certificate`)
 
+For pairs 2 and 3 have another way where relations are few, and pixels more than vectors: `attacks.few_relations`.
 Nothing is assumed of the vectors: they may be correlated, skewed, discrete, images or tables. Nor are n or the scale. What is
 needed: weights that all encodings share, and about n^(k/2) encodings, so that there are relations at all
 (`relations.expected`). Rounded and noisy encodings are searched with the tolerance that they need.
@@ -49,8 +50,8 @@ LARGEST = 4000
 """Encodings up to which the null space is computed: a dense eigenproblem of about ten seconds."""
 FEWEST = 8
 """Relations below which there is nothing to go by."""
-GRID = 0.1
-"""Values lie on a grid if there are fewer levels than this share of them; continuous values hardly ever repeat."""
+FINEST = 4e-6
+"""The finest grid that is told from continuous values, relative to the largest one: float32 has 6e-8 of it."""
 
 
 def applies(encodings: Encodings) -> bool:
@@ -129,12 +130,13 @@ def rounding(values: NDArray[np.float32]) -> float:
     if np.array_equal(some.astype(np.float16).astype(np.float32), some):
         return float(np.quantile(some, 0.99)) * 2.0**-10
     levels = np.unique(some)
-    if len(levels) < 3 or len(levels) > GRID * some.size:
-        return 0.0
     gaps = np.diff(levels)
-    step = float(np.median(gaps[gaps <= 2 * max(float(gaps.min()), 1e-6 * top)]))
-    whole = levels / step
-    return step if np.abs(whole - np.rint(whole)).max() < 0.05 else 0.0
+    if len(levels) < 3 or gaps.max() < FINEST * top:
+        return 0.0
+    gaps = gaps[gaps > FINEST * top]  # the same level, rounded in float32 in different ways
+    step = float(np.median(gaps[gaps <= 1.5 * gaps.min()]))
+    off = np.abs(levels / step - np.rint(levels / step))
+    return step if off.max() < 0.1 else 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ NAME = "unhidden"
 MOST = 1500
 """Encodings and pixels whose rank is looked at: a second's work. More private vectors than that are not noticed."""
 ZERO = 1e-5
-"""What counts as zero, relative to the largest value of a pixel: rounding in float32 leaves about 1e-7, times the condition of W."""
+"""What counts as zero, relative to the largest value of a pixel: rounding leaves about 1e-7, times the condition of W."""
 ENOUGH = 0.9
 """The share of encodings that must be explained; a chance fit of a few of them means nothing."""
 

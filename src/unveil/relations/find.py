@@ -9,8 +9,8 @@ to sign, |y_a − y_b| and y_a + y_b, with one it has four. So
   collide   pairs with equal keys are compared at all pixels of the sketch, and most are ruled out by the next one
   accept    where the evidence, in nats against chance, exceeds what the number of comparisons can reach by luck
 
-Cost: m²/2 pairs, 2^t keys each for t pivots (4^t with a public part). Keys are generated anew for each share of the hash values,
-so that memory holds one share at a time, and the shares run on all cores.
+Cost: m²/2 pairs, 2^t keys each for t pivots (4^t with a public part). Keys are generated anew for each share of the hash
+values, so that memory holds one share at a time, and the shares run on all cores.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SHORT = 4.0
 BEHIND = -10.0
 """Nats behind chance at which a comparison ends: a true relation falls so far behind once in e^10 = 22,000 times."""
 NOISY_LUCK = 16.0
-"""Nats beyond the number of comparisons under noise: more than for exact relations, as neighbouring pixels repeat each other."""
+"""Nats beyond the number of comparisons under noise: more than for exact relations, as pixels repeat each other."""
 CANDIDATES = 3e7
 """Comparisons that pivots should leave; each is a few pixels."""
 MOST_KEYS = 5e8
@@ -127,10 +127,7 @@ def find_relations(
             break
         taken.append(found[share])
     quads = np.concatenate(taken)
-    if sketch.free:
-        quads = np.sort(quads, axis=1)
-    else:
-        quads = one_order(quads)
+    quads = np.sort(quads, axis=1) if sketch.free else one_order(quads)
     return Relations(np.unique(quads, axis=0), True, keys)
 
 
@@ -167,8 +164,8 @@ def _pivots(sketch: Sketch, pairs: int, cell: float) -> tuple[Index, NDArray[np.
 def find_among(sketch: Sketch, pairs: Index, *, progress: Progress | None = None, enough: int = ENOUGH) -> Relations:
     """Relations between the given `pairs` (p, 2) of encodings alone, under noise: every two of them are compared.
 
-    Hashing has no use where cells would be as wide as the values. Evidence is the likelihood ratio of a Gaussian residual against
-    chance, pixel by pixel, with room for outliers; a comparison ends when it has fallen behind for good.
+    Hashing has no use where cells would be as wide as the values. Evidence is the likelihood ratio of a Gaussian residual
+    against chance, pixel by pixel, with room for outliers; a comparison ends when it has fallen behind for good.
     """
     gain = sketch.nats + PEAK
     mean, deviation = float((gain - 0.5).sum()), float(np.sqrt(0.5 * len(gain)))
@@ -221,7 +218,7 @@ def _search_pairs(differences, pairs, begin, end, gain, need, most):  # type: ig
         a, b = pairs[i]
         for j in range(i + 1, len(pairs)):
             c, d = pairs[j]
-            if a == c or a == d or b == c or b == d:
+            if a in (c, d) or b in (c, d):
                 continue
             for turn in range(turns):
                 sign = np.float32(1.0 if turn == 0 else -1.0)
@@ -346,7 +343,7 @@ def _search_share(hi, lo, free, pivots, grid, spread, nats, order, need, share, 
     # 2. Compare the pairs of a bucket that have one key. After placing, start[i] is the end of bucket i.
     out = np.empty((most, 4), np.int64)
     count = 0
-    begin = 0
+    begin = 0  # type: ignore[assignment]
     for bucket in range(1 << bits):
         end = start[bucket]
         full = end - begin > fullest
@@ -366,7 +363,7 @@ def _search_share(hi, lo, free, pivots, grid, spread, nats, order, need, share, 
                         break
                     continue
                 a, b, c, d = first[i], second[i], first[j], second[j]
-                if a == c or a == d or b == c or b == d:
+                if a in (c, d) or b in (c, d):
                     continue
                 for turn in (1, -1):
                     if sign[i] * sign[j] == -turn:

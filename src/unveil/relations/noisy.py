@@ -41,8 +41,8 @@ LEAST = 0.1
 def find_noisy(
     y: NDArray[np.float32], noise: float, limit: int, rng: np.random.Generator, *, progress: Progress | None = None
 ) -> tuple[Sketch, Relations]:
-    """(a sketch, relations among its rows) of |Σx| = y (m, d), unit weights, when each value is off by about `noise`, or less."""
-    m, d = y.shape
+    """(a sketch, relations among its rows) of |Σx| = y (m, d), unit weights, with noise of about `noise`, or less."""
+    m = len(y)
     smooth, less = blurred(y, noise, rng)
     view = sketch(smooth, None, less, rng, PIXELS)
     found = Relations(np.empty((0, 4), np.int64), True, 0)

@@ -1,10 +1,11 @@
 """Encodings that relations left over, by exact matching: as sums of known vectors, or of known ones and one that is new.
 
-  known   the k-subsets of known vectors, sorted by their sum at one telling pixel: an encoding is held against the few that have
-          its value there, then at other pixels
+  known   the k-subsets of known vectors, sorted by their sum at one telling pixel: an encoding is held against the few that
+          have its value there, then at other pixels
   new     with k−1 known members an encoding says that the last one is hi − s or lo − s at each pixel. Encodings that miss the
           same vector agree there. Two of them can always be read in two ways, ({a, u}, {b, w}) or ({a, w}, {b, u}), so that
-          vectors of three and more come first; of the two readings the one with the smaller values is kept. Its value at a pixel is in doubt where both of its values fit.
+          vectors of three and more come first; of the two readings the one with the smaller values is kept.
+          Its value at a pixel is in doubt where both of its values fit.
 
 Values match within rounding or not at all: a dozen pixels leave nothing to chance. Cost: C(n, k) sums, and C(n, k−1) keys for
 each encoding left over; beyond `MOST` of them the search is left out.
@@ -113,7 +114,7 @@ class Growth:
         return bool((near | unsure).all())
 
     def by_new(self, pixels: Index, fewest: int) -> bool:
-        """A vector that `fewest` encodings or more miss, found and solved. Of two readings of two the shorter vector is taken."""
+        """A vector that `fewest` encodings or more miss, found and solved; of two readings the shorter vector."""
         n, k = len(self.values), self.members.shape[1]
         left = np.flatnonzero((self.members < 0).any(axis=1))
         partners = comb(n, k - 1)
@@ -180,7 +181,7 @@ class Growth:
         near = 4 * self.bound[pixels]
         # One vote of every row for each value that it allows.
         votes = np.zeros(options.shape, np.int64)
-        for u, w, skip in zip(plus, minus, unsure, strict=True):
+        for u, w, skip in zip(plus, minus, np.asarray(unsure), strict=True):
             votes += ((np.abs(options - u) <= near) | (np.abs(options - w) <= near)) & ~skip
         votes = np.where(np.concatenate([unsure, unsure]), 0, votes)
         best = votes.argmax(axis=0)

@@ -54,7 +54,7 @@ def solve_by_relations(
     rows, d = y.shape
     W = np.zeros((rows, n))
     W[np.arange(rows)[:, None], members] = 1
-    solver = np.linalg.pinv(W)
+    solver = np.asarray(np.linalg.pinv(W), np.float64)
     light, full = (sign_system(quads, members, rng, *most) for most in ((FEW_PER_ROW,), ()))
     values, misfit = np.zeros((n, d)), np.full(d, np.inf)
     doubtful = np.repeat(undetermined(W, members, np.ones(rows, bool))[:, None], d, axis=1)

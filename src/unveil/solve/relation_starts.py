@@ -1,8 +1,8 @@
 """Signs to start from under noise: relations believed in the order of how clear they are, pixel by pixel.
 
 At a pixel a relation of four encodings with known subsets has eight combinations of signs, up to a common one. The best of them
-is right the more surely, the farther the second best is behind. So relations are taken in that order, and each one ties the signs
-of its encodings to each other, unless clearer ones have done so already: a spanning forest of the clearest relations, as
+is right the more surely, the farther the second best is behind. So relations are taken in that order, and each one ties the
+signs of its encodings to each other, unless clearer ones have done so already: a spanning forest of the clearest relations, as
 Kruskal's. What comes out is a start for `solve.noisy`, no more.
 """
 

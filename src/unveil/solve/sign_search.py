@@ -9,7 +9,7 @@ zero in most records, several choices fit. Luck does not decide then, search doe
   query       for each encoding that was not forced: can it have the other value too? Then the vectors it mixes are in doubt,
               unless other encodings determine them; otherwise it is fixed like the forced ones
 
-Without a public part all signs of a pixel can be turned together: one encoding, of the largest group that forces itself, is set.
+Without a public part all signs of a pixel can be turned together: one encoding, of the largest group that is forced, is set.
 Of several solutions the one with the least energy Σx² is returned: the simplest reading of a constant pixel is a constant.
 A query that takes too long counts as "yes": then a value is called doubtful that may be determined, never the reverse.
 """
@@ -244,7 +244,7 @@ def _fits(members, hi, lo, value, p, x, bound):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _forced(quads, start, using, allowed, nothing, free, begin, value, trail):  # type: ignore[no-untyped-def]
-    """Level 0: what is forced once row `begin` is set (none, −1, with a public part). The number of rows set, −1 if nothing fits."""
+    """Level 0: what is forced once row `begin` is set (−1: none). The number of rows set, −1 if nothing fits."""
     rows = len(value)
     size = 0
     for r in range(rows):
