@@ -27,7 +27,7 @@ from unveil.solve.noisy import solve_noisy
 from unveil.solve.relation_starts import start_from_relations
 
 NAME = "noisy-relations"
-LEVELS = (0.03, 0.09)
+LEVELS = (0.02, 0.05, 0.09)
 """Noise that is tried, relative to the rms of the encodings: a relation is found at a level no smaller than its noise."""
 LARGEST = 3000
 """Encodings up to which pairs are compared: some ten seconds."""

@@ -10,7 +10,7 @@ attack: where one floral is to be expected (`factor.expectation`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, comb
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,15 @@ from unveil.auditing.result import Guarantee, Stage
 from unveil.factor.expectation import encodings_needed, expected_florals
 from unveil.parallel import free_memory
 from unveil.records import EXACT_WEIGHTINGS, InputError, Scheme
+from unveil.relations.expected import expected_relations
 
 COMPILE = 30.0
 PAPER = "enough encodings for the paper's attack"
 PIXELS_FOR = {2: 120, 3: 300, 4: 600, 5: 1000, 6: 1400}
 """Pixels from which on all 100 vectors came back from 700 encodings in 9 or 10 of 10 seeds (`benchmarks/full_attack.py`)."""
+
+FEWEST_PIXELS = 4
+"""Continuous pixels with which exact relations are told from chance (`docs/exact_relations.md`)."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,9 @@ def _preconditions(
     least = int(PIXELS_FOR.get(k, 1400 * (k / 6) ** 2) * max(1.0, 7 * n / max(m, 1)) ** 2)
     florals = expected_florals(n, k, m)
     uses = m * k / n
+    # With two exact relations per encoding a handful of continuous pixels is enough, whatever their distribution.
+    relations = expected_relations(n, min(m, comb(n, k)), k) if scheme.fixed_weights and not scheme.k_public else 0.0
+    by_relations = relations >= 2 * m and d >= FEWEST_PIXELS
     return (
         Guarantee(
             "an attack on all vectors applies",
@@ -148,7 +155,12 @@ def _preconditions(
             f"{m:,} encodings; full: with a public part up to {LARGEST:,}",
         ),
         Guarantee("enough encodings", m >= needed, f"{m:,} of about {needed:,}, {uses:.1f} uses of each vector"),
-        Guarantee("enough pixels", d >= least, f"{d:,} of about {least:,} for k_private={k}"),
+        Guarantee(
+            "enough pixels",
+            d >= least or by_relations,
+            f"{d:,} of about {least:,} for k_private={k}; {relations:.2g} exact relations to be expected"
+            + (", with which a few continuous ones are enough" if by_relations else ""),
+        ),
         Guarantee("more than 2·k_private vectors", n > 2 * k, f"{n} vectors; of 2·k_private two sets give the same encodings"),
         Guarantee(PAPER, florals >= 1, f"{florals:.2g} florals to be expected"),
         Guarantee("no noise", noise == 0, "exact values need exact encodings" if noise else "encodings are exact"),

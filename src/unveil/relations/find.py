@@ -127,8 +127,19 @@ def find_relations(
             break
         taken.append(found[share])
     quads = np.concatenate(taken)
-    quads = np.sort(quads, axis=1) if sketch.free else one_order(quads)
+    quads = np.sort(quads, axis=1) if sketch.free else one_order(_told_apart(sketch, quads))
     return Relations(np.unique(quads, axis=0), True, keys)
+
+
+def _told_apart(sketch: Sketch, quads: Index) -> Index:
+    """Relations no two of whose encodings have the same public part: z_a − z_b could be z_b − z_a as well, all signs turned, and
+    then nobody knows which of two relations it is."""
+    offset = sketch.hi + sketch.lo
+    keep = np.ones(len(quads), bool)
+    for i in range(4):
+        for j in range(i):
+            keep &= (np.abs(offset[quads[:, i]] - offset[quads[:, j]]) > sketch.spread).any(axis=1)
+    return np.asarray(quads[keep])
 
 
 def one_order(quads: Index) -> Index:
@@ -343,9 +354,9 @@ def _search_share(hi, lo, free, pivots, grid, spread, nats, order, need, share, 
     # 2. Compare the pairs of a bucket that have one key. After placing, start[i] is the end of bucket i.
     out = np.empty((most, 4), np.int64)
     count = 0
-    begin = 0  # type: ignore[assignment]
-    for bucket in range(1 << bits):
-        end = start[bucket]
+    begin = 0
+    for at_bucket in range(1 << bits):
+        end = start[at_bucket]
         full = end - begin > fullest
         if full:
             # Key by key, so that the limit on one key does not depend on what else the bucket holds.

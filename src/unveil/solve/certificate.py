@@ -12,8 +12,7 @@ Re-encoding is exact by construction. What is left is uniqueness, of values and 
   design        another reading of the subsets cannot be ruled out (`solve.uniqueness`: a theorem, from W alone). Where the size
                 of a private pixel is known, it decides between the readings of a vector of few encodings
   alias         it is a combination of others: with z = a + b − p the encodings {p, q, z} are {a, b, q} under another name.
-                An alias z shares some p with all of its encodings, or has at most 2k−1 partners (z = −Σ of them: for k = 2 the
-                triangle ab, bc, ca is also the star za, zb, zc); with fewer pixels than vectors that is all there is to go by
+                Fewer pixels than vectors cannot show it; the design must rule such readings out (below)
   relabelling   all of its encodings can be read without it, as those of another vector with other labels, private or public,
                 and its size does not tell the two apart (`solve.relabelling`)
   surplus       fewer than two different encodings more than unknowns in its group
@@ -173,15 +172,6 @@ def _incidence(members: NDArray[np.int64], n: int) -> sparse.csr_array:
     return sparse.csr_array((np.ones(m * k), (np.repeat(np.arange(m), k), members.ravel())), shape=(m, n))
 
 
-def _rows_of(members: NDArray[np.int64], n: int) -> sparse.csr_array:
-    """The encodings that use vector i are the indices of its row i."""
-    return sparse.csr_array(_incidence(members, n).T)
-
-
-def _rows_with(members: NDArray[np.int64], rows_of: sparse.csr_array, i: int) -> NDArray[np.int64]:
-    return members[rows_of.indices[rows_of.indptr[i] : rows_of.indptr[i + 1]]]
-
-
 def undetermined_by(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
     """Vectors that some null vector of W touches."""
     if members.shape[1] == 2:
@@ -216,7 +206,7 @@ def _touched_by_null(members: NDArray[np.int64], n: int, trials: int = 3) -> NDA
 
 
 def dependent(members: NDArray[np.int64], x: NDArray[np.float64], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Vectors of a group that are combinations of others; with fewer pixels than vectors, those whose partners allow it."""
+    """Vectors of a group that are combinations of others; with fewer pixels than vectors all are, and it means nothing."""
     out = np.zeros(len(x), bool)
     chosen = np.flatnonzero(among)
     if len(chosen) <= x.shape[1]:
@@ -229,11 +219,6 @@ def dependent(members: NDArray[np.int64], x: NDArray[np.float64], among: NDArray
         values, vectors = eigh(gram)
         out[chosen] = np.linalg.norm(vectors[:, values < 1e-7], axis=1) > 1e-2
         return out
-    k, rows_of = members.shape[1], _rows_of(members, len(x))
-    for i in chosen:
-        rows = _rows_with(members, rows_of, int(i))
-        partners, shared = np.unique(rows, return_counts=True)
-        out[i] = np.count_nonzero(shared == len(rows)) > 1 or len(partners) - 1 <= 2 * k - 1
     return out
 
 
