@@ -126,14 +126,14 @@ class TestAttack:
         result = call("attack", run)
         assert result.exit_code == 0
         assert result.stdout.splitlines()[0].startswith("20 private vectors recovered and verified, up to one sign per pixel")
-        for word in ("verified", "encodings", "reason", "Seconds:", "feedback"):
+        for word in ("verified", "encodings", "reason", "Seconds:", "relations"):
             assert word in result.stdout
 
     def test_writes_recovery_and_manifest(self, attacked: Path) -> None:
         manifest = json.loads((attacked / "manifest.json").read_text())
         assert manifest["seed"] == 1
         assert manifest["attack"]["verified"] == 20
-        assert set(manifest["attack"]["seconds"]) >= {"similarity", "pixels"}
+        assert set(manifest["attack"]["seconds"]) >= {"relations", "pixels"}
         with np.load(attacked / "recovery.npz", allow_pickle=False) as recovery:
             assert recovery["vectors"].shape == (20, 1024)
 

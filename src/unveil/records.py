@@ -123,7 +123,7 @@ class Scheme:
 class Encodings:
     """m released encodings with the scheme that made them: `values` (m, d), with or without signs.
 
-    pixel_rms: root mean square of a private pixel, where it is known; 1 in the paper's model. None: nothing is known of it.
+    pixel_rms: root mean square of a private pixel; 1 in the paper's model, None when nothing is known of it.
     Without a public part it is what ties the scale of the recovered vectors to the scale of the encodings.
     shape: (height, width) or (height, width, channels), where a vector is an image; None otherwise.
     labels (m, classes): what was released of the classes, Σ λ·onehot over private vectors; None where nothing was.
@@ -131,7 +131,7 @@ class Encodings:
 
     values: NDArray[np.float32]
     scheme: Scheme
-    pixel_rms: float | None = None
+    pixel_rms: float | None = 1.0
     shape: tuple[int, ...] | None = None
     labels: NDArray[np.float32] | None = None
 

@@ -27,7 +27,7 @@ def encode(x, m, k, seed):
 def test_a_table_comes_back_with_fewer_columns_than_records(n, m, k, d):
     x = table(n, d, 0)
     subsets, y = encode(x, m, k, 1)
-    recovery = unveil.recover(unveil.Encodings(y, unveil.Scheme(k)), rng=0)
+    recovery = unveil.recover(unveil.Encodings(y, unveil.Scheme(k), pixel_rms=None), rng=0)
     scores = unveil.score(recovery, x)
     assert recovery.attack == "relations"
     # A vector of two different encodings has two readings: nobody can tell.
@@ -39,7 +39,7 @@ def test_a_table_comes_back_with_fewer_columns_than_records(n, m, k, d):
 def test_columns_of_few_levels_cost_their_values_not_the_records():
     x = table(40, 14, 2, levels=6)
     _, y = encode(x, 280, 2, 3)
-    recovery = unveil.recover(unveil.Encodings(y, unveil.Scheme(2)), attack="relations", rng=0)
+    recovery = unveil.recover(unveil.Encodings(y, unveil.Scheme(2), pixel_rms=None), attack="relations", rng=0)
     scores = unveil.score(recovery, x)
     assert (scores.exact, scores.wrong) == (40, 0)
     assert recovery.doubtful is None or not recovery.doubtful[:, 6:].any()
@@ -65,7 +65,7 @@ def test_rounded_encodings_come_back_up_to_rounding():
     step = float(y.max()) / 4000
     rounded = (np.round(y / step) * step).astype(np.float32)
     assert rounding(rounded) == pytest.approx(step, rel=1e-3)
-    recovery = unveil.recover(unveil.Encodings(rounded, unveil.Scheme(2)), attack="relations", rng=0)
+    recovery = unveil.recover(unveil.Encodings(rounded, unveil.Scheme(2), pixel_rms=None), attack="relations", rng=0)
     assert not recovery.verified.any()
     error = np.array([np.abs(np.abs(v) - np.abs(x)).max(axis=1).min() for v in recovery.vectors])
     assert (error < 3 * step).sum() >= 38
@@ -76,7 +76,7 @@ def test_columns_that_say_too_little_end_in_words(levels):
     rng = np.random.default_rng(8)
     x = rng.integers(0, levels, (40, 6)).astype(np.float32) - 0.37
     _, y = encode(x, 280, 2, 9)
-    recovery = unveil.recover(unveil.Encodings(y, unveil.Scheme(2)), attack="relations", rng=0)
+    recovery = unveil.recover(unveil.Encodings(y, unveil.Scheme(2), pixel_rms=None), attack="relations", rng=0)
     assert not recovery.verified.any()
     assert recovery.explanation
 

@@ -27,7 +27,7 @@ def test_a_good_instance_should_succeed_and_does():
     ("options", "lacks"),
     [
         ({"m": 60}, "enough encodings"),
-        ({"d": 20}, "enough pixels"),
+        ({"d": 3}, "enough pixels"),
         ({"n_private": 4}, "more than 2·k_private vectors"),
         ({"noise": 0.1}, "no noise"),
         ({"m": 5000, "d": 10**8}, "enough memory"),

@@ -54,7 +54,7 @@ def test_the_told_attacker_gets_at_least_what_overlaps_give():
     smooth = np.cumsum(PRIVATE, axis=1) / 10
     lab = Laboratory(smooth, None, Scheme(2), 140, 0.0, 1e-2, 0, None)
     blind, told = lab.trial(140, 0, "blind"), lab.trial(140, 0, "told")
-    assert told.recovered > blind.recovered
+    assert told.recovered >= blind.recovered
     assert told.recovered > 0.8
 
 

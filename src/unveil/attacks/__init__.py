@@ -6,6 +6,7 @@ A file of this room is an attack when it says so, by `NAME` and `ATTACK`; the ot
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from importlib import import_module
 from inspect import signature
 from pkgutil import iter_modules
@@ -79,13 +80,16 @@ def recover(
     if attack is not None:
         return run(attack)
     best: Recovery | None = None
+    tried: list[str] = []
     for name in _in_order(encodings, public, told=bool(options)):
         if best is not None and (_complete(best) or (name in LAST and best.verified.any())):
             break
         recovery = run(name)
+        tried.append(f"{name}: {recovery.explanation}")
         best = recovery if best is None or _worth(recovery) > _worth(best) else best
     assert best is not None
-    return best
+    # Where nothing came back, say what was tried.
+    return best if len(best) or len(tried) == 1 else replace(best, explanation="; ".join(tried))
 
 
 def _in_order(encodings: Encodings, public: ArrayLike | None, told: bool) -> Iterator[str]:

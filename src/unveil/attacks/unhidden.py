@@ -25,10 +25,14 @@ from unveil.records import VERIFIED, Encodings, InputError, Progress, Recovery, 
 from unveil.seeds import Rng
 
 NAME = "unhidden"
-MOST = 1500
-"""Encodings and pixels whose rank is looked at: a second's work. More private vectors than that are not noticed."""
+MOST = 800
+"""Encodings and pixels whose rank is looked at: a tenth of a second. More private vectors than that are not noticed."""
 ZERO = 1e-5
 """What counts as zero, relative to the largest value of a pixel: rounding leaves about 1e-7, times the condition of W."""
+POOR = 0.8
+"""The share of full rank below which it is no accident: encodings that were drawn twice cost some rank as well."""
+FALL = 30.0
+"""Factor by which the spectrum of rounded sums falls at its rank, at least; that of magnitudes falls gently."""
 ENOUGH = 0.9
 """The share of encodings that must be explained; a chance fit of a few of them means nothing."""
 
@@ -48,10 +52,11 @@ def nothing_hidden(encodings: Encodings, public: ArrayLike | None = None) -> boo
     if values[0] <= 0:
         return False
     rank = int((values > 1e-11 * values[0]).sum())
-    if scheme.k_private + 2 <= rank < min(Y.shape) - 1:
+    if scheme.k_private + 2 <= rank < POOR * min(Y.shape):
         return True
     fall = rank_of(values)
-    return fall is not None and scheme.k_private + 2 <= fall < 0.6 * min(Y.shape)
+    sharp = fall is not None and values[fall - 1] > FALL * values[fall]
+    return fall is not None and sharp and scheme.k_private + 2 <= fall < 0.6 * min(Y.shape)
 
 
 def unhidden(

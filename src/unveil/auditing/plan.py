@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from unveil.attacks import MOST_FOR_RELATIONS
 from unveil.attacks.full import LARGEST
-from unveil.auditing.costs import PER_VECTOR, Machine, memory_needed, operations, route, stage_seconds, this_machine
+from unveil.auditing.costs import NOMINAL, PER_VECTOR, Machine, memory_needed, operations, route, stage_seconds, this_machine
 from unveil.auditing.result import Guarantee, Stage
 from unveil.factor.expectation import encodings_needed, expected_florals
 from unveil.parallel import free_memory
@@ -28,6 +29,9 @@ PAPER = "enough encodings for the paper's attack"
 PIXELS_FOR = {2: 120, 3: 300, 4: 600, 5: 1000, 6: 1400}
 """Pixels from which on all 100 vectors came back from 700 encodings in 9 or 10 of 10 seeds (`benchmarks/full_attack.py`)."""
 
+RELATION_SECONDS = {"relations": (2e-6, 2, 0), "subsets": (5e-10, 3, 0), "pixels": (1e-6, 1, 1)}
+"""Seconds of `attack="relations"` on the nominal machine: a·m^b·d^c for each (a, b, c), measured on m = 280 to
+1,050: pairs, an eigenproblem, signs."""
 FEWEST_PIXELS = 4
 """Continuous pixels with which exact relations are told from chance (`docs/exact_relations.md`)."""
 
@@ -102,7 +106,13 @@ def plan(
     kept = scheme.signs == "kept" and scheme.fixed_weights
     attack = "mixup" if kept else "paper" if way == "paper" else "full"
     counts = operations(scheme, n_private, m, d, n_public, way)
-    stages = tuple(Stage(name, seconds) for name, seconds in stage_seconds(counts, machine or this_machine()).items())
+    speed = machine or this_machine()
+    times = stage_seconds(counts, speed)
+    if not kept and _relations(scheme, n_private, m) >= 2 * m and d >= FEWEST_PIXELS and m <= MOST_FOR_RELATIONS:
+        attack = "relations"
+        slower = speed.value / NOMINAL.value
+        times = {name: slower * a * m**b * d**c for name, (a, b, c) in RELATION_SECONDS.items()}
+    stages = tuple(Stage(name, seconds) for name, seconds in times.items())
     memory = memory_needed(scheme, n_private, m, d, n_public, way)
     by_paper = encodings_needed(n_private, k) if n_private >= k + 2 else 0
     conditions = _preconditions(scheme, n_private, m, d, needed, memory, noise, attack)
@@ -138,6 +148,13 @@ def encodings_for_all(scheme: Scheme, n: int) -> int:
     return needed if scheme.fixed_weights and not scheme.k_public else min(LARGEST, needed)
 
 
+def _relations(scheme: Scheme, n: int, m: int) -> float:
+    """Exact relations to be expected; none where weights differ, and with a public part they are not counted on."""
+    if not scheme.fixed_weights or scheme.k_public:
+        return 0.0
+    return expected_relations(n, min(m, comb(n, scheme.k_private)), scheme.k_private)
+
+
 def _preconditions(
     scheme: Scheme, n: int, m: int, d: int, needed: int, memory: int, noise: float, attack: str
 ) -> tuple[Guarantee, ...]:
@@ -146,7 +163,7 @@ def _preconditions(
     florals = expected_florals(n, k, m)
     uses = m * k / n
     # With two exact relations per encoding a handful of continuous pixels is enough, whatever their distribution.
-    relations = expected_relations(n, min(m, comb(n, k)), k) if scheme.fixed_weights and not scheme.k_public else 0.0
+    relations = _relations(scheme, n, m)
     by_relations = relations >= 2 * m and d >= FEWEST_PIXELS
     return (
         Guarantee(
@@ -170,7 +187,12 @@ def _preconditions(
 
 def _advice(attack: str, n: int, m: int, needed: int, conditions: tuple[Guarantee, ...]) -> str:
     missing = [item.what for item in conditions if not item.holds and (item.what != PAPER or attack == "paper")]
-    who = {"full": "the full attack", "mixup": "the attack on mixtures with signs", "paper": "the paper's attack"}[attack]
+    who = {
+        "relations": "exact relations",
+        "full": "the full attack",
+        "mixup": "the attack on mixtures with signs",
+        "paper": "the paper's attack",
+    }[attack]
     if not missing:
         return f"All {n} private vectors should come back from {m:,} encodings by {who}."
     return f"By {who} not all of {n} private vectors should come back from {m:,} encodings: missing are {', '.join(missing)}."

@@ -84,7 +84,7 @@ def read_release(
 
     challenge = path.is_dir()
     try:
-        rms = None if pixel_rms in (None, "unknown") else float(pixel_rms)
+        rms = None if pixel_rms == "unknown" or (challenge and pixel_rms is None) else float(pixel_rms or 1.0)
     except ValueError:
         raise records.InputError(f"--pixel-rms {pixel_rms}: give a positive number, or 'unknown'") from None
     if challenge:

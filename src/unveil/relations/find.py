@@ -132,7 +132,7 @@ def find_relations(
 
 
 def _told_apart(sketch: Sketch, quads: Index) -> Index:
-    """Relations no two of whose encodings have the same public part: z_a − z_b could be z_b − z_a as well, all signs turned, and
+    """Relations no two of whose encodings have the same public part: z_a − z_b could be z_b − z_a, all signs turned, and
     then nobody knows which of two relations it is."""
     offset = sketch.hi + sketch.lo
     keep = np.ones(len(quads), bool)

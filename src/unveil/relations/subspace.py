@@ -27,12 +27,12 @@ from unveil.relations.sketch import WIDTH, Floats, Index, Sketch
 
 PATTERNS = np.array([[1, a, b, c] for a in (1, -1) for b in (1, -1) for c in (1, -1)], dtype=np.float64)
 """Signs of four encodings, up to a common one."""
-CLEAR = (5.0, 3.5)
-"""Signs are taken where the second best leave so many spreads more than the best: one in a million is wrong, or one in a
-thousand."""
+CLEAR = (12.0, 5.0, 3.5)
+"""Signs are taken where the second best leave so many spreads more than the best: none is wrong, or one in a million, or one in
+a thousand."""
 ENOUGH = 0.5
 """The share of the encodings in relations whose subsets are enough to go on from; the others follow by matching."""
-RICH = 1.5
+RICH = 2.5
 """Encodings there must be for each dimension of the null space: with fewer most of it is what relations do not tie."""
 NULL = 1e-9
 """Eigenvalues of RᵀR below this share of the largest are zero: those that are not are whole numbers' work, above 1e-4."""

@@ -76,9 +76,11 @@ def certify(
     sizes = np.bincount(solution.group)
     rows_of_group = np.bincount(solution.group[members[:, 0]], minlength=len(sizes))
     alias = dependent(members, solution.values, (solution.group == main) | signed)
-    names = None if public is None else public.names
+    # Where the size of a private pixel is known, it tells a vector from the other readings of its few encodings, and from those
+    # with other public vectors (`relabelled`).
+    sized = encodings.pixel_rms is not None
+    names = None if public is None or sized else public.names
     design = in_doubt(all_members, n, signed=signed, public=names, own_rows=True)
-    sized = encodings.pixel_rms is not None  # then the size of a vector tells it from the other readings of its few encodings
     unsolved = int((~solution.solved).sum())
     status, reasons = np.full(n, VERIFIED, dtype="<U10"), []
     for i in range(n):
