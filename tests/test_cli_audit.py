@@ -165,7 +165,7 @@ class TestPlan:
     def test_words_and_numbers(self) -> None:
         result = call("plan", "--n-private", 50, "--d", 784)
         assert result.exit_code == 0
-        assert result.stdout.startswith("All 50 private vectors should come back from 350 encodings by the full attack.")
+        assert result.stdout.startswith("All 50 private vectors should come back from 350 encodings by exact relations.")
         assert "MiB" in result.stdout
         assert "enough pixels" in result.stdout
 

@@ -12,7 +12,8 @@ Re-encoding is exact by construction. What is left is uniqueness, of values and 
   design        another reading of the subsets cannot be ruled out (`solve.uniqueness`: a theorem, from W alone). Where the size
                 of a private pixel is known, it decides between the readings of a vector of few encodings
   alias         it is a combination of others: with z = a + b − p the encodings {p, q, z} are {a, b, q} under another name.
-                Fewer pixels than vectors cannot show it; the design must rule such readings out (below)
+                An alias z shares some p with all of its encodings, or is −Σ of its at most 2k−1 partners (for k = 2 the
+                triangle ab, bc, ca is also the star za, zb, zc); with fewer pixels than vectors these are looked for alone
   relabelling   all of its encodings can be read without it, as those of another vector with other labels, private or public,
                 and its size does not tell the two apart (`solve.relabelling`)
   surplus       fewer than two different encodings more than unknowns in its group
@@ -208,7 +209,7 @@ def _touched_by_null(members: NDArray[np.int64], n: int, trials: int = 3) -> NDA
 
 
 def dependent(members: NDArray[np.int64], x: NDArray[np.float64], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Vectors of a group that are combinations of others; with fewer pixels than vectors all are, and it means nothing."""
+    """Vectors of a group that are combinations of others; with fewer pixels than vectors, those that a few encodings allow."""
     out = np.zeros(len(x), bool)
     chosen = np.flatnonzero(among)
     if len(chosen) <= x.shape[1]:
@@ -221,6 +222,13 @@ def dependent(members: NDArray[np.int64], x: NDArray[np.float64], among: NDArray
         values, vectors = eigh(gram)
         out[chosen] = np.linalg.norm(vectors[:, values < 1e-7], axis=1) > 1e-2
         return out
+    k, W = members.shape[1], _incidence(members, len(x))
+    rows_of = sparse.csr_array(W.T)
+    for i in chosen:
+        rows = members[rows_of.indices[rows_of.indptr[i] : rows_of.indptr[i + 1]]]
+        partners, shared = np.unique(rows, return_counts=True)
+        total = np.abs(x[partners].sum(axis=0)).max() if len(partners) <= 2 * k else np.inf
+        out[i] = np.count_nonzero(shared == len(rows)) > 1 or total < 1e-4 * np.abs(x[i]).max()
     return out
 
 

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-STEPS = 2000
+STEPS = 400
 """Choices tried in the search for a first solution, and a tenth of it for each query, before giving up."""
 STARTS = 12
 """Encodings tried as the one whose sign is set, where there is no public part."""
