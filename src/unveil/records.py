@@ -316,7 +316,14 @@ class Recovery:
     doubtful: NDArray[np.bool_] | None = None
 
     @classmethod
-    def empty(cls, encodings: Encodings, attack: str, explanation: str, seconds: Mapping[str, float]) -> Recovery:
+    def empty(
+        cls,
+        encodings: Encodings,
+        attack: str,
+        explanation: str,
+        seconds: Mapping[str, float],
+        evidence: Mapping[str, Any] | None = None,
+    ) -> Recovery:
         return cls(
             vectors=np.empty((0, encodings.d), np.float32),
             status=np.empty(0, dtype="<U10"),
@@ -327,6 +334,7 @@ class Recovery:
             attack=attack,
             explanation=explanation,
             seconds=seconds,
+            evidence={} if evidence is None else evidence,
         )
 
     @property

@@ -30,8 +30,7 @@ from unveil.attacks.units import Task, in_units
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import FIXED_WEIGHTINGS, Encodings, InputError, Progress, Recovery, as_public
-from unveil.relations.find import Relations, find_relations
-from unveil.relations.find_many import find_many
+from unveil.relations.find import ENOUGH, Relations, find_relations
 from unveil.relations.repeats import distinct
 from unveil.relations.sketch import ROUNDING, WIDTH, Sketch, sketch
 from unveil.relations.subspace import subsets_of
@@ -88,9 +87,9 @@ def relations(
         if step:
             error = step / np.sqrt(12) / (scheme.private_weight * task.unit)
             found = _find(task, once, error, limit, child(seed, "rounded"), progress)
-    facts = {"relations": len(found.relations), "different_encodings": len(once)}
+    facts = {"relations": len(found.relations), "different_encodings": len(once), "exact": not found.noise}
     if len(found.relations) < FEWEST:
-        return Recovery.empty(encodings, NAME, too_few(found, len(once)), clock.seconds)
+        return Recovery.empty(encodings, NAME, too_few(found, len(once)), clock.seconds, facts)
     with clock("subsets"), one_blas_thread():
         members = np.full((len(once), scheme.k_private), -1, np.int64)
         if len(once) <= LARGEST:
@@ -98,11 +97,11 @@ def relations(
     told = _by_signs(task, found, once, members, child(seed, "signs"), clock, limit, progress)
     if told is None:
         if not (members >= 0).any():
-            return Recovery.empty(encodings, NAME, too_few(found, len(once)), clock.seconds)
+            return Recovery.empty(encodings, NAME, too_few(found, len(once)), clock.seconds, facts)
         told = _by_subsets(task, found, once, members, child(seed, "pixels"), clock, progress)
     settled, doubtful = (None, np.empty((0, 0), bool)) if told is None else _all_encodings(task, copies, *told)
     if settled is None:
-        return Recovery.empty(encodings, NAME, "the subsets that relations suggest do not hold", clock.seconds)
+        return Recovery.empty(encodings, NAME, "the subsets that relations suggest do not hold", clock.seconds, facts)
     with clock("certificate"):
         c = task.offsets
         nats = chance_nats(task.y, c, settled.solution.values, scheme.k_private, found.bound, child(seed, "chance"))
@@ -155,10 +154,8 @@ def _find(
     y = task.y[once]
     c = None if task.offsets is None else task.offsets[once]
     view = sketch(y, c, noise, rng)
-    if len(once) <= LARGEST:
-        found = find_relations(view, noisy=noise > 0, limit=limit, progress=progress)
-    else:
-        found = find_many(view, limit=limit, progress=progress, enough=ENOUGH_FOR_SIGNS)
+    enough = ENOUGH if len(once) <= LARGEST else ENOUGH_FOR_SIGNS
+    found = find_relations(view, noisy=noise > 0, limit=limit, progress=progress, enough=enough)
     bound = np.maximum(WIDTH * 2 * noise, WIDTH * ROUNDING * np.maximum(y.max(axis=0), 1e-30)).astype(np.float64)
     return Found(view, found, bound, noise)
 

@@ -1,7 +1,7 @@
 """Relations under rounding and noise: candidates by similarity, then a likelihood ratio, then the size of what is left.
 
     1  pairs ← most similar encodings          whitened energies (`gram.energies`): a guide, no more; wrong pairs cost time only
-    2  relations ← every two of these pairs    Gaussian residuals against chance, pixel by pixel (`relations.find.find_among`)
+    2  relations ← every two of these pairs    Gaussian residuals against chance, pixel by pixel (`relations.among`)
     3  relations ← those with the least residual  on many more pixels: a relation that nearly holds, because two vectors are
                                                alike, leaves more than noise does; and that least residual is the noise
 
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from unveil.gram.energies import whitened_energies
 from unveil.records import Progress
-from unveil.relations.find import Relations, find_among
+from unveil.relations.among import find_among
+from unveil.relations.find import Relations
 from unveil.relations.sketch import Index, Sketch, sketch
 
 PIXELS = 256

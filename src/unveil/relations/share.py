@@ -1,6 +1,6 @@
 """The inner loops of the search for relations: keys of a share of the pairs, brought together, compared.
 
-Plain arrays in, plain arrays out; `relations.find_many` says what they mean.
+Plain arrays in, plain arrays out; `relations.find` says what they mean.
 
     runs      with the encodings sorted at the first pivot, pairs with a difference in an interval are runs of neighbours
     keys      one for each choice of a difference at the other pivots: a linear hash in 32 bits, the pair in the other 32
@@ -15,8 +15,6 @@ from numba import njit
 
 from unveil.relations.sketch import WIDTH
 
-FULLEST = 3000
-"""Keys of one bucket that are compared with each other; more of them have hardly anything to tell apart."""
 BUCKETS, SLOTS = 9, 12
 """Bits of the key for the bucket, and for its slot in the hash table of the bucket."""
 
@@ -110,25 +108,30 @@ def _keys(hi, lo, free, values, rows, t, grid, low, high, part, parts):  # type:
                 if a == b:
                     continue
                 first = values[j] + values[i] if total else values[j] - values[i]
-                hashes[0] = np.uint64(np.int64(first * per_cell[0])) * factor[0]
-                size = 1
-                for q in range(1, t):
-                    _differences(hi, lo, free, a, b, q, option)
-                    for o in range(branch - 1, -1, -1):
-                        step = np.uint64(np.int64(np.floor(option[o] * per_cell[q]))) * factor[q]
-                        for s in range(size):
-                            hashes[o * size + s] = hashes[s] + step
-                    size *= branch
-                if count + size > len(out):
-                    more = np.empty(len(out) * 3 // 2 + size, np.uint64)
-                    more[:count] = out[:count]
-                    out = more
-                pair = np.uint64(a << 16 | b)
-                for s in range(size):
-                    if parts > 1 and (hashes[s] >> np.uint64(16) & np.uint64(0xFFFF)) % np.uint64(parts) != np.uint64(part):
-                        continue
-                    out[count] = (hashes[s] & upper) | pair
-                    count += 1
+                cell = np.int64(first * per_cell[0] + 0.5)
+                # Zero up to rounding has no sign: with a public part both orders of the pair are keys.
+                for turn in range(2 if cell == 0 and not free else 1):
+                    if turn:
+                        a, b = b, a
+                    hashes[0] = np.uint64(cell) * factor[0]
+                    size = 1
+                    for q in range(1, t):
+                        _differences(hi, lo, free, a, b, q, option)
+                        for o in range(branch - 1, -1, -1):
+                            step = np.uint64(np.int64(np.floor(option[o] * per_cell[q] + 0.5))) * factor[q]
+                            for s in range(size):
+                                hashes[o * size + s] = hashes[s] + step
+                        size *= branch
+                    if count + size > len(out):
+                        more = np.empty(len(out) * 3 // 2 + size, np.uint64)
+                        more[:count] = out[:count]
+                        out = more
+                    pair = np.uint64(a << 16 | b)
+                    for s in range(size):
+                        if parts > 1 and (hashes[s] >> np.uint64(16) & np.uint64(0xFFFF)) % np.uint64(parts) != np.uint64(part):
+                            continue
+                        out[count] = (hashes[s] & upper) | pair
+                        count += 1
     return out[:count]
 
 
@@ -150,8 +153,8 @@ def _bucketed(keys):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def search_share(hi, lo, free, values, rows, t, grid, spread, nats, need, low, high, part, parts, most):  # type: ignore[no-untyped-def]
-    """Relations (r, 4) whose keys fall into one share."""
+def search_share(hi, lo, free, values, rows, t, grid, spread, nats, need, low, high, part, parts, most, fullest):  # type: ignore[no-untyped-def]
+    """Relations (r, 4) whose keys fall into one share; a key is compared with `fullest` others at most."""
     pixels = len(nats)
     rest = np.zeros(pixels)  # what the pixels after the at-th that is looked at can still say
     for at in range(pixels - 2, -1, -1):
@@ -174,7 +177,7 @@ def search_share(hi, lo, free, values, rows, t, grid, spread, nats, need, low, h
             slots[slot] = i
             before[i] = j
             seen = 0
-            while j >= begin and seen < FULLEST:
+            while j >= begin and seen < fullest:
                 seen += 1
                 if (keys[i] ^ keys[j]) <= low32:
                     a, b = np.int64(keys[i] >> sixteen & low16), np.int64(keys[i] & low16)
