@@ -7,8 +7,9 @@ docs/figures/relations.svg from what is stored). Without names: all of it. `--se
 
 Records used by fewer than three different encodings are counted apart: nobody can determine them. Of one encoding |a + x| there
 are two readings at each pixel; of two, |a + x| and |b + x|, there is −a − b − x, with the two exchanged.
-Tables are scikit-learn's, standardised, constant columns left at 0. Images come from the folder UNVEIL_DATA (../shared/data
-without it). Fresh seeds 60000, 60001, …: each draws the records, the columns where only some are used, and the subsets.
+Tables are scikit-learn's, the records drawn standardised, constant columns 0. Images come from the folder UNVEIL_DATA
+(../shared/data without it). Fresh seeds 60000, 60001, …: each draws the records, the columns where only some are used, and
+the subsets.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ ROOT = Path(__file__).resolve().parents[1]
 STORE = ROOT / "docs" / "figures" / "relations.json"
 SEEDS, FIRST = 5, 60_000
 TABLES = ("breast_cancer", "wine", "diabetes", "digits")
+WHOLE = " of all"
+"""Standardised with all records of the table, so that a column may be the same in all records drawn without being 0."""
 FILES = {
     "cifar-10": "cifar10_test2k_small.npz",
     "caltech-101": "caltech101_32.npz",
@@ -66,6 +69,7 @@ class Instance:
 
 
 INSTANCES = {name: Instance(name, must=0.1 if name == "digits" else 0.03) for name in TABLES}
+INSTANCES["digits (all 1,797 standardised)"] = Instance("digits" + WHOLE, must=1.0)
 INSTANCES |= {name: Instance(name, cheap=False, must=1.0) for name in FILES}
 INSTANCES |= {f"{name} k=3": Instance(name, 3, 30, cheap=False, must=1.0) for name in FILES}
 INSTANCES |= {f"{name} k=4": Instance(name, 4, 20, 1500, cheap=False, must=1.0) for name in FILES}
@@ -84,9 +88,13 @@ def table(name: str) -> np.ndarray:
         from sklearn import datasets
     except ImportError:
         raise NoData("scikit-learn is not installed: pip install scikit-learn") from None
-    values = np.asarray(getattr(datasets, f"load_{name}")(return_X_y=True)[0], float)
+    return np.asarray(getattr(datasets, f"load_{name}")(return_X_y=True)[0], float)
+
+
+def standardised(values: np.ndarray) -> np.ndarray:
+    """As whoever holds these records would; a column that is the same in all of them becomes 0."""
     spread = values.std(axis=0)
-    return (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    return (values - values.mean(axis=0)) / np.where(spread > 1e-12, spread, np.inf)
 
 
 @cache
@@ -106,9 +114,11 @@ def records(data: str, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
         return rng.poisson(3.0, (n, d)).astype(np.float32)
     if data == "zeros and ones":
         return rng.integers(0, 2, (n, d)).astype(np.float32)
-    if data in TABLES:
-        values = table(data)
-        return values[rng.choice(len(values), n, replace=False)].astype(np.float32)
+    if data.removesuffix(WHOLE) in TABLES:
+        values = table(data.removesuffix(WHOLE))
+        chosen = rng.choice(len(values), n, replace=False)
+        scaled = standardised(values)[chosen] if data.endswith(WHOLE) else standardised(values[chosen])
+        return scaled.astype(np.float32)
     name, unit = data.removesuffix(" in [0, 1]"), data.endswith(" in [0, 1]")
     pixels = images(name)
     chosen = pixels[rng.choice(len(pixels), n, replace=False)].astype(np.float32)

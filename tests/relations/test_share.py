@@ -37,5 +37,7 @@ def test_a_planted_relation_is_found():
     y = np.abs(z)
     order = np.argsort(y[:, 0])
     spread, nats = np.full(8, 1e-9), np.full(8, 10.0)
-    found = search_share(y, -y, True, y[order, 0], order, 2, np.full(2, 1e-7), spread, nats, 50.0, 0.0, np.inf, 0, 1, 1000, 1000)
+    found = search_share(
+        y, -y, True, y[order, 0], order, 2, np.full(2, 1e-7), spread, nats, 50.0, 0.0, np.inf, 0, 1, 1000, 1000
+    )
     assert {tuple(sorted(q)) for q in found.tolist()} == {(0, 1, 2, 3)}

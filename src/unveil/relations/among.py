@@ -31,17 +31,33 @@ NOISY_LUCK = 16.0
 
 def find_among(sketch: Sketch, pairs: Index, *, progress: Progress | None = None, enough: int = ENOUGH) -> Relations:
     """Relations between the given `pairs` (p, 2) of encodings alone."""
-    gain = sketch.nats + PEAK
+    quads = compare(_all_differences(sketch, pairs), pairs, sketch.nats, enough * sketch.m, progress)
+    if quads is None:
+        return Relations(np.empty((0, 4), np.int64), False, 0)
+    return Relations(np.unique(np.sort(quads, axis=1) if sketch.free else one_order(quads), axis=0), True, 0)
+
+
+def compare(
+    differences: NDArray[np.float32],
+    pairs: Index,
+    nats: NDArray[np.float64],
+    most: int,
+    progress: Progress | None = None,
+) -> Index | None:
+    """(r, 4) pairs (p, 2) next to each other that have a difference in common at every pixel, `most` or a little more.
+
+    differences (p, pixels, options): in units of the spread; two options: as they are, four: up to a common sign of the pair
+    nats (pixels,): what agreement is worth there. None: they are not worth enough to tell anything from chance
+    """
+    gain = nats + PEAK
     mean, deviation = float((gain - 0.5).sum()), float(np.sqrt(0.5 * len(gain)))
     least = 2 * log(max(len(pairs), 2)) + NOISY_LUCK
     if len(pairs) < 2 or mean < least:
-        return Relations(np.empty((0, 4), np.int64), False, 0)
+        return None
     # Pixels that repeat each other can lift chance above `least`, never to where true relations are.
     need = max(least, mean - SHORT * deviation)
-    differences = _all_differences(sketch, pairs)
     blocks = [(s, min(s + 256, len(pairs))) for s in range(0, len(pairs), 256)]
     found: list[Index] = []
-    most = enough * sketch.m
     finished = [0]
 
     def search(block: tuple[int, int]) -> None:
@@ -55,8 +71,7 @@ def find_among(sketch: Sketch, pairs: Index, *, progress: Progress | None = None
             progress("relations", finished[0], len(blocks))
 
     run_blocks(search, blocks, worker_count(where().workers), done)
-    quads = np.concatenate([np.empty((0, 4), np.int64), *found])
-    return Relations(np.unique(np.sort(quads, axis=1) if sketch.free else one_order(quads), axis=0), True, 0)
+    return np.concatenate([np.empty((0, 4), np.int64), *found])
 
 
 def _all_differences(sketch: Sketch, pairs: Index) -> NDArray[np.float32]:

@@ -78,7 +78,7 @@ def solve_noisy(
             if len(rows) <= n:
                 return None
             continue
-        found, theirs = _explained(y, c, values, noise, k, rng)
+        found, theirs = explained(y, c, values, noise, k, rng)
         if np.array_equal(found, rows) and np.array_equal(np.sort(theirs, axis=1), np.sort(members, axis=1)):
             break
         rows, members = found, theirs
@@ -143,7 +143,7 @@ def _noise(y: Values, c: Values | None, x: NDArray[np.float64], rows: NDArray[np
     return float(np.median(np.abs(np.abs(total) - y[rows])) / 0.6745 / np.sqrt(1 - spent))
 
 
-def _explained(
+def explained(
     y: Values, c: Values | None, x: NDArray[np.float64], noise: float, k: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], Members]:
     """Every row's best subset of the solved vectors, and which rows fit within twice the noise."""
