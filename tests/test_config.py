@@ -7,7 +7,8 @@ import pytest
 from unveil.config import read_config
 from unveil.records import InputError
 
-KNOWN = ("k_private", "private", "m", "seed", "out")
+KNOWN = {"k_private": (int,), "private": (str, int), "m": (str, int), "seed": (int,), "out": (str,), "noise": (float, int)}
+KNOWN["json"] = (bool,)
 
 
 def test_values_and_paths_beside_the_file(tmp_path: Path) -> None:
@@ -31,7 +32,7 @@ def test_values_and_paths_beside_the_file(tmp_path: Path) -> None:
     [
         ("k_privat = 2", "did you mean k_private"),
         ("sed = 2", "did you mean seed"),
-        ("zzz = 2", "choose from k_private, m, out"),
+        ("zzz = 2", "choose from json, k_private, m, noise, out"),
         ("seed = 1\nseed = 2", "not valid TOML"),
         ("k_private = 1\nk-private = 2", "twice"),
         ("m = [1, 2]", "one value"),

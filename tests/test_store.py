@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from unveil import store
+from unveil import files, npy, store
 from unveil.encode import simulate
 from unveil.records import Encodings, InputError, Recovery, Scheme, Simulation
 
@@ -69,7 +69,7 @@ class TestArrays:
     def test_large_files_stay_on_disk(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         store.write_array(tmp_path / "a.npy", np.ones((8, 8), np.float32))
         assert not isinstance(store.read_array(tmp_path / "a.npy"), np.memmap)
-        monkeypatch.setattr(store, "_MAP_FROM", 1)
+        monkeypatch.setattr(npy, "_MAP_FROM", 1)
         mapped = store.read_array(tmp_path / "a.npy")
         assert isinstance(mapped, np.memmap)
         assert isinstance(Encodings(mapped, Scheme()).values, np.memmap)
@@ -103,7 +103,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("mapped", [False, True])
     def test_truncated_npy(self, mapped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(store, "_MAP_FROM", 1 if mapped else 1 << 40)
+        monkeypatch.setattr(npy, "_MAP_FROM", 1 if mapped else 1 << 40)
         np.save(tmp_path / "whole.npy", np.ones((4, 6)))
         whole = (tmp_path / "whole.npy").read_bytes()
         for length in (0, 4, 6, 9, 40, 127, 128, 200, len(whole) - 1):
@@ -266,7 +266,7 @@ class TestRecovery:
 class TestAtomicity:
     def test_a_writer_that_raises_leaves_nothing(self, tmp_path: Path) -> None:
         def interrupted() -> None:
-            with store._whole(tmp_path / "a.npy") as file:
+            with files.whole(tmp_path / "a.npy") as file:
                 file.write(b"half")
                 raise KeyboardInterrupt
 

@@ -38,7 +38,7 @@ def test_a_trial_is_kept_and_read_back(tmp_path, monkeypatch):
     "change", [{"seed": 4}, {"top": 141}, {"noise": 0.1}, {"tolerance": 1e-3}, {"pixel_rms": None}, {"scheme": Scheme(3)}]
 )
 def test_what_changes_the_result_changes_the_name(change):
-    assert laboratory(**change)._key(50, 0, "blind", False) != laboratory()._key(50, 0, "blind", False)
+    assert laboratory(**change)._name(50, 0, "blind", False) != laboratory()._name(50, 0, "blind", False)
 
 
 def test_a_damaged_file_is_made_again(tmp_path):

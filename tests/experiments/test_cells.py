@@ -49,7 +49,7 @@ def test_a_damaged_cell_is_measured_again(tmp_path):
     Cells("item", 0, tmp_path).run(counting, SETTINGS[:1])
     assert counting.calls == [3]
     assert path.read_bytes() == good
-    assert json.loads(good)["pair"] == [3, 3]
+    assert json.loads(good)["facts"]["pair"] == [3, 3]
 
 
 def test_what_is_no_number_is_refused(tmp_path):

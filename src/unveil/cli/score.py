@@ -9,7 +9,7 @@ import click
 from rich.markup import escape
 
 from unveil.cli.group import main
-from unveil.cli.options import PATH, as_json
+from unveil.cli.options import PATH, as_json, memory_option
 from unveil.cli.terminal import console, echo_json
 
 
@@ -17,6 +17,7 @@ from unveil.cli.terminal import console, echo_json
 @click.argument("run", type=PATH)
 @click.option("--private", type=PATH, help="The true vectors, where RUN holds no truth.npz.")
 @click.option("--tolerance", type=float, default=1e-2, show_default=True, help="Largest pixel error that counts as exact.")
+@memory_option
 @as_json
 def score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> int:
     """Hold a recovery against the truth.
