@@ -6,10 +6,12 @@ holds. A small .npz may unpack to a thousand times its size. A large .npy is not
 
 from __future__ import annotations
 
+import errno
 import math
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -42,37 +44,25 @@ def read_array(path: Path, key: str | None = None, *, limit: int | None = None) 
     """One array from .npy (memory-mapped when large) or .npz, within `limit` bytes of memory (None: memory_limit)."""
     path = Path(path)
     must_be_file(path)
-    try:
-        if path.suffix == ".npz":
-            _must_start_with(path, b"PK")
-            with zipfile.ZipFile(path) as archive:
-                return _from_archive(path, archive, key, limit)
-        _must_start_with(path, npy.MAGIC_PREFIX)
-        with path.open("rb") as file:
-            size = path.stat().st_size
-            needed = _checked(path.name, file, size)
-            if size >= _MAP_FROM:
-                return npy.open_memmap(path, mode="r")
-            must_fit(needed, path.name, limit)
-            file.seek(0)
-            return npy.read_array(file, allow_pickle=False)
-    except (InputError, OSError, MemoryError):
-        raise
-    except Exception:  # whatever NumPy or zipfile stumble over, the file is damaged
-        raise InputError(
-            f"{path.name} is not a readable .npy or .npz array (truncated or damaged): write it again with numpy.save"
-        ) from None
+    if path.suffix == ".npz":
+        with _archive(path) as archive:
+            return _from_archive(path, archive, key, limit)
+    _must_start_with(path, npy.MAGIC_PREFIX)
+    with _damage_told(path), path.open("rb") as file:
+        size = path.stat().st_size
+        needed = _checked(path.name, file, size)
+        if size >= _MAP_FROM:
+            return npy.open_memmap(path, mode="r")
+        must_fit(needed, path.name, limit)
+        file.seek(0)
+        return npy.read_array(file, allow_pickle=False)
 
 
 def array_names(path: Path) -> tuple[str, ...]:
     """The names of the arrays in a .npz file."""
     must_be_file(path)
-    _must_start_with(path, b"PK")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return _names(archive)
-    except (zipfile.BadZipFile, ValueError, NotImplementedError):
-        raise InputError(f"{path.name} is a damaged archive: write it again with numpy.savez") from None
+    with _archive(path) as archive:
+        return _names(archive)
 
 
 def write_array(path: Path, array: NDArray[Any]) -> None:
@@ -91,6 +81,28 @@ def must_fit_as_vectors(array: NDArray[Any], name: str, limit: int | None = None
     if not ready:
         mapped = isinstance(array, np.memmap) and array.flags.c_contiguous
         must_fit(4 * array.size + (0 if mapped else array.nbytes), f"{name} as float32", limit)
+
+
+@contextmanager
+def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    _must_start_with(path, b"PK")
+    with _damage_told(path), zipfile.ZipFile(path) as archive:
+        yield archive
+
+
+@contextmanager
+def _damage_told(path: Path) -> Iterator[None]:
+    """Whatever NumPy or zipfile stumble over, in one sentence; not what the system says of a file that may be good."""
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # EINVAL: a damaged archive points before its start
+            raise
+        raise InputError(
+            f"{path.name} is not a readable .npy or .npz array (truncated or damaged): write it again with numpy.save"
+        ) from None
 
 
 def _from_archive(path: Path, archive: zipfile.ZipFile, key: str | None, limit: int | None) -> NDArray[Any]:

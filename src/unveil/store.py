@@ -25,7 +25,7 @@ from unveil._version import __version__
 from unveil.files import must_be_file, must_be_new, whole, whole_folder, whole_set
 from unveil.npy import array_names, must_fit_as_vectors, read_array, write_array, write_arrays
 from unveil.parallel import must_fit
-from unveil.records import Encodings, InputError, Recovery, Scheme, Simulation, as_vectors
+from unveil.records import STATUSES, Encodings, InputError, Recovery, Scheme, Simulation, as_vectors
 
 __all__ = [
     "manifest",
@@ -134,8 +134,13 @@ def read_encodings(folder: Path) -> Encodings:
 
 def read_truth(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64] | None]:
     """Private vectors, and which of them each encoding mixes (m, k_private), where the file says so."""
-    told = "selection_private" in array_names(path)
-    return read_array(path, "private"), read_array(path, "selection_private") if told else None
+    private = as_vectors(read_array(path, "private"), "private")
+    if "selection_private" not in array_names(path):
+        return private, None
+    mixed = read_array(path, "selection_private")
+    if mixed.ndim != 2 or mixed.dtype.kind not in "iu" or (mixed.size and not 0 <= mixed.min() <= mixed.max() < len(private)):
+        raise InputError(f"{path.name}: selection_private must name private vectors, (m, k_private); write it again")
+    return private, mixed
 
 
 def write_scheme(path: Path, encodings: Encodings) -> None:
@@ -176,6 +181,8 @@ def write_recovery(path: Path, recovery: Recovery) -> None:
     }
     if recovery.weights is not None:
         arrays["weights"] = np.asarray(recovery.weights.tocsr()[members.nonzero()], dtype=np.float64)
+    if recovery.doubtful is not None:
+        arrays["doubtful"] = recovery.doubtful
     write_arrays(path, arrays)
 
 
@@ -193,23 +200,33 @@ def read_recovery(path: Path) -> Recovery:
             "about",
         )
     }
+    told = "doubtful" in array_names(path)
     try:
-        indices = fields["members_indices"]
+        vectors, status, residual = (fields[name] for name in ("vectors", "status", "residual"))
+        doubtful = read_array(path, "doubtful") if told else None
         rows, columns = (int(size) for size in fields["members_shape"])
-        ones = np.ones(len(indices), dtype=bool)
+        if not (vectors.ndim == 2 and status.shape == residual.shape == (columns,) and len(vectors) == columns):
+            raise ValueError
+        if residual.dtype.kind != "f" or not {*status.tolist()} <= {*STATUSES}:
+            raise ValueError
+        if doubtful is not None and (doubtful.shape != vectors.shape or doubtful.dtype != bool):
+            raise ValueError
+        places = fields["members_indices"], fields["members_indptr"]
+        members = sparse.csr_array((np.ones(len(places[0]), dtype=bool), *places), shape=(rows, columns))
+        members.check_format(full_check=True)
         about = json.loads(str(fields["about"]))
-        places = indices, fields["members_indptr"]
         weighted = about.pop("weighted", False)
         weights = sparse.csr_array((read_array(path, "weights"), *places), shape=(rows, columns)) if weighted else None
         return Recovery(
-            vectors=as_vectors(fields["vectors"], "vectors") if fields["vectors"].size else fields["vectors"],
-            status=fields["status"],
-            members=sparse.csr_array((ones, *places), shape=(rows, columns)),
-            residual=fields["residual"],
+            vectors=as_vectors(vectors, "vectors") if vectors.size else vectors,
+            status=status,
+            members=members,
+            residual=residual,
             weights=weights,
+            doubtful=doubtful,
             **{**about, "reasons": tuple(about["reasons"])},
         )
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         raise InputError(f"{path.name} is damaged: run `unveil attack` again") from None
 
 
