@@ -67,7 +67,7 @@ def array_names(path: Path) -> tuple[str, ...]:
 
 def write_array(path: Path, array: NDArray[Any]) -> None:
     with whole(path) as file:
-        np.save(file, array, allow_pickle=False)
+        npy.write_array(_Plain(file), np.asanyarray(array), allow_pickle=False)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -81,6 +81,13 @@ def must_fit_as_vectors(array: NDArray[Any], name: str, limit: int | None = None
     if not ready:
         mapped = isinstance(array, np.memmap) and array.flags.c_contiguous
         must_fit(4 * array.size + (0 if mapped else array.nbytes), f"{name} as float32", limit)
+
+
+class _Plain:
+    """A file that NumPy must write to through Python: by itself it overlooks that a disk is full at the last 4096 bytes."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.write = file.write
 
 
 @contextmanager
