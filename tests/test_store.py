@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import pickle
@@ -162,6 +163,21 @@ class TestScheme:
             store.read_scheme(tmp_path / "scheme.json")
 
 
+class TestTables:
+    def test_text_that_would_be_a_formula_is_text(self, tmp_path: Path) -> None:
+        starts = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\tx", "\rx", "\n=1", "=")
+        for text in starts:
+            store.write_csv(tmp_path / "a.csv", [{"=name": text, "n": -1.5}, {"=name": "plain -1", "n": -2}])
+            with (tmp_path / "a.csv").open(newline="") as file:
+                assert list(csv.reader(file)) == [["'=name", "n"], ["'" + text, "-1.5"], ["plain -1", "-2"]]
+
+    def test_numbers_stay_numbers(self, tmp_path: Path) -> None:
+        store.write_csv(tmp_path / "a.csv", [{"a": -1, "b": "-1e-5", "c": "+3", "d": None, "e": 0.1, "f": "x,y"}])
+        assert (tmp_path / "a.csv").read_text() == 'a,b,c,d,e,f\n-1,-1e-5,+3,,0.1,"x,y"\n'
+        store.write_csv(tmp_path / "none.csv", [])
+        assert (tmp_path / "none.csv").read_text().strip() == ""
+
+
 class TestSimulation:
     def test_round_trip(self, simulation: Simulation, tmp_path: Path) -> None:
         store.write_simulation(tmp_path / "run", simulation, {"seed": 0})
@@ -256,6 +272,37 @@ class TestRecovery:
         assert len(back) == 0
         assert back.vectors.shape == (0, 7)
         assert back.members.shape == (5, 0)
+
+    def test_what_is_open_in_a_vector_is_kept(self, recovery: Recovery, tmp_path: Path) -> None:
+        doubtful = np.random.default_rng(0).random((3, 7)) < 0.3
+        store.write_recovery(tmp_path / "recovery.npz", replace(recovery, doubtful=doubtful))
+        back = store.read_recovery(tmp_path / "recovery.npz").doubtful
+        assert back is not None
+        assert np.array_equal(back, doubtful)
+        store.write_recovery(tmp_path / "recovery.npz", recovery)
+        assert store.read_recovery(tmp_path / "recovery.npz").doubtful is None
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("status", np.array(["verified"] * 2)),
+            ("status", np.array(["proved"] * 3)),
+            ("residual", np.array(["a"] * 3)),
+            ("vectors", np.ones(7, np.float32)),
+            ("members_indices", np.full(40, 9)),
+            ("members_shape", np.array([5, 4])),
+            ("about", np.array("5")),
+            ("about", np.array("{}")),
+            ("doubtful", np.ones((2, 7), bool)),
+        ],
+    )
+    def test_parts_that_do_not_fit_are_damage(self, name: str, value: Any, recovery: Recovery, tmp_path: Path) -> None:
+        store.write_recovery(tmp_path / "recovery.npz", recovery)
+        with np.load(tmp_path / "recovery.npz") as archive:
+            parts = dict(archive)
+        np.savez(tmp_path / "recovery.npz", **{**parts, name: value})
+        with pytest.raises(InputError, match="damaged: run `unveil attack` again"):
+            store.read_recovery(tmp_path / "recovery.npz")
 
     def test_another_archive(self, tmp_path: Path) -> None:
         np.savez(tmp_path / "recovery.npz", x=np.ones(3))

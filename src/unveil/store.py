@@ -12,7 +12,7 @@ import os
 import platform
 import resource
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -82,11 +82,15 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """A table, its columns those of the first row. Text that a spreadsheet would run as a formula gets a ' before it."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     columns = list(rows[0]) if rows else []
-    writer.writerows([[_cell(name) for name in columns], *([_cell(row.get(name)) for name in columns] for row in rows)])
-    write_text(path, text.getvalue())
+    lines = [columns, *([row.get(name) for name in columns] for row in rows)]
+    write_text(path, "".join(_line(map(_cell, line)) for line in lines))
+
+
+def _line(cells: Iterable[Any]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n").writerow(cells)  # so that a \r inside a cell is quoted too
+    return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _cell(value: Any) -> Any:
