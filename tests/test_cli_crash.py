@@ -226,3 +226,24 @@ def test_two_at_once_leave_one_of_the_two(run: Path, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "run/manifest.json").read_text())["attack"]["seed"] in (5, 6, 7, 8)
     store.read_recovery(tmp_path / "run/recovery.npz")
     assert call("attack", tmp_path / "new", *QUICK) in (0, 3)
+
+
+def test_an_attack_waits_while_the_run_is_scored(run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "run")
+    old = contents(tmp_path / "run")
+    holder = os.fork()
+    if holder == 0:
+        with files.alone(tmp_path / "run"):
+            (tmp_path / "held").touch()
+            while not (tmp_path / "enough").exists():
+                time.sleep(0.01)
+        os._exit(0)
+    while not (tmp_path / "held").exists():
+        time.sleep(0.01)
+    process = start(tmp_path, "attack", "run", "--seed", 9, *QUICK)
+    time.sleep(1.0)  # it takes a tenth of that
+    assert contents(tmp_path / "run") == old
+    (tmp_path / "enough").touch()
+    assert end(holder) == 0
+    assert end(process) in (0, 3)
+    assert json.loads((tmp_path / "run/manifest.json").read_text())["attack"]["seed"] == 9

@@ -83,8 +83,8 @@ def write_bytes(path: Path, content: bytes) -> None:
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """A table, its columns those of the first row. Text that a spreadsheet would run as a formula gets a ' before it."""
     columns = list(rows[0]) if rows else []
-    lines = [columns, *([row.get(name) for name in columns] for row in rows)]
-    write_text(path, "".join(_line(map(_cell, line)) for line in lines))
+    lines: list[list[Any]] = [columns, *([row.get(name) for name in columns] for row in rows)]
+    write_text(path, "".join(_line([_cell(value) for value in line]) for line in lines))
 
 
 def _line(cells: Iterable[Any]) -> str:

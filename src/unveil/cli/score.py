@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,14 @@ def score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> i
     Reads recovery.npz and truth.npz in RUN, writes scores.json. Images also get SSIM and PSNR; decryption.npy the scores of the
     challenge, where truth.npz says which images each encoding mixes.
     """
+    from unveil.files import alone
+
+    # An attack that ends meanwhile waits: scores stand beside the recovery they are of.
+    with alone(run) if run.is_dir() else nullcontext():
+        return _score(run, private, tolerance, as_json)
+
+
+def _score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> int:
     import numpy as np
 
     from unveil import scoring, store
