@@ -119,6 +119,16 @@ class TestAudit:
         assert result.exit_code == 0, result.output
         assert any("seed is fixed" in f["what"] for f in json.loads(result.stdout)["findings"])
 
+    def test_an_encoder_in_a_file_does_not_run_by_itself(self) -> None:
+        Path("enc.py").write_text("from pathlib import Path\nPath('ran').touch()\nraise RuntimeError('it ran')\n")
+        Path("a.toml").write_text('encoder = "enc.py:encode"\n')
+        args = ["audit", "--private", save_npy(), "--config", "a.toml"]
+        one_sentence(call(*args), "would run that code", "command line")
+        assert not Path("ran").exists()
+        one_sentence(call(*args, "--encoder", "enc.py:encode"), "it ran")
+        assert Path("ran").exists()
+        assert not Path("unveil-audit").exists()
+
     def test_bad_input_leaves_nothing(self) -> None:
         Path("no.npy").write_text("this is no array")
         Path("many.csv").write_text("1.0,2.0,3.0\n" * 300_000)

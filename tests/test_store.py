@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import pickle
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from unveil import store
+from unveil import files, npy, store
 from unveil.encode import simulate
 from unveil.records import Encodings, InputError, Recovery, Scheme, Simulation
 
@@ -69,7 +70,7 @@ class TestArrays:
     def test_large_files_stay_on_disk(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         store.write_array(tmp_path / "a.npy", np.ones((8, 8), np.float32))
         assert not isinstance(store.read_array(tmp_path / "a.npy"), np.memmap)
-        monkeypatch.setattr(store, "_MAP_FROM", 1)
+        monkeypatch.setattr(npy, "_MAP_FROM", 1)
         mapped = store.read_array(tmp_path / "a.npy")
         assert isinstance(mapped, np.memmap)
         assert isinstance(Encodings(mapped, Scheme()).values, np.memmap)
@@ -103,7 +104,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("mapped", [False, True])
     def test_truncated_npy(self, mapped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(store, "_MAP_FROM", 1 if mapped else 1 << 40)
+        monkeypatch.setattr(npy, "_MAP_FROM", 1 if mapped else 1 << 40)
         np.save(tmp_path / "whole.npy", np.ones((4, 6)))
         whole = (tmp_path / "whole.npy").read_bytes()
         for length in (0, 4, 6, 9, 40, 127, 128, 200, len(whole) - 1):
@@ -160,6 +161,21 @@ class TestScheme:
         (tmp_path / "scheme.json").write_text('{"k_privat": 4}')
         with pytest.raises(InputError, match="k_privat: the scheme has k_private"):
             store.read_scheme(tmp_path / "scheme.json")
+
+
+class TestTables:
+    def test_text_that_would_be_a_formula_is_text(self, tmp_path: Path) -> None:
+        starts = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\tx", "\rx", "\n=1", "=")
+        for text in starts:
+            store.write_csv(tmp_path / "a.csv", [{"=name": text, "n": -1.5}, {"=name": "plain -1", "n": -2}])
+            with (tmp_path / "a.csv").open(newline="") as file:
+                assert list(csv.reader(file)) == [["'=name", "n"], ["'" + text, "-1.5"], ["plain -1", "-2"]]
+
+    def test_numbers_stay_numbers(self, tmp_path: Path) -> None:
+        store.write_csv(tmp_path / "a.csv", [{"a": -1, "b": "-1e-5", "c": "+3", "d": None, "e": 0.1, "f": "x,y"}])
+        assert (tmp_path / "a.csv").read_text() == 'a,b,c,d,e,f\n-1,-1e-5,+3,,0.1,"x,y"\n'
+        store.write_csv(tmp_path / "none.csv", [])
+        assert (tmp_path / "none.csv").read_text().strip() == ""
 
 
 class TestSimulation:
@@ -257,6 +273,37 @@ class TestRecovery:
         assert back.vectors.shape == (0, 7)
         assert back.members.shape == (5, 0)
 
+    def test_what_is_open_in_a_vector_is_kept(self, recovery: Recovery, tmp_path: Path) -> None:
+        doubtful = np.random.default_rng(0).random((3, 7)) < 0.3
+        store.write_recovery(tmp_path / "recovery.npz", replace(recovery, doubtful=doubtful))
+        back = store.read_recovery(tmp_path / "recovery.npz").doubtful
+        assert back is not None
+        assert np.array_equal(back, doubtful)
+        store.write_recovery(tmp_path / "recovery.npz", recovery)
+        assert store.read_recovery(tmp_path / "recovery.npz").doubtful is None
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("status", np.array(["verified"] * 2)),
+            ("status", np.array(["proved"] * 3)),
+            ("residual", np.array(["a"] * 3)),
+            ("vectors", np.ones(7, np.float32)),
+            ("members_indices", np.full(40, 9)),
+            ("members_shape", np.array([5, 4])),
+            ("about", np.array("5")),
+            ("about", np.array("{}")),
+            ("doubtful", np.ones((2, 7), bool)),
+        ],
+    )
+    def test_parts_that_do_not_fit_are_damage(self, name: str, value: Any, recovery: Recovery, tmp_path: Path) -> None:
+        store.write_recovery(tmp_path / "recovery.npz", recovery)
+        with np.load(tmp_path / "recovery.npz") as archive:
+            parts = dict(archive)
+        np.savez(tmp_path / "recovery.npz", **{**parts, name: value})
+        with pytest.raises(InputError, match="damaged: run `unveil attack` again"):
+            store.read_recovery(tmp_path / "recovery.npz")
+
     def test_another_archive(self, tmp_path: Path) -> None:
         np.savez(tmp_path / "recovery.npz", x=np.ones(3))
         with pytest.raises(InputError, match="right file"):
@@ -266,7 +313,7 @@ class TestRecovery:
 class TestAtomicity:
     def test_a_writer_that_raises_leaves_nothing(self, tmp_path: Path) -> None:
         def interrupted() -> None:
-            with store._whole(tmp_path / "a.npy") as file:
+            with files.whole(tmp_path / "a.npy") as file:
                 file.write(b"half")
                 raise KeyboardInterrupt
 

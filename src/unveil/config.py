@@ -11,21 +11,33 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from unveil.files import must_be_file
 from unveil.records import InputError
 
+LARGEST = 1 << 20
+"""Bytes of a file of options: a thousand times what all of them take."""
+_WORDS: dict[type, str] = {
+    bool: "true or false",
+    float: "a finite number",
+    int: "a whole number",
+    str: "text in quotation marks",
+}
 
-def read_config(path: str | Path, known: Collection[str], paths: Collection[str] = ()) -> dict[str, Any]:
-    """The options of the file by name; `paths` are those that name files."""
+
+def read_config(path: str | Path, known: Mapping[str, tuple[type, ...]], paths: Collection[str] = ()) -> dict[str, Any]:
+    """The options of the file by name. known: the types each may have; `paths` are those that name files."""
     path = Path(path)
-    if not path.is_file():
-        raise InputError(f"no file {path}: check the path")
+    must_be_file(path)
+    if path.stat().st_size > LARGEST:
+        raise InputError(f"{path.name} has {path.stat().st_size:,} bytes: give a file of options, at most {LARGEST:,}")
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{path.name} is not valid TOML: {error}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path.name} is not UTF-8 text: save it as UTF-8") from None
@@ -38,6 +50,9 @@ def read_config(path: str | Path, known: Collection[str], paths: Collection[str]
             raise InputError(f"{path.name} says {name} twice: keep one of them")
         if isinstance(value, (dict, list)):
             raise InputError(f"{path.name}: {key} must be one value, not a table or a list")
+        if type(value) not in known[name] or (isinstance(value, float) and not isfinite(value)):
+            kinds = " or ".join(_WORDS[kind] for kind in known[name] if kind is not int or float not in known[name])
+            raise InputError(f"{path.name}: {key} = {value!s:.40} must be {kinds}")
         out[name] = _beside(path, value) if name in paths else value
     return out
 
@@ -53,4 +68,4 @@ def _beside(path: Path, value: Any) -> Any:
     if not isinstance(value, str):
         return value
     beside = path.parent / value
-    return str(beside) if beside.exists() or "/" in value else value
+    return str(beside) if "/" in value or beside.exists() else value

@@ -1,7 +1,8 @@
 """How much of the machine a computation may use, and how long it took. Threads and clusters are decided here.
 
-Parallel over blocks, with BLAS held at one thread each (`run_blocks`). `with using(workers=…, scheduler=…, checkpoint=…)` sets
-for everything inside where block tasks run and where they leave what they have finished.
+Parallel over blocks, with BLAS held at one thread each (`run_blocks`). `with using(workers=…, scheduler=…, checkpoint=…,
+memory_limit=…)` sets for everything inside where block tasks run, where they leave what they have finished, and how much
+memory may be taken.
 """
 
 from __future__ import annotations
@@ -36,12 +37,27 @@ def free_memory() -> int:
 
 
 def memory_limit(limit: int | None) -> int:
-    """The limit in bytes: what was asked for, or half of what is free."""
+    """The limit in bytes: what was asked for, here or by `using`, or half of what is free."""
+    limit = where().memory_limit if limit is None else limit
     if limit is None:
         return free_memory() // 2
     if limit <= 0:
         raise InputError(f"memory_limit={limit}: give a positive number of bytes, or None for half of what is free")
     return limit
+
+
+def must_fit(needed: int, what: str, limit: int | None = None, cure: str = "take fewer rows") -> None:
+    """Asked before `needed` bytes are taken; limit: what may be taken, None for `memory_limit`."""
+    allowed = memory_limit(None) if limit is None else limit
+    if needed > allowed:
+        raise InputError(
+            f"{what} would take {_size(needed)} of memory, more than the {_size(allowed)} it may have: {cure}, "
+            "or raise memory_limit (--memory-limit, in bytes)"
+        )
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.1f} MiB"
 
 
 def rows_per_block(bytes_per_row: int, limit: int, *, most: int) -> int:
@@ -56,6 +72,7 @@ class Where:
     workers: int | None = None
     scheduler: str | None = None
     checkpoint: Path | None = None
+    memory_limit: int | None = None
 
 
 _where: ContextVar[Where] = ContextVar("where", default=Where())  # noqa: B039  frozen
@@ -66,9 +83,15 @@ def where() -> Where:
 
 
 @contextmanager
-def using(workers: int | None = None, scheduler: str | None = None, checkpoint: Path | None = None) -> Iterator[None]:
-    """Defaults for every call inside the block."""
-    token = _where.set(Where(workers, scheduler, checkpoint))
+def using(
+    workers: int | None = None,
+    scheduler: str | None = None,
+    checkpoint: Path | None = None,
+    memory_limit: int | None = None,
+) -> Iterator[None]:
+    """Defaults for every call inside the block; a memory limit holds until another is given."""
+    limit = where().memory_limit if memory_limit is None else memory_limit
+    token = _where.set(Where(workers, scheduler, checkpoint, limit))
     try:
         yield
     finally:

@@ -6,9 +6,11 @@ Every complaint about input is an `InputError`: one sentence that names the cure
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod, sqrt
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -28,7 +30,9 @@ WEIGHTINGS: tuple[Weighting, ...] = (*EXACT_WEIGHTINGS, "released", "uniform", "
 SIGNS: tuple[Signs, ...] = ("absolute", "random", "kept")
 PAIRINGS: tuple[Pairing, ...] = ("independent", "epochs")
 
-VERIFIED, AMBIGUOUS, UNRESOLVED = "verified", "ambiguous", "unresolved"
+VERIFIED, AMBIGUOUS, UNRESOLVED = STATUSES = "verified", "ambiguous", "unresolved"
+MOST_MIXED = 10**9
+"""Vectors per encoding: beyond it counts of subsets leave 64 bits, and nobody mixes so many."""
 
 
 class InputError(ValueError):
@@ -63,7 +67,7 @@ class Scheme:
     def __post_init__(self) -> None:
         for name in ("k_private", "k_public"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value <= MOST_MIXED:
                 raise InputError(f"{name}={value!r}: give a whole number, 0 or more")
             object.__setattr__(self, name, int(value))
         if self.k_private + self.k_public == 0:
@@ -140,7 +144,7 @@ class Encodings:
         if not isinstance(self.scheme, Scheme):
             raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
         rms = self.pixel_rms
-        if rms is not None and (isinstance(rms, (bool, str)) or not 0 < rms < float("inf")):
+        if rms is not None and (isinstance(rms, bool) or not isinstance(rms, Real) or not 0 < rms <= sys.float_info.max):
             raise InputError(f"pixel_rms={self.pixel_rms!r}: give a positive number, or None when unknown")
         if self.shape is not None:
             object.__setattr__(self, "shape", as_shape(self.shape, self.d))

@@ -5,15 +5,14 @@ A run directory holds encodings.npy, public.npy, labels.npy, scheme.json, truth.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import platform
 import resource
 import sys
-import tempfile
-import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,95 +22,87 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil._version import __version__
-from unveil.records import Encodings, InputError, Recovery, Scheme, Simulation, as_vectors
+from unveil.files import must_be_file, must_be_new, whole, whole_folder, whole_set
+from unveil.npy import array_names, must_fit_as_vectors, read_array, write_array, write_arrays
+from unveil.parallel import must_fit
+from unveil.records import STATUSES, Encodings, InputError, Recovery, Scheme, Simulation, as_vectors
 
-_MAP_FROM = 64 << 20
-
-
-def read_array(path: Path, key: str | None = None) -> NDArray[Any]:
-    """One array from .npy (memory-mapped when large) or .npz; never a pickle."""
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"no file {path}: check the path")
-    try:
-        if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as archive:
-                names = archive.files
-                if key is None and len(names) != 1:
-                    raise InputError(
-                        f"{path.name} holds {len(names)} arrays ({', '.join(names[:6])}): save the one meant as .npy"
-                    )
-                if key is not None and key not in names:
-                    raise InputError(f"{path.name} holds no array '{key}': is it the right file?")
-                return np.asarray(archive[key or names[0]])
-        large = path.stat().st_size >= _MAP_FROM
-        array = np.load(path, mmap_mode="r" if large else None, allow_pickle=False)
-    except (InputError, PermissionError):
-        raise
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError, SyntaxError) as error:
-        if "allow_pickle" in str(error) or "Object arrays" in str(error):
-            raise InputError(
-                f"{path.name} is a pickle, which may run code when opened: save it again as a plain .npy array"
-            ) from None
-        raise InputError(
-            f"{path.name} is not a readable .npy or .npz array (truncated or of another format): write it again with numpy.save"
-        ) from None
-    if not isinstance(array, np.ndarray):
-        array.close()
-        raise InputError(f"{path.name} is an archive of arrays: give it the suffix .npz")
-    return array
+__all__ = [
+    "manifest",
+    "must_be_new",
+    "read_array",
+    "read_encodings",
+    "read_json",
+    "read_recovery",
+    "read_scheme",
+    "read_truth",
+    "whole_folder",
+    "whole_set",
+    "write_array",
+    "write_arrays",
+    "write_bytes",
+    "write_csv",
+    "write_json",
+    "write_recovery",
+    "write_scheme",
+    "write_simulation",
+    "write_text",
+]
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""How a cell starts that a spreadsheet would take for a formula."""
+_PER_BYTE = 30
+"""Bytes of memory that a byte of JSON takes at most: a list of empty lists does."""
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise InputError(f"no file {path}: check the path")
+    must_be_file(path)
+    must_fit(_PER_BYTE * path.stat().st_size, path.name, cure="write it again")
     try:
-        content = json.loads(path.read_text())
-    except (ValueError, UnicodeDecodeError):
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
         raise InputError(f"{path.name} is not valid JSON: write it again") from None
     if not isinstance(content, dict):
         raise InputError(f"{path.name} must hold one JSON object")
     return content
 
 
-def write_array(path: Path, array: NDArray[Any]) -> None:
-    with _whole(path) as file:
-        np.save(file, array, allow_pickle=False)
-
-
-def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    with _whole(path) as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
-
-
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    with _whole(path) as file:
-        file.write((json.dumps(content, indent=2, sort_keys=True) + "\n").encode())
+    write_bytes(path, (json.dumps(content, indent=2, sort_keys=True) + "\n").encode())
 
 
 def write_text(path: Path, text: str) -> None:
     """As UTF-8; names of files that are not text themselves are spelled out with backslashes."""
-    with _whole(path) as file:
-        file.write(text.encode(errors="backslashreplace"))
+    write_bytes(path, text.encode(errors="backslashreplace"))
 
 
-def must_be_new(folder: Path) -> None:
-    """Asked before the work, so that hours of it are not lost to a name that is taken."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} exists and is not an empty folder: choose another name or empty it")
+def write_bytes(path: Path, content: bytes) -> None:
+    with whole(path) as file:
+        file.write(content)
 
 
-@contextmanager
-def whole_folder(folder: Path) -> Iterator[Path]:
-    """A folder to fill, which takes its name only when all went well."""
-    folder = Path(folder)
-    must_be_new(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as shelter:
-        part = Path(shelter) / folder.name
-        part.mkdir()
-        yield part
-        part.rename(folder)
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """A table, its columns those of the first row. Text that a spreadsheet would run as a formula gets a ' before it."""
+    columns = list(rows[0]) if rows else []
+    lines: list[list[Any]] = [columns, *([row.get(name) for name in columns] for row in rows)]
+    write_text(path, "".join(_line([_cell(value) for value in line]) for line in lines))
+
+
+def _line(cells: Iterable[Any]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n").writerow(cells)  # so that a \r inside a cell is quoted too
+    return text.getvalue().removesuffix("\r\n") + "\n"
+
+
+def _cell(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULAS) and not _is_number(value) else value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text.isascii()
 
 
 def write_simulation(folder: Path, simulation: Simulation, manifest: Mapping[str, Any]) -> None:
@@ -140,14 +131,20 @@ def read_encodings(folder: Path) -> Encodings:
     scheme, pixel_rms = read_scheme(folder / "scheme.json")
     shape = read_json(folder / "scheme.json").get("shape")
     labels = read_array(folder / "labels.npy") if (folder / "labels.npy").exists() else None
-    return Encodings(read_array(folder / "encodings.npy"), scheme, pixel_rms, shape, labels)
+    values = read_array(folder / "encodings.npy")
+    must_fit_as_vectors(values, "encodings.npy")
+    return Encodings(values, scheme, pixel_rms, shape, labels)
 
 
 def read_truth(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64] | None]:
     """Private vectors, and which of them each encoding mixes (m, k_private), where the file says so."""
-    private = read_array(path, "private")
-    with np.load(path, allow_pickle=False) as archive:
-        return private, archive["selection_private"] if "selection_private" in archive.files else None
+    private = as_vectors(read_array(path, "private"), "private")
+    if "selection_private" not in array_names(path):
+        return private, None
+    mixed = read_array(path, "selection_private")
+    if mixed.ndim != 2 or mixed.dtype.kind not in "iu" or (mixed.size and not 0 <= mixed.min() <= mixed.max() < len(private)):
+        raise InputError(f"{path.name}: selection_private must name private vectors, (m, k_private); write it again")
+    return private, mixed
 
 
 def write_scheme(path: Path, encodings: Encodings) -> None:
@@ -188,6 +185,8 @@ def write_recovery(path: Path, recovery: Recovery) -> None:
     }
     if recovery.weights is not None:
         arrays["weights"] = np.asarray(recovery.weights.tocsr()[members.nonzero()], dtype=np.float64)
+    if recovery.doubtful is not None:
+        arrays["doubtful"] = recovery.doubtful
     write_arrays(path, arrays)
 
 
@@ -205,23 +204,33 @@ def read_recovery(path: Path) -> Recovery:
             "about",
         )
     }
+    told = "doubtful" in array_names(path)
     try:
-        indices = fields["members_indices"]
+        vectors, status, residual = (fields[name] for name in ("vectors", "status", "residual"))
+        doubtful = read_array(path, "doubtful") if told else None
         rows, columns = (int(size) for size in fields["members_shape"])
-        ones = np.ones(len(indices), dtype=bool)
+        if not (vectors.ndim == 2 and status.shape == residual.shape == (columns,) and len(vectors) == columns):
+            raise ValueError
+        if residual.dtype.kind != "f" or not {*status.tolist()} <= {*STATUSES}:
+            raise ValueError
+        if doubtful is not None and (doubtful.shape != vectors.shape or doubtful.dtype != bool):
+            raise ValueError
+        places = fields["members_indices"], fields["members_indptr"]
+        members = sparse.csr_array((np.ones(len(places[0]), dtype=bool), *places), shape=(rows, columns))
+        members.check_format(full_check=True)
         about = json.loads(str(fields["about"]))
-        places = indices, fields["members_indptr"]
         weighted = about.pop("weighted", False)
         weights = sparse.csr_array((read_array(path, "weights"), *places), shape=(rows, columns)) if weighted else None
         return Recovery(
-            vectors=as_vectors(fields["vectors"], "vectors") if fields["vectors"].size else fields["vectors"],
-            status=fields["status"],
-            members=sparse.csr_array((ones, *places), shape=(rows, columns)),
-            residual=fields["residual"],
+            vectors=as_vectors(vectors, "vectors") if vectors.size else vectors,
+            status=status,
+            members=members,
+            residual=residual,
             weights=weights,
+            doubtful=doubtful,
             **{**about, "reasons": tuple(about["reasons"])},
         )
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         raise InputError(f"{path.name} is damaged: run `unveil attack` again") from None
 
 
@@ -241,23 +250,3 @@ def manifest(command: str, **facts: Any) -> dict[str, Any]:
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         **facts,
     }
-
-
-class _whole:
-    """Write to a temporary neighbour, rename over the target when all went well, leave nothing otherwise."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = Path(path)
-
-    def __enter__(self) -> Any:
-        handle, name = tempfile.mkstemp(prefix=f".{self.path.name}-", dir=self.path.parent)
-        self.part, self.file = Path(name), os.fdopen(handle, "wb")
-        return self.file
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        self.file.close()
-        if kind is None:
-            os.chmod(self.part, 0o644)
-            self.part.replace(self.path)
-        else:
-            self.part.unlink(missing_ok=True)

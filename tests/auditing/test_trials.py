@@ -1,5 +1,7 @@
 """Trials: nested encodings, one result for one name, kept whole on disk."""
 
+import io
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ PRIVATE = np.random.default_rng(0).standard_normal((20, 200)).astype(np.float32)
 
 def laboratory(folder=None, **changes):
     facts = {"scheme": Scheme(2), "top": 140, "noise": 0.0, "tolerance": 1e-2, "seed": 3, "pixel_rms": 1.0}
-    return Laboratory(private=PRIVATE, public=None, folder=folder, **{**facts, **changes})
+    return Laboratory(folder=folder, **{"private": PRIVATE, "public": None, **facts, **changes})
 
 
 def test_fewer_encodings_are_the_first_of_many():
@@ -35,10 +37,44 @@ def test_a_trial_is_kept_and_read_back(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "change", [{"seed": 4}, {"top": 141}, {"noise": 0.1}, {"tolerance": 1e-3}, {"pixel_rms": None}, {"scheme": Scheme(3)}]
+    "change",
+    [
+        {"seed": 4},
+        {"top": 141},
+        {"noise": 0.1},
+        {"tolerance": 1e-3},
+        {"pixel_rms": None},
+        {"scheme": Scheme(3)},
+        {"scheme": Scheme(2, pairing="epochs")},
+        {"shape": (20, 10)},
+        {"shape": (10, 20)},
+        {"memory_limit": 1 << 30},
+        {"public": PRIVATE[:3]},
+        {"private": PRIVATE[::-1]},
+        {"private": PRIVATE.reshape(40, 100)},
+    ],
 )
 def test_what_changes_the_result_changes_the_name(change):
-    assert laboratory(**change)._key(50, 0, "blind", False) != laboratory()._key(50, 0, "blind", False)
+    assert laboratory(**change)._name(50, 0, "blind", False) != laboratory()._name(50, 0, "blind", False)
+
+
+def test_where_it_is_kept_and_who_watches_change_nothing(tmp_path):
+    told = laboratory(tmp_path, progress=print)
+    told.draw(0)
+    assert told._name(50, 0, "blind", False) == laboratory()._name(50, 0, "blind", False)
+
+
+def test_another_trial_under_this_name_is_not_read(tmp_path):
+    mine, other = laboratory(tmp_path / "mine"), laboratory(tmp_path / "other", seed=4)
+    mine.trial(60, 0, "blind")
+    other.trial(60, 0, "blind")
+    (path,), (wrong,) = ((tmp_path / name).iterdir() for name in ("mine", "other"))
+    right = path.read_bytes()
+    path.write_bytes(wrong.read_bytes())
+    again = laboratory(tmp_path / "mine").trial(60, 0, "blind")
+    assert (again.m, again.draw) == (60, 0)
+    with np.load(path) as kept, np.load(io.BytesIO(right)) as before:
+        assert str(kept["kept as"]) == str(before["kept as"])
 
 
 def test_a_damaged_file_is_made_again(tmp_path):

@@ -49,7 +49,7 @@ def test_an_image_folder_keeps_its_file_names(tmp_path: Path) -> None:
     assert len(load_dataset(tmp_path, sample=2, rng=rng()).names) == 2
     with pytest.raises(InputError, match="--sample"):
         load_dataset(tmp_path, most=2, rng=rng())
-    with pytest.raises(InputError, match="memory limit"):
+    with pytest.raises(InputError, match="memory_limit"):
         load_dataset(tmp_path, limit=50, rng=rng())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -97,3 +98,42 @@ def test_a_sample_is_uniform_and_in_order(tmp_path: Path) -> None:
         assert found.names[0] == f"row {chosen[0] + 1}"
         counts[chosen] += 1
     assert np.abs(counts - 100).max() < 6 * 8.7
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_lines_longer_than_the_first_look(named: bool, tmp_path: Path) -> None:
+    wide = np.random.default_rng(0).standard_normal((5, 9000)).astype(np.float32)
+    lines = [",".join(([f"rec{i}"] if named else []) + [f"{v:.9g}" for v in row]) for i, row in enumerate(wide)]
+    lines.insert(0, ",".join((["id"] if named else []) + [f"c{i}" for i in range(9000)]))
+    assert len(lines[1]) > 1 << 16
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    found = read_features(tmp_path / "t.csv")
+    np.testing.assert_array_equal(found.values, wide)
+    assert found.names[4] == ("rec4" if named else "row 5")
+    assert len(found.columns) == 9000
+
+
+def test_lines_and_cells_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unveil.data.features.LONGEST", 1 << 17)
+    (tmp_path / "t.csv").write_text("1," * (1 << 19))
+    with pytest.raises(InputError, match="line 1: longer than 131,072 characters"):
+        read_features(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("1,2\n" * 40_000 + "1," * (1 << 17))
+    with pytest.raises(InputError, match="line 40001: longer than"):
+        read_features(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text('1,2\n"3,4\n' + "5,6\n" * 50_000)
+    with pytest.raises(InputError, match="a cell of more than 131,072 characters; close the quotation mark"):
+        read_features(tmp_path / "t.csv")
+
+
+def test_rows_that_grow_shorter_do_not_get_past_the_limit(tmp_path: Path) -> None:
+    """The size is estimated from the first lines, and counted."""
+    (tmp_path / "t.csv").write_text("0.12345678901234567890,0.12345678901234567890\n" * 2000 + "1,2\n" * 30_000)
+    with pytest.raises(InputError, match=r"would take .* MiB of memory, more than the .* take a sample, or raise memory_limit"):
+        read_features(tmp_path / "t.csv", limit=300_000)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "t.csv")
+    with pytest.raises(InputError, match="a named pipe"):
+        read_features(tmp_path / "t.csv")

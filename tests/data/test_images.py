@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from unveil.data import load_image_folder, load_vectors
+from unveil.parallel import using
 from unveil.records import InputError
 
 Image = pytest.importorskip("PIL.Image")
@@ -75,3 +79,68 @@ def test_without_pillow_the_message_says_what_to_install(tmp_path: Path, monkeyp
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(InputError, match=r"pip install 'unveil\[images\]'"):
         load_image_folder(tmp_path)
+
+
+def test_large_images_are_refused_by_their_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small files, large images: nothing is unpacked before the sum of all is known."""
+    for name in "abcd":
+        Image.new("L", (3000, 3000)).save(tmp_path / f"{name}.png")
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 100_000
+    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", lambda *_: pytest.fail("unpacked"))
+    with using(memory_limit=100 << 20), pytest.raises(InputError) as caught:
+        load_image_folder(tmp_path)
+    for words in ("4 images of 9,000,000 values", "240.3 MiB", "100.0 MiB", "make the images smaller", "memory_limit"):
+        assert words in str(caught.value)
+
+
+def test_a_large_image_among_small_ones_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Image.new("L", (3, 2)).save(tmp_path / "a.png")
+    Image.new("L", (3000, 3000)).save(tmp_path / "b.png")
+    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", lambda *_: pytest.fail("unpacked"))
+    with pytest.raises(InputError, match=r"b\.png is \(3000, 3000\), a\.png is \(2, 3\)"):
+        load_image_folder(tmp_path)
+
+
+def test_what_pillow_calls_a_bomb_is_said_in_our_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Image.new("1", (20_000, 10_000)).save(tmp_path / "a.png")
+    with pytest.raises(InputError, match=r"a\.png would unpack to more than 179 megapixels.*make it smaller"):
+        load_image_folder(tmp_path)
+    Image.new("1", (30, 20)).save(tmp_path / "a.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 400)  # Pillow warns from here on, and no more
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert load_image_folder(tmp_path).shape == (1, 600)
+
+
+@pytest.mark.parametrize("kind", ["a named pipe", "a device", "a folder", "leads back to itself"])
+def test_what_is_no_file_is_named_and_never_waited_for(kind: str, tmp_path: Path) -> None:
+    Image.new("L", (3, 2)).save(tmp_path / "a.png")
+    other = tmp_path / "b.png"
+    {
+        "a named pipe": lambda: os.mkfifo(other),
+        "a device": lambda: other.symlink_to("/dev/zero"),
+        "a folder": other.mkdir,
+        "leads back to itself": lambda: other.symlink_to("b.png"),
+    }[kind]()
+    with pytest.raises(InputError, match=rf"b\.png is .*{kind}|b\.png is a link that {kind}"):
+        load_image_folder(tmp_path)
+
+
+def test_formats_that_run_programs_are_not_opened(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 4\n%%EndComments\nshowpage\n%%EOF\n")
+    with pytest.raises(InputError, match="not a readable image"):
+        load_image_folder(tmp_path)
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "gif", "tif", "bmp", "webp"])
+def test_damage_anywhere_is_told_in_one_sentence(suffix: str, tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (9, 7, 3), dtype=np.uint8)
+    file = tmp_path / f"a.{suffix}"
+    Image.fromarray(noise).save(file)
+    content, rng = file.read_bytes(), np.random.default_rng(1)
+    for _ in range(60):
+        changed = bytearray(content)
+        changed[int(rng.integers(len(content)))] = int(rng.integers(256))
+        file.write_bytes(changed)
+        with suppress(InputError):
+            load_image_folder(tmp_path)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from unveil.experiments.cells import Cells
+from unveil.experiments.cells import LOST, Cells
 
 SETTINGS = [{"n": n} for n in (3, 5, 7)]
 
@@ -49,7 +49,26 @@ def test_a_damaged_cell_is_measured_again(tmp_path):
     Cells("item", 0, tmp_path).run(counting, SETTINGS[:1])
     assert counting.calls == [3]
     assert path.read_bytes() == good
-    assert json.loads(good)["pair"] == [3, 3]
+    assert json.loads(good)["facts"]["pair"] == [3, 3]
+
+
+def test_a_cell_of_another_setting_is_not_read(tmp_path):
+    for n in (3, 5):
+        Cells("item", 0, tmp_path / str(n)).run(Counting(), [{"n": n}])
+    (mine,), (other,) = ((tmp_path / name).iterdir() for name in "35")
+    mine.write_bytes(other.read_bytes())
+    counting = Counting()
+    (found,) = Cells("item", 0, tmp_path / "3").run(counting, [{"n": 3}])
+    assert counting.calls == [3]
+    assert found["pair"] == [3, 3]
+
+
+def test_what_a_lost_process_left_is_told_and_not_kept(tmp_path):
+    found = Cells("item", 0, tmp_path).run(lambda n, seed: {"outcome": "crashed", LOST: True}, SETTINGS[:1])
+    assert found == [{"outcome": "crashed", LOST: True}]
+    counting = Counting()
+    Cells("item", 0, tmp_path).run(counting, SETTINGS[:1])
+    assert counting.calls == [3]
 
 
 def test_what_is_no_number_is_refused(tmp_path):

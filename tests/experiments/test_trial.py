@@ -1,5 +1,8 @@
 """Trials: what came back is scored by the family, each attack has its own process, and whatever it does is a result."""
 
+import multiprocessing
+import os
+import signal
 import time
 from dataclasses import replace
 
@@ -9,6 +12,7 @@ from scipy import sparse
 
 from unveil.attacks import ATTACKS
 from unveil.experiments import trial
+from unveil.experiments.cells import LOST
 from unveil.experiments.families import FAMILIES, instance
 from unveil.experiments.trial import CRASHED, LIMIT, RAN, REFUSED, run_trials, scored
 from unveil.records import InputError, Recovery
@@ -104,6 +108,21 @@ def test_close_counts_vectors_nobody_verified():
     recovery = replace(claimed(off, family.m), status=np.full(24, "unresolved"))
     assert scored(recovery, family, drawn)["share"] == 1
     assert scored(recovery, family, drawn)["exact"] == 0
+
+
+def test_a_process_that_somebody_kills_is_told_from_one_that_crashed(monkeypatch):
+    def killed(encodings, public=None, *, rng=None, memory_limit=None, progress=None):
+        if rng == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        os._exit(7)
+
+    context = multiprocessing.get_context("fork")  # takes the attack along
+    monkeypatch.setattr(multiprocessing, "get_context", lambda _: context)
+    monkeypatch.setitem(ATTACKS, "fake", killed)
+    lost, crashed = run_trials("fake", [(SMALL, 1), (SMALL, 2)], 30)
+    assert (lost["outcome"], lost[LOST]) == (CRASHED, True)
+    assert lost["reason"] == "the process ended with exit code -9"
+    assert crashed == {"outcome": CRASHED, "reason": "the process ended with exit code 7"}
 
 
 class Pipe:

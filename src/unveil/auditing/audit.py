@@ -34,6 +34,7 @@ from unveil.auditing.trials import Attacker, Laboratory, Trial
 from unveil.data import Dataset, gaussian_vectors, load_dataset
 from unveil.data.features import SUFFIXES, read_features
 from unveil.parallel import memory_limit as settle_limit
+from unveil.parallel import where
 from unveil.records import EXACT_WEIGHTINGS, InputError, Progress, Scheme, as_vectors
 from unveil.seeds import Rng, child, root
 
@@ -90,6 +91,7 @@ def audit(
         raise InputError(f"tolerance={tolerance!r}: give a positive number")
     if not effort >= 0:
         raise InputError(f"effort={effort!r}: give seconds, 0 or more")
+    memory_limit = where().memory_limit if memory_limit is None else memory_limit
     limit = settle_limit(memory_limit)
     seed = _seed(rng)
     family = root(seed)

@@ -10,7 +10,6 @@ Two attackers:
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +20,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil import store
 from unveil._version import __version__
 from unveil.attacks import recover
 from unveil.attacks.full import applies
@@ -30,7 +28,8 @@ from unveil.attacks.natural import is_natural
 from unveil.auditing.risks import EXACT, NOT, assess
 from unveil.encode import simulate
 from unveil.encode.selection import selection_matrix
-from unveil.records import Encodings, InputError, Overlaps, Progress, Scheme, Simulation
+from unveil.kept import keep_arrays, kept_arrays, name_of
+from unveil.records import Encodings, Overlaps, Progress, Scheme, Simulation
 
 Attacker = Literal["blind", "told"]
 KEPT = 1 << 26
@@ -109,16 +108,15 @@ class Laboratory:
 
     def trial(self, m: int, number: int, attacker: Attacker, *, show: bool = False) -> Trial:
         """The trial, from disk where it was done before."""
-        path = None if self.folder is None else self.folder / f"{self._key(m, number, attacker, show)}.npz"
-        if path is not None and path.is_file():
-            try:
-                return _read(path)
-            except InputError:
-                path.unlink()
-        done = self._attack(m, number, attacker, show)
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, done)
+        name = self._name(m, number, attacker, show)
+        path = None if self.folder is None else self.folder / f"{name[:24]}.npz"
+        kept = None if path is None else kept_arrays(path, name)
+        done = None if kept is None else _unpacked(kept)
+        if done is None:
+            done = self._attack(m, number, attacker, show)
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                keep_arrays(path, name, _packed(done))
         return done
 
     def _attack(self, m: int, number: int, attacker: Attacker, show: bool) -> Trial:
@@ -167,45 +165,37 @@ class Laboratory:
             shown=shown,
         )
 
-    def _key(self, m: int, number: int, attacker: Attacker, show: bool) -> str:
-        text = json.dumps([self._identity, m, number, attacker, show])
-        return hashlib.sha256(text.encode()).hexdigest()[:24]
+    def _name(self, m: int, number: int, attacker: Attacker, show: bool) -> str:
+        return name_of([self._identity, m, number, attacker, show])
 
     @cached_property
     def _identity(self) -> str:
-        """All that decides what a trial finds: the same name only for the same result."""
-        digest = hashlib.sha256(np.ascontiguousarray(self.private).tobytes())
-        if self.public is not None:
-            digest.update(np.ascontiguousarray(self.public).tobytes())
-        facts = [
-            __version__,
-            self.private.shape,
-            vars(self.scheme),
-            self.top,
-            self.noise,
-            self.tolerance,
-            self.seed,
-            self.pixel_rms,
-        ]
-        digest.update(json.dumps(facts).encode())
-        return digest.hexdigest()
+        """All that decides what a trial finds; every field counts but those that are known not to."""
+        arrays, facts = [], {}
+        for name, value in vars(self).items():
+            if name in ("private", "public"):
+                arrays.append(value)
+            elif name not in _NO_MATTER:
+                facts[name] = vars(value) if isinstance(value, Scheme) else value
+        return name_of([__version__, facts], *arrays)
 
 
-def _write(path: Path, trial: Trial) -> None:
+_NO_MATTER = ("folder", "progress", "_drawn", "_identity")
+"""Fields of a laboratory that change no result."""
+
+
+def _packed(trial: Trial) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {name: getattr(trial, name) for name in ("outcome", "error", "correlation")}
     if trial.shown is not None:
         arrays["shown"] = trial.shown
     about = {name: value for name, value in vars(trial).items() if name not in (*arrays, "shown")}
-    store.write_arrays(path, {**arrays, "about": np.array(json.dumps(about))})
+    return {**arrays, "about": np.array(json.dumps(about))}
 
 
-def _read(path: Path) -> Trial:
-    arrays: dict[str, Any] = {name: store.read_array(path, name) for name in ("outcome", "error", "correlation", "about")}
+def _unpacked(kept: dict[str, Any]) -> Trial | None:
+    """None where the fields are not those of a trial: it was kept by other code."""
     try:
-        about = json.loads(str(arrays.pop("about")))
-        about["status"], about["reasons"] = tuple(about["status"]), tuple(about["reasons"])
-        with np.load(path, allow_pickle=False) as archive:
-            shown = archive["shown"] if "shown" in archive.files else None
-        return Trial(**arrays, **about, shown=shown)
+        about = json.loads(str(kept.pop("about")))
+        return Trial(**{**kept, **about, "status": tuple(about["status"]), "reasons": tuple(about["reasons"])})
     except (ValueError, TypeError, KeyError):
-        raise InputError(f"{path.name} is damaged: remove it") from None
+        return None

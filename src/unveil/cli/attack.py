@@ -11,7 +11,7 @@ import click
 from rich.markup import escape
 
 from unveil.cli.group import main
-from unveil.cli.options import PATH, as_json, out_option, read_release, read_run, scheme_options
+from unveil.cli.options import PATH, as_json, memory_option, out_option, read_release, read_run, scheme_options
 from unveil.cli.terminal import console, echo_json, print_evidence, progress_bar
 
 WORTH_RESUMING = 10_000
@@ -31,6 +31,7 @@ WORTH_RESUMING = 10_000
 @click.option("--workers", type=click.IntRange(1), help="Threads, or processes with --scheduler processes.  [default: cores]")
 @click.option("--scheduler", metavar="ADDRESS", help="Dask cluster to compute on: tcp://…, or 'processes' for a local one.")
 @click.option("--seed", type=int, default=0, show_default=True)
+@memory_option
 @out_option
 @as_json
 def attack(
@@ -71,15 +72,17 @@ def attack(
         if out is None and not challenge:
             raise InputError("no place for the result: add --out with the name of a new folder")
         encodings, public = read_release(source, **about)
-    if out is None:
-        past = store.read_json(source / "manifest.json") if (source / "manifest.json").exists() else {}
-        if not os.access(source, os.W_OK):
-            raise InputError(f"{source} is not writable: add --out with the name of a new folder")
-    else:
+    if out is not None:
         store.must_be_new(out)
-        past = {}
+    elif not os.access(source, os.W_OK):
+        raise InputError(f"{source} is not writable: add --out with the name of a new folder")
+    elif (source / "manifest.json").exists():
+        store.read_json(source / "manifest.json")  # a damaged one is told before the work
     checkpoint = source / "overlaps" if out is None and encodings.m >= WORTH_RESUMING else None
-    with parallel.using(workers, scheduler, checkpoint), progress_bar("attack", not as_json) as progress:
+    with (
+        parallel.using(workers=workers, scheduler=scheduler, checkpoint=checkpoint),
+        progress_bar("attack", not as_json) as progress,
+    ):
         options: dict[str, Any] = {
             "like": None if like is None else load_vectors(like, "like"),
             "overlaps": None
@@ -91,21 +94,23 @@ def attack(
     facts = recovery_facts(recovery)
     facts["findings"] = [vars(finding) for finding in lint_encodings(encodings)]
     entry = plain(store.manifest("attack", seed=seed, encodings=str(source), **facts))
-    if out is None:
-        store.write_recovery(source / "recovery.npz", recovery)
+
+    def write(part: Path, past: dict[str, Any]) -> None:
+        store.write_recovery(part / "recovery.npz", recovery)
         if challenge and encodings.shape:
-            write_decryption(source / DECRYPTION, recovery, encodings.shape)
-        (source / "scores.json").unlink(missing_ok=True)  # they belong to the recovery that was just replaced
-        store.write_json(source / "manifest.json", {**past, "attack": entry})
+            write_decryption(part / DECRYPTION, recovery, encodings.shape)
+        store.write_json(part / "manifest.json", {**past, "attack": entry})
+
+    if out is None:
+        # Scores that are there belong to the recovery that is replaced.
+        with store.whole_set(source, instead_of=("scores.json",)) as part:
+            write(part, store.read_json(source / "manifest.json") if (source / "manifest.json").exists() else {})
         if checkpoint is not None:
             shutil.rmtree(checkpoint, ignore_errors=True)
     else:
         with store.whole_folder(out) as part:
             store.write_scheme(part / "scheme.json", encodings)
-            store.write_recovery(part / "recovery.npz", recovery)
-            if challenge and encodings.shape:
-                write_decryption(part / DECRYPTION, recovery, encodings.shape)
-            store.write_json(part / "manifest.json", {"attack": entry})
+            write(part, {})
     if as_json:
         echo_json({"run": str(out or source), **facts})
     else:

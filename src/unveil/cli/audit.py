@@ -16,7 +16,16 @@ from rich.panel import Panel
 from rich.table import Table
 
 from unveil.cli.group import main
-from unveil.cli.options import COUNT, PATH, as_json, config_option, scheme_of, scheme_options
+from unveil.cli.options import (
+    COUNT,
+    PATH,
+    as_json,
+    config_option,
+    memory_option,
+    on_the_command_line,
+    scheme_of,
+    scheme_options,
+)
 from unveil.cli.terminal import console, echo_json, progress_bar
 
 if TYPE_CHECKING:
@@ -47,8 +56,13 @@ DEMO = 40
 @click.option("--seeds", type=COUNT, default=3, show_default=True, help="Independent draws of subsets.")
 @click.option("--effort", type=float, help="Forecast seconds to spend on the leakage curve.  [default: 40]")
 @click.option("--tolerance", type=float, default=1e-2, show_default=True, help="Largest error of a pixel, relative to the rms.")
-@click.option("--encoder", metavar="FILE.py:NAME", help="Your encoder(private, public, rng), to be checked for slips.")
-@click.option("--memory-limit", type=COUNT, help="Bytes.  [default: half of what is free]")
+@click.option(
+    "--encoder",
+    metavar="FILE.py:NAME",
+    callback=on_the_command_line,
+    help="Your encoder(private, public, rng), to be checked for slips; its file is run.",
+)
+@memory_option
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option(
     "--out", type=PATH, default=Path("unveil-audit"), show_default=True, help="Folder for report and finished trials."
@@ -88,8 +102,10 @@ def audit(private: str | None, demo: str | None, out: Path, as_json: bool, **opt
         with progress_bar("audit", not as_json) as progress:
             found = run(name, scheme, out=folder, progress=progress, **extra)
         folder.mkdir(parents=True, exist_ok=True)
-        report = write_report(found, folder / "report.html")
-        write_json(found, folder / "audit.json")
+        with store.whole_set(folder) as part:
+            write_report(found, part / "report.html")
+            write_json(found, part / "audit.json")
+        report = folder / "report.html"
         facts.append({**found.facts(), "report": str(report)})
         if not as_json:
             _show(console(), found, report)

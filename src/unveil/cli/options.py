@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +23,22 @@ as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object 
 out_option = click.option("--out", type=PATH, help="Folder to write the results to; it must be new or empty.")
 
 
+def memory_option(command: F) -> F:
+    """--memory-limit BYTES, for everything the command does."""
+
+    @click.option(
+        "--memory-limit", type=click.IntRange(1), metavar="BYTES", help="Memory to use.  [default: half of what is free]"
+    )
+    @wraps(command)
+    def limited(*args: Any, memory_limit: int | None, **options: Any) -> Any:
+        from unveil import parallel
+
+        with parallel.using(memory_limit=memory_limit):
+            return command(*args, **options)
+
+    return cast(F, limited)
+
+
 def config_option(*paths: str) -> Callable[[F], F]:
     """--config FILE.toml: every other option of the command, where it is not given; `paths` are those that name files."""
 
@@ -29,14 +47,29 @@ def config_option(*paths: str) -> Callable[[F], F]:
             return
         from unveil.config import read_config
 
-        known = {p.name for p in ctx.command.params if p.name not in ("config", None)}
+        known = {p.name: _types(p.type) for p in ctx.command.params if p.name not in ("config", None)}
+        known["json"] = known.pop("as_json")
+        found = read_config(path, known, paths)
         names = {"json": "as_json"}
-        found = read_config(path, {("json" if name == "as_json" else name) or "" for name in known}, paths)
         ctx.default_map = {**(ctx.default_map or {}), **{names.get(name, name): value for name, value in found.items()}}
 
     return click.option(
         "--config", type=PATH, callback=read, expose_value=False, is_eager=True, help="Options from a TOML file."
     )
+
+
+def _types(kind: Any) -> tuple[type, ...]:
+    """What a file may say for an option of this kind. Text may be a number too, as in m = 500."""
+    if isinstance(kind, (type(click.INT), type(click.FLOAT))):
+        return (int,) if isinstance(kind, type(click.INT)) else (float, int)
+    return (bool,) if isinstance(kind, type(click.BOOL)) else (str,) if isinstance(kind, click.Path) else (str, int)
+
+
+def on_the_command_line(ctx: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """Refuse what runs code where only a file says so: a file may come from somebody else."""
+    if value is not None and ctx.get_parameter_source(option.name or "") is not ParameterSource.COMMANDLINE:
+        raise click.UsageError(f"{option.name} = {value!r} in a file would run that code: name it on the command line too", ctx)
+    return value
 
 
 def scheme_options(command: F) -> F:
@@ -67,9 +100,10 @@ def scheme_of(options: dict[str, Any], otherwise: Scheme | None = None) -> Schem
 
 def read_run(run: Path) -> tuple[Encodings, NDArray[np.float32] | None]:
     from unveil import records, store
+    from unveil.data import load_vectors
 
     encodings = store.read_encodings(run)
-    public = store.read_array(run / "public.npy") if (run / "public.npy").exists() else None
+    public = load_vectors(run / "public.npy", "public") if (run / "public.npy").exists() else None
     return encodings, None if public is None else records.as_public(public, encodings)
 
 

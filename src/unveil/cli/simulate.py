@@ -10,7 +10,7 @@ import click
 from rich.markup import escape
 
 from unveil.cli.group import main
-from unveil.cli.options import COUNT, PATH, as_json, scheme_of, scheme_options
+from unveil.cli.options import COUNT, PATH, as_json, memory_option, scheme_of, scheme_options
 from unveil.cli.terminal import console, echo_json, progress_bar
 
 
@@ -28,6 +28,7 @@ from unveil.cli.terminal import console, echo_json, progress_bar
 @click.option("--flips", is_flag=True, help="Mirror each image with probability one half each time it is mixed.")
 @click.option("--noise", type=float, default=0.0, show_default=True, help="Standard deviation added to every pixel.")
 @click.option("--seed", type=int, help="Same seed, same bytes; drawn and noted in the manifest when left out.")
+@memory_option
 @as_json
 def simulate(
     out: Path,

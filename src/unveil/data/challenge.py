@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.npy import must_fit_as_vectors, read_array, write_array
 from unveil.records import Encodings, InputError, Recovery, Scheme, as_shape, as_vectors
-from unveil.store import read_array, write_array
 
 ENCRYPTION, LABEL, DECRYPTION = "encryption.npy", "label.npy", "decryption.npy"
 CHANNELS = 4
@@ -79,4 +79,5 @@ def _read_images(path: Path) -> tuple[NDArray[np.float32], tuple[int, ...]]:
         raise InputError(f"{path.name} of shape {array.shape}: put channels last, as array.transpose(0, 2, 3, 1) does")
     if array.dtype.kind != "f":
         raise InputError(f"{path.name} of dtype {array.dtype}: give floating point numbers in the units of the private images")
+    must_fit_as_vectors(array, path.name)
     return as_vectors(array.reshape(len(array), math.prod(array.shape[1:])), path.name), array.shape[1:]

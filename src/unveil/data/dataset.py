@@ -20,9 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 from unveil.data.bundled import fashion_mnist
 from unveil.data.features import SUFFIXES, read_features
 from unveil.data.gaussian import gaussian_vectors
-from unveil.data.images import read_image_folder
+from unveil.data.images import read_image_folder, scaled
+from unveil.npy import must_fit_as_vectors, read_array
+from unveil.parallel import must_fit
 from unveil.records import InputError, as_vectors
-from unveil.store import read_array
 
 Kind = Literal["gaussian", "images", "features", "array"]
 BUNDLED = ("gaussian", "fashion-mnist")
@@ -97,7 +98,7 @@ def load_dataset(
 
 def _users_own(source: Any, sample: int | None, most: int, limit: int | None, rng: np.random.Generator) -> Dataset:
     if not isinstance(source, (str, Path)):
-        return _array(np.asanyarray(source), "array", sample, most, rng)
+        return _array(np.asanyarray(source), "array", sample, most, limit, rng)
     path = Path(source)
     if path.is_dir():
         pixels, names, shape = read_image_folder(path, sample=sample, most=most, limit=limit, rng=rng)
@@ -105,14 +106,19 @@ def _users_own(source: Any, sample: int | None, most: int, limit: int | None, rn
     if path.suffix.lower() in SUFFIXES:
         table = read_features(path, sample=sample, most=most, limit=limit, rng=rng)
         return _standardised(table.values, table.names, path.name)
-    return _array(read_array(path), path.name, sample, most, rng)
+    return _array(read_array(path, limit=limit), path.name, sample, most, limit, rng)
 
 
-def _array(array: NDArray[Any], source: str, sample: int | None, most: int, rng: np.random.Generator) -> Dataset:
+def _array(
+    array: NDArray[Any], source: str, sample: int | None, most: int, limit: int | None, rng: np.random.Generator
+) -> Dataset:
     if array.ndim < 2:
         raise InputError(f"{source} holds an array of shape {array.shape}: private records need (items, pixels)")
     rows = _pick(len(array), sample, most, source, rng)
-    array = array[rows] if len(rows) < len(array) else array
+    if len(rows) < len(array):
+        must_fit(len(rows) * array[:1].nbytes, f"{source}, a sample of {len(rows):,} rows,", limit, "take a smaller one")
+        array = array[rows]
+    must_fit_as_vectors(array, source, limit)
     names = tuple(f"row {i}" for i in rows)
     if array.dtype == np.uint8:
         return image_dataset(array, names, source)
@@ -124,7 +130,7 @@ def _array(array: NDArray[Any], source: str, sample: int | None, most: int, rng:
 def image_dataset(pixels: NDArray[Any], names: tuple[str, ...], source: str) -> Dataset:
     """Bytes (n, height, width[, 3]) as values from −1 to 1."""
     shape = pixels.shape[1:] if _is_image(pixels.shape[1:]) else None
-    values = pixels.reshape(len(pixels), -1).astype(np.float32) / np.float32(127.5) - np.float32(1)
+    values = scaled(pixels.reshape(len(pixels), -1))
     return Dataset(as_vectors(values, source), names, "images", source, shape, 127.5, 127.5)
 
 

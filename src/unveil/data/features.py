@@ -19,12 +19,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.files import must_be_file
+from unveil.parallel import memory_limit, must_fit
 from unveil.records import InputError, as_vectors
 
 SUFFIXES = (".csv", ".tsv", ".txt")
 DELIMITERS = ",;\t|"
-LOOK = 1 << 16
-"""Bytes from which the form of the file is read."""
+LOOK, LINES = 1 << 16, 4
+"""Bytes from which the form of the file is read; more where they hold fewer lines: a header and some records."""
+LONGEST = 1 << 24
+"""Characters of a line: a million columns. As many cells of one character take half a GiB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +51,14 @@ def read_features(
 ) -> Table:
     """All records, or a uniform `sample` in the order of the file; more than `most` records or `limit` bytes are refused."""
     path = Path(path)
-    if not path.is_file():
-        raise InputError(f"no file {path}: check the path")
-    with path.open("rb") as file:
-        head = file.read(LOOK)
+    must_be_file(path)
+    head = _head(path)
     if not head.strip():
         raise InputError(f"{path.name} is empty: give one record a line")
     if b"\0" in head:
         raise InputError(f"{path.name} is no text: give a CSV file, or a NumPy array as .npy")
     form = _form(path, head)
+    limit = memory_limit(None) if limit is None else limit
     if sample is None:
         _refuse_large(path, head, form, most, limit)
     kept: list[tuple[int, str, NDArray[np.float32]]] = []
@@ -73,6 +76,7 @@ def read_features(
         elif sample is None and most is not None and rows > most:
             raise InputError(_too_many(path, f"more than {most:,}", most))
         record = (rows, *_parse(path, line, cells, form, rows))
+        _must_fit(path, len(kept) + 1, form, limit)
         if place < len(kept):
             kept[place] = record
         else:
@@ -93,21 +97,39 @@ class _Form:
     columns: tuple[str, ...]
 
 
+def _head(path: Path) -> bytes:
+    """The first lines; the last of them may be cut."""
+    with path.open("rb") as file:
+        head = file.read(LOOK)
+        while len(head.splitlines()) <= LINES and (more := file.read(len(head))):
+            head += more
+            if len(head) > LINES * LONGEST:
+                raise InputError(_too_long(path, 1))
+    return head
+
+
 def _form(path: Path, head: bytes) -> _Form:
+    part = len(head) < path.stat().st_size
     try:
-        text = head.decode("utf-8-sig", errors="ignore" if len(head) == LOOK else "strict")
+        text = head.decode("utf-8-sig", errors="ignore" if part else "strict")
     except UnicodeDecodeError:
         raise InputError(f"{path.name} is not UTF-8 text: save it as UTF-8, or the numbers as .npy") from None
     lines = text.splitlines()
-    lines = [line for line in (lines[:-1] if len(head) == LOOK and len(lines) > 1 else lines) if line.strip()][:50]
+    lines = [line for line in (lines[:-1] if part and len(lines) > 1 else lines) if line.strip()][:50]
 
     def evenness(delimiter: str) -> tuple[bool, int, int]:
-        width, lines_of_it = Counter(len(row) for row in csv.reader(lines, delimiter=delimiter)).most_common(1)[0]
+        try:
+            width, lines_of_it = Counter(len(row) for row in csv.reader(lines, delimiter=delimiter)).most_common(1)[0]
+        except csv.Error:  # a long line is too long a cell by the wrong delimiter
+            return False, 0, 0
         return width > 1, lines_of_it, width
 
-    delimiter = max(DELIMITERS, key=evenness)
-    width = evenness(delimiter)[2]
-    table = list(csv.reader(lines, delimiter=delimiter))
+    try:
+        delimiter = max(DELIMITERS, key=evenness)
+        width = evenness(delimiter)[2]
+        table = list(csv.reader(lines, delimiter=delimiter))
+    except csv.Error as error:
+        raise InputError(f"{path.name}: {_in_our_words(error)}") from None
     named = len(table[0]) > 1 and len(table) > 1 and not any(_is_number(row[0]) for row in table[1:] if row)
     first = table[0][1:] if named else table[0]
     header = not all(map(_is_number, first)) and len(table) > 1
@@ -116,7 +138,7 @@ def _form(path: Path, head: bytes) -> _Form:
 
 def _records(path: Path, form: _Form) -> Iterator[tuple[int, list[str]]]:
     with path.open("rb") as raw:
-        reader = csv.reader(io.TextIOWrapper(raw, "utf-8-sig", newline=""), delimiter=form.delimiter)
+        reader = csv.reader(_lines(path, io.TextIOWrapper(raw, "utf-8-sig", newline="")), delimiter=form.delimiter)
         header = form.header
         try:
             for cells in reader:
@@ -129,7 +151,26 @@ def _records(path: Path, form: _Form) -> Iterator[tuple[int, list[str]]]:
         except UnicodeDecodeError:
             raise InputError(f"{path.name} is not UTF-8 text: save it as UTF-8, or the numbers as .npy") from None
         except csv.Error as error:
-            raise InputError(f"{path.name}, line {reader.line_num}: {error}; write the file again") from None
+            raise InputError(f"{path.name}, line {reader.line_num}: {_in_our_words(error)}") from None
+
+
+def _lines(path: Path, text: io.TextIOWrapper) -> Iterator[str]:
+    number = 0
+    while line := text.readline(LONGEST + 1):
+        number += 1
+        if len(line) > LONGEST:
+            raise InputError(_too_long(path, number))
+        yield line
+
+
+def _too_long(path: Path, line: int) -> str:
+    return f"{path.name}, line {line}: longer than {LONGEST:,} characters; give one record a line, or an array as .npy"
+
+
+def _in_our_words(error: csv.Error) -> str:
+    if "field larger" in str(error):
+        return f"a cell of more than {csv.field_size_limit():,} characters; close the quotation mark, or drop the column"
+    return f"{error}; write the file again"
 
 
 def _parse(path: Path, line: int, cells: list[str], form: _Form, rows: int) -> tuple[str, NDArray[np.float32]]:
@@ -145,17 +186,18 @@ def _parse(path: Path, line: int, cells: list[str], form: _Form, rows: int) -> t
         return name, values.astype(np.float32)
 
 
-def _refuse_large(path: Path, head: bytes, form: _Form, most: int | None, limit: int | None) -> None:
+def _refuse_large(path: Path, head: bytes, form: _Form, most: int | None, limit: int) -> None:
     lines = max(1, head.count(b"\n"))
     about = float(f"{path.stat().st_size / (len(head) / lines):.2g}")
     if most is not None and about > 2 * most:
         raise InputError(_too_many(path, f"about {about:,.0f}", most))
-    size = about * form.width * 4
-    if limit is not None and size > limit:
-        raise InputError(
-            f"{path.name} has about {about:,.0f} records, {size / 2**30:.1f} GiB as numbers: "
-            "raise memory_limit, or take a sample"
-        )
+    _must_fit(path, int(about), form, limit, "about ")
+
+
+def _must_fit(path: Path, records: int, form: _Form, limit: int, about: str = "") -> None:
+    """The records one by one, and together."""
+    what = f"{path.name}, {about}{records:,} records of {form.width:,} values,"
+    must_fit(2 * 4 * records * form.width, what, limit, "take a sample")
 
 
 def _too_many(path: Path, count: str, most: int) -> str:

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.files import must_be_file
+from unveil.parallel import must_fit
 from unveil.records import InputError, as_vectors
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
+"""What is tried, whatever the suffix says: Pillow would hand other formats, such as PostScript, to programs outside."""
+PER_VALUE, PER_DECODED = 5, 8
+"""Bytes of memory: a value as byte and as float32; a value of the one image that is being decoded, in Pillow and in NumPy."""
 
 
-def load_image_folder(folder: str | Path) -> NDArray[np.float32]:
+def load_image_folder(folder: str | Path, *, limit: int | None = None) -> NDArray[np.float32]:
     """The images of a folder, in order of their names, one row each: (n, height·width·channels) in [−1, 1]."""
-    pixels, _, _ = read_image_folder(folder)
-    return as_vectors(pixels.astype(np.float32) / np.float32(127.5) - np.float32(1), "images")
+    pixels, _, _ = read_image_folder(folder, limit=limit)
+    return as_vectors(scaled(pixels), "images")
+
+
+def scaled(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """From 0..255 to −1..1, with no more than one copy."""
+    values = pixels.astype(np.float32)
+    values /= np.float32(127.5)
+    values -= np.float32(1)
+    return values
 
 
 def read_image_folder(
@@ -28,8 +47,10 @@ def read_image_folder(
 ) -> tuple[NDArray[np.uint8], tuple[str, ...], tuple[int, ...]]:
     """Bytes (n, height·width·channels), file names, and (height, width[, 3]); a random `sample` of the files, or all.
 
-    More than `most` files, or `limit` bytes as float32, are refused before they are read.
+    More than `most` files, or `limit` bytes with the float32 they become (None: memory_limit), are refused before they are
+    unpacked: an image says in its first bytes how large it is.
     """
+    # 1. Which files.
     folder = Path(folder)
     files = sorted(p for p in folder.iterdir() if p.suffix.lower() in SUFFIXES) if folder.is_dir() else []
     if not files:
@@ -42,35 +63,51 @@ def read_image_folder(
             f"{folder.name} has {len(files):,} images, {most:,} are the most that can be audited at once: "
             "audit a random part with --sample"
         )
-    first = _pixels(files[0])
-    if limit is not None and 4 * first.size * len(files) > limit:
-        raise InputError(
-            f"{folder.name} has {len(files):,} images of {first.size:,} pixels, more than the memory limit: "
-            "raise memory_limit, or take a sample"
-        )
-    rows = np.empty((len(files), first.size), np.uint8)
+    # 2. How large they are, from their headers.
+    shape = _shape(files[0])
+    size = math.prod(shape)
+    needed = PER_VALUE * size * len(files) + PER_DECODED * size
+    what = f"{folder.name}, {len(files):,} images of {size:,} values,"
+    must_fit(needed, what, limit, "make the images smaller, take a sample of them")
+    for file in files[1:]:
+        if (other := _shape(file)) != shape:
+            raise InputError(f"{file.name} is {other}, {files[0].name} is {shape}: bring all images to one size and mode")
+    # 3. Their pixels.
+    rows = np.empty((len(files), size), np.uint8)
     for i, file in enumerate(files):
-        pixels = _pixels(file)
-        if pixels.shape != first.shape:
-            raise InputError(
-                f"{file.name} is {pixels.shape}, {files[0].name} is {first.shape}: bring all images to one size and mode"
-            )
-        rows[i] = pixels.ravel()
-    return rows, tuple(file.name for file in files), first.shape
+        with _opened(file) as image:
+            rows[i] = np.asarray(image.convert("L" if len(shape) == 2 else "RGB"), dtype=np.uint8).ravel()
+    return rows, tuple(file.name for file in files), shape
 
 
-def _pixels(file: Path) -> NDArray[np.uint8]:
+def _shape(file: Path) -> tuple[int, ...]:
+    """(height, width) of a grey image, (height, width, 3) of any other; nothing is unpacked."""
+    with _opened(file) as image:
+        if image.mode.startswith(("I", "F")):
+            raise InputError(f"{file.name} has more than 8 bits per pixel: convert it to 8 bits, or pass an array")
+        grey = image.mode in ("1", "L", "LA")
+        return (image.height, image.width) if grey else (image.height, image.width, 3)
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[Any]:
+    """The image, for its header or its pixels; whatever Pillow says of it, in our words."""
     try:
-        from PIL import Image, UnidentifiedImageError
+        from PIL import Image
     except ImportError:
         raise InputError("reading images needs Pillow: pip install 'unveil[images]'") from None
+    must_be_file(file)
     try:
-        with Image.open(file) as image:
-            if image.mode.startswith(("I", "F")):
-                raise InputError(f"{file.name} has more than 8 bits per pixel: convert it to 8 bits, or pass an array")
-            grey = image.mode in ("1", "L", "LA")
-            return np.asarray(image.convert("L" if grey else "RGB"), dtype=np.uint8)
-    except InputError:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is too large for us, `limit` says
+            with Image.open(file, formats=FORMATS) as image:
+                yield image
+    except (InputError, MemoryError, PermissionError):
         raise
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError):
+    except Image.DecompressionBombError:
+        most = 2 * (Image.MAX_IMAGE_PIXELS or 0) / 1e6
+        raise InputError(
+            f"{file.name} would unpack to more than {most:.0f} megapixels, the most Pillow opens: make it smaller"
+        ) from None
+    except Exception:  # decoders of damaged files fail in many ways
         raise InputError(f"{file.name} is not a readable image: repair or remove it") from None

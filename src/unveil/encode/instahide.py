@@ -46,7 +46,8 @@ def encode(
         block[:] = 0
         for vectors, chosen, weight in ((private, selection.private, own), (public, selection.public, others)):
             if vectors is not None and chosen.shape[1]:
-                block += mix(vectors, chosen[rows], weight[rows] if isinstance(weight, np.ndarray) else weight)
+                with np.errstate(over="ignore", invalid="ignore"):  # Encodings says it, with the place
+                    block += mix(vectors, chosen[rows], weight[rows] if isinstance(weight, np.ndarray) else weight)
         if noise:
             assert rng is not None
             block += np.float32(noise) * rng.standard_normal(block.shape, dtype=np.float32)

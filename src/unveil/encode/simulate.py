@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from unveil.data.gaussian import gaussian_vectors
 from unveil.encode.instahide import encode
 from unveil.encode.selection import draw_selection
+from unveil.parallel import must_fit
 from unveil.records import Encodings, InputError, Scheme, Selection, Simulation, as_shape, as_vectors
 from unveil.seeds import Rng, child, root
 
@@ -49,6 +50,8 @@ def simulate(
     n_public = _settle("n_public", n_public, [] if given_public is None else [len(given_public)], 0)
     if not isinstance(m, (int, np.integer)) or m < 1:
         raise InputError(f"m={m!r}: ask for at least one encoding, and a whole number of them")
+    drawn = m + (n_private if given_private is None else 0) + (n_public if given_public is None else 0)
+    must_fit(4 * drawn * d, f"{m:,} encodings of {d:,} pixels, with the vectors drawn for them,", cure="lower m or d")
     rngs = (child(seed, name) for name in ("selection-private", "selection-public", "weights"))
     selection = draw_selection(scheme, n_private, n_public, m, *rngs)
     vectors = gaussian_vectors(n_private, d, child(seed, "private")) if given_private is None else given_private
@@ -92,9 +95,11 @@ def _mix_labels(labels: ArrayLike, n: int, selection: Selection, scheme: Scheme)
     classes = np.asarray(labels)
     if classes.shape != (n,) or classes.dtype.kind not in "iu" or classes.min(initial=0) < 0:
         raise InputError(f"labels: give the class of each of the {n} private vectors, whole numbers from 0")
+    count = int(classes.max(initial=0)) + 1
+    must_fit(12 * len(selection.private) * count, f"labels of {count:,} classes", cure="number the classes from 0")
     chosen = classes.astype(np.int64)[selection.private]
     weights = np.full(chosen.shape, scheme.private_weight) if selection.weights is None else selection.weights
-    mixed = np.zeros((len(chosen), int(classes.max(initial=0)) + 1))
+    mixed = np.zeros((len(chosen), count))
     np.add.at(mixed, (np.arange(len(chosen))[:, None], chosen), weights)
     return mixed.astype(np.float32)
 

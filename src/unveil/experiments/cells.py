@@ -6,19 +6,20 @@ the package's version, the item, the setting, the seed. A damaged file is measur
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unveil import store
 from unveil._version import __version__
-from unveil.records import InputError, Progress
+from unveil.kept import keep_json, kept_json, name_of
+from unveil.records import Progress
 
 Facts = dict[str, Any]
 """What was measured, ready for JSON: numbers, strings, lists and objects of these."""
+LOST = "lost"
+"""Marks facts of a process that somebody else ended: they are told, and not kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +43,13 @@ class Cells:
         return out
 
     def _cell(self, compute: Callable[..., Facts], setting: Mapping[str, Any], what: str) -> Facts:
-        name = json.dumps([__version__, self.item, what, setting, self.seed], sort_keys=True)
-        key = hashlib.sha256(name.encode()).hexdigest()[:24]
-        path = None if self.folder is None else self.folder / f"{self.item}-{key}.json"
-        if path is not None and path.is_file():
-            try:
-                return store.read_json(path)
-            except InputError:
-                path.unlink()
-        # Through JSON in any case, so that a number from disk and one just measured are the same.
-        found: Facts = json.loads(json.dumps(compute(**setting, seed=self.seed), allow_nan=False))
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            store.write_json(path, found)
+        name = name_of([__version__, self.item, what, setting, self.seed])
+        path = None if self.folder is None else self.folder / f"{self.item}-{name[:24]}.json"
+        found = None if path is None else kept_json(path, name)
+        if found is None:
+            # Through JSON in any case, so that a number from disk and one just measured are the same.
+            found = json.loads(json.dumps(compute(**setting, seed=self.seed), allow_nan=False))
+            if path is not None and not found.get(LOST):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                keep_json(path, name, found)
         return found

@@ -7,8 +7,6 @@ others are not.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +18,7 @@ from unveil import store
 from unveil._version import __version__
 from unveil.attacks import ATTACKS
 from unveil.experiments import phase
-from unveil.experiments.cells import Cells, Facts
+from unveil.experiments.cells import LOST, Cells, Facts
 from unveil.experiments.compare_page import page, rows, verdict
 from unveil.experiments.drawing import save, style
 from unveil.experiments.families import FAMILIES, Family
@@ -76,15 +74,14 @@ def compare(
         "results": _table(cells, attacks, asked, full, limit),
         "diagrams": phase.measure(cells, attacks, full, limit) if PHASE in families else [],
     }
-    base = folder / "compare"
-    store.write_text(base.with_suffix(".json"), json.dumps(facts, sort_keys=True) + "\n")
-    store.write_text(base.with_suffix(".csv"), _csv(rows(facts)))
-    files = [base.with_suffix(".json"), base.with_suffix(".csv")]
-    with style():
-        for suffix, figure in phase.draw(facts["diagrams"]).items():
-            path = folder / f"compare{suffix}"
-            save(figure, path)
-            files += [path.with_suffix(".svg"), path.with_suffix(".png")]
+    with store.whole_set(folder) as part:
+        base = part / "compare"
+        store.write_text(base.with_suffix(".json"), json.dumps(facts, sort_keys=True) + "\n")
+        store.write_csv(base.with_suffix(".csv"), rows(facts))
+        with style():
+            for suffix, figure in phase.draw(facts["diagrams"]).items():
+                save(figure, part / f"compare{suffix}")
+        files = tuple(folder / file.name for file in sorted(part.iterdir()))
     store.write_text(out / "compare.md", page(facts, folder.name))
     return Comparison(verdict(facts), facts, (*files, out / "compare.md"))
 
@@ -136,7 +133,8 @@ def _cell(attack: str, family: str, draws: int, limit: float, seed: int, code: s
     ran = [facts for facts in found if facts["outcome"] == RAN]
     if last["outcome"] != RAN:
         # What was verified wrongly before the end counts all the same.
-        return {**out, "wrong": sum(facts["wrong"] for facts in ran), "ran": len(ran)}
+        lost = {LOST: True} if LOST in last else {}
+        return {**out, "wrong": sum(facts["wrong"] for facts in ran), "ran": len(ran), **lost}
     warm = [facts for facts in ran if not facts["cold"]] or ran
     means: Facts = {
         name: float(np.mean([facts[name] for facts in ran])) for name in ("share", "exact", "close", "ssim") if name in ran[0]
@@ -150,11 +148,3 @@ def _cell(attack: str, family: str, draws: int, limit: float, seed: int, code: s
         "mib": max(facts["mib"] for facts in warm),
         "explanation": last["explanation"],
     }
-
-
-def _csv(lines: list[Facts]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(lines[0]) if lines else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    return text.getvalue()

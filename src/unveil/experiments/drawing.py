@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from unveil.store import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,5 +61,7 @@ def panels(rows: int, columns: int, size: tuple[float, float], **how: Any) -> tu
 
 def save(figure: Figure, path: Path) -> None:
     """PATH.svg and PATH.png."""
-    figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
-    figure.savefig(path.with_suffix(".png"), dpi=150, metadata={"Software": None})
+    for suffix, how in ((".svg", {"metadata": {"Date": None}}), (".png", {"dpi": 150, "metadata": {"Software": None}})):
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=suffix[1:], **how)
+        write_bytes(path.with_suffix(suffix), drawn.getvalue())

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unveil.experiments.cells import Cells, Facts
+from unveil.experiments.cells import LOST, Cells, Facts
 from unveil.experiments.drawing import COLOURS, panels
 from unveil.experiments.families import Family
 from unveil.experiments.trial import LIMIT, RAN, REFUSED, Trial, code_of, run_trials
@@ -114,7 +114,8 @@ def _column(
         some = found[place * draws : (place + 1) * draws]
         ran = [facts.get("share", 0.0) for facts in some if facts["outcome"] in (RAN, REFUSED)]
         share.append(float(np.mean(ran)) if len(ran) == draws else None)
-    return {"share": share, "over": sum(facts["outcome"] == LIMIT for facts in found)}
+    lost = {LOST: True} if any(LOST in facts for facts in found) else {}
+    return {"share": share, "over": sum(facts["outcome"] == LIMIT for facts in found), **lost}
 
 
 def draw(diagrams: Sequence[Facts]) -> dict[str, Figure]:

@@ -5,8 +5,6 @@ OUT/figures/reproduce-ITEM.{json,csv,svg,png}, OUT/reproduce.md, and OUT/.cells 
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -79,15 +77,14 @@ def reproduce(name: str, out: Path, *, full: bool = False, seed: int = 0, progre
     folder.mkdir(parents=True, exist_ok=True)
     found = it.measure(Cells(name, seed, out / ".cells", progress), full)
     facts = {"item": name, "full": full, "seed": seed, "unveil": __version__, **found}
-    base = folder / f"reproduce-{name}"
-    store.write_text(base.with_suffix(".json"), json.dumps(facts, sort_keys=True) + "\n")
-    store.write_text(base.with_suffix(".csv"), _csv(it.rows(facts)))
-    files = [base.with_suffix(".json"), base.with_suffix(".csv")]
-    with style():
-        for suffix, figure in it.draw(facts).items():
-            path = folder / f"reproduce-{name}{suffix}"
-            save(figure, path)
-            files += [path.with_suffix(".svg"), path.with_suffix(".png")]
+    with store.whole_set(folder) as part:
+        base = part / f"reproduce-{name}"
+        store.write_text(base.with_suffix(".json"), json.dumps(facts, sort_keys=True) + "\n")
+        store.write_csv(base.with_suffix(".csv"), it.rows(facts))
+        with style():
+            for suffix, figure in it.draw(facts).items():
+                save(figure, part / f"reproduce-{name}{suffix}")
+        files = tuple(folder / file.name for file in sorted(part.iterdir()))
     store.write_text(out / "reproduce.md", page(folder))
     return Result(name, it.section(facts), facts, (*files, out / "reproduce.md"))
 
@@ -116,11 +113,3 @@ def _markdown(name: str, section: Section, facts: dict[str, Any], folder: Path) 
             f"`unveil reproduce {name}{' --full' if facts['full'] else ''} --seed {facts['seed']}`.{size}\n",
         ]
     )
-
-
-def _csv(rows: list[Facts]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()

@@ -37,7 +37,7 @@ import numpy as np
 from unveil.attacks import ATTACKS, recover
 from unveil.auditing.risks import NOT, assess
 from unveil.encode import simulate
-from unveil.experiments.cells import Facts
+from unveil.experiments.cells import LOST, Facts
 from unveil.experiments.families import Family, Instance, instance
 from unveil.experiments.sources import fingerprint
 from unveil.parallel import one_blas_thread
@@ -57,7 +57,7 @@ def run_trials(attack: str, trials: Sequence[Trial], limit: float, *, stop: Sequ
     """Facts of each trial (family, seed), in order; those after an outcome named in `stop` are left out.
 
     outcome  ran: with the scores, seconds and peak memory in MiB; refused: reason is the attack's own sentence;
-             limit: it took more than `limit` seconds; crashed: reason says how
+             limit: it took more than `limit` seconds; crashed: reason says how, and `lost` is set where it was killed
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
@@ -73,6 +73,8 @@ def run_trials(attack: str, trials: Sequence[Trial], limit: float, *, stop: Sequ
             if facts["outcome"] == CRASHED and not alive:
                 process.join(PATIENCE)
                 facts["reason"] = f"the process ended with exit code {process.exitcode}"
+                if process.exitcode == -signal.SIGKILL:
+                    facts[LOST] = True  # by a user, or a system out of memory: another time it may run
             found.append(facts)
             if facts["outcome"] in stop:
                 trials = trials[: len(found)]

@@ -8,7 +8,6 @@ is computed again.
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,8 @@ from numpy.typing import NDArray
 
 from unveil._version import __version__
 from unveil.gram.engine import Block, OverlapEngine
+from unveil.kept import keep_arrays, kept_arrays
 from unveil.records import InputError, row_blocks
-from unveil.store import write_arrays
 
 FORMAT = 1
 _FIELDS = ("rows", "columns", "overlap", "rival", "margin", "table")
@@ -32,22 +31,19 @@ class Checkpoint:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def read(self, i: int, j: int) -> Block | None:
-        path = self._path(i, j)
-        if not path.exists():
-            return None
-        try:
-            with np.load(path, allow_pickle=False) as archive:
-                return Block(*(archive[name] for name in _FIELDS))
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            return None
+        found = kept_arrays(self._path(i, j), self._name(i, j))
+        return None if found is None or set(found) != set(_FIELDS) else Block(*(found[name] for name in _FIELDS))
 
     def write(self, i: int, j: int, block: Block) -> None:
         try:
-            write_arrays(self._path(i, j), {name: getattr(block, name) for name in _FIELDS})
+            keep_arrays(self._path(i, j), self._name(i, j), {name: getattr(block, name) for name in _FIELDS})
         except FileNotFoundError:
             raise InputError(
                 f"{self.folder} vanished while blocks were written to it: leave the checkpoint folder alone"
             ) from None
+
+    def _name(self, i: int, j: int) -> str:
+        return f"{self.folder.name} {i} {j}"
 
     def _path(self, i: int, j: int) -> Path:
         return self.folder / f"block-{i:05d}-{j:05d}.npz"
