@@ -165,7 +165,7 @@ def _mean_square_correlation(X: NDArray[np.float64]) -> float:
     d = unit.shape[1]
     # Of the two Gram matrices the smaller one: their squares have the same sum.
     gram = unit.T @ unit if d <= len(unit) else unit @ unit.T
-    return (float((gram**2).sum()) - d) / max(1, d * (d - 1))
+    return float(((gram**2).sum() - d) / max(1, d * (d - 1)))
 
 
 @njit(cache=True, nogil=True)

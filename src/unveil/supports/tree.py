@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 from unveil.supports.folded import Floats, Indices
 from unveil.supports.pixel_law import Noise
 
+CAP = float32(10)
+"""Nats one pixel may cost: a Gaussian one costs more once in 10⁵, an outlier would outvote all others without it."""
+
 
 def tree_likelihood(
     magnitudes: Floats,
@@ -66,6 +69,12 @@ def tree_residual(magnitudes: Floats, public: Floats, rows: Indices, supports: I
 
 
 @njit(fastmath=True, inline="always")
+def _cost(h, e):  # type: ignore[no-untyped-def]
+    """e²/(2v), capped."""
+    return min(h * e * e, CAP)
+
+
+@njit(fastmath=True, inline="always")
 def _either(a, b):  # type: ignore[no-untyped-def]
     """log(eᵃ + eᵇ)."""
     gap = abs(a - b)
@@ -94,19 +103,19 @@ def _upward(y, mu, parent, slope, half, soft, plus, minus, sent_plus, sent_minus
     for j in range(d - 1, -1, -1):
         h = half[j]
         if slope[j] == 0:
-            a = plus[j] - h * (y[j] - mu[j]) ** 2
-            b = minus[j] - h * (y[j] + mu[j]) ** 2
+            a = plus[j] - _cost(h, y[j] - mu[j])
+            b = minus[j] - _cost(h, y[j] + mu[j])
             terms[j] = _either(a, b) if soft else max(a, b)
             continue
         up = parent[j]
         shift = slope[j] * mu[up] - mu[j]
         lean = slope[j] * y[up]
         # Signs of the pixel and of its parent: ++, −+, +−, −−.
-        a = plus[j] - h * (y[j] + shift - lean) ** 2
-        b = minus[j] - h * (-y[j] + shift - lean) ** 2
+        a = plus[j] - _cost(h, y[j] + shift - lean)
+        b = minus[j] - _cost(h, -y[j] + shift - lean)
         high = _either(a, b) if soft else max(a, b)
-        a = plus[j] - h * (y[j] + shift + lean) ** 2
-        b = minus[j] - h * (-y[j] + shift + lean) ** 2
+        a = plus[j] - _cost(h, y[j] + shift + lean)
+        b = minus[j] - _cost(h, -y[j] + shift + lean)
         low = _either(a, b) if soft else max(a, b)
         norm = _either(high, low) if soft else max(high, low)
         terms[j] = norm
@@ -174,16 +183,16 @@ def _residuals(Y, P, rows, supports, weight, order, parent, slope, half, mean, o
         for j in range(d):
             h = half[j]
             if slope[j] == 0:
-                plus[j] -= h * (y[j] - mu[j]) ** 2
-                minus[j] -= h * (y[j] + mu[j]) ** 2
+                plus[j] -= _cost(h, y[j] - mu[j])
+                minus[j] -= _cost(h, y[j] + mu[j])
                 continue
             up = parent[j]
             high = plus[up] - work[4, j]
             low = minus[up] - work[5, j]
             shift = slope[j] * mu[up] - mu[j]
             lean = slope[j] * y[up]
-            plus[j] += _either(high - h * (y[j] + shift - lean) ** 2, low - h * (y[j] + shift + lean) ** 2)
-            minus[j] += _either(high - h * (-y[j] + shift - lean) ** 2, low - h * (-y[j] + shift + lean) ** 2)
+            plus[j] += _either(high - _cost(h, y[j] + shift - lean), low - _cost(h, y[j] + shift + lean))
+            minus[j] += _either(high - _cost(h, -y[j] + shift - lean), low - _cost(h, -y[j] + shift + lean))
         # Q = (1 − B)ᵀ·diag(1/v)·(1 − B), B the slopes.
         for j in range(d):
             plus[j] = y[j] * np.tanh(float32(0.5) * (plus[j] - minus[j])) - mu[j]
@@ -191,7 +200,8 @@ def _residuals(Y, P, rows, supports, weight, order, parent, slope, half, mean, o
             e = plus[j]
             if slope[j] != 0:
                 e -= slope[j] * plus[parent[j]]
-            minus[j] = 2 * half[j] * e
+            # Beyond the cap a pixel says nothing more.
+            minus[j] = 2 * half[j] * e if half[j] * e * e < CAP else float32(0)
         r = out[t]
         for j in range(d):
             r[order[j]] = minus[j]

@@ -38,7 +38,9 @@ from unveil.supports.tree import tree_difference, tree_likelihood, tree_residual
 ALONE = 4096
 """Most public vectors tried alone; of more, those with the largest products of squares (`supports.screen`)."""
 BEAM, NEWCOMERS, SWEEPS = 12, 16, 8
-"""Supports kept while they grow, vectors tried in each place, rounds of swaps: twice as many found no more (smooth data)."""
+"""Supports kept while they grow, vectors tried in each place, rounds of swaps."""
+PLACES = NEWCOMERS + BEAM
+"""Those vectors, and the best alone."""
 SAMPLE = 32
 """Encodings that choose the law: likelihoods differ by tens of nats in each."""
 PAIRS = 16
@@ -89,7 +91,7 @@ def measured_search(
     # 2. and 3. in blocks; what the margins need is kept for 4, which pools c over all encodings.
     draws = np.random.default_rng(0).integers(len(public.vectors), size=(m, 2 * PAIRS))
     indices, likelihood = np.empty((m, k), np.int64), np.empty(m)
-    difference, squares = np.empty((m, k * NEWCOMERS)), np.empty((m, k * NEWCOMERS))
+    difference, squares = np.empty((m, k * PLACES)), np.empty((m, k * PLACES))
     pooled, stands = np.zeros((m, 2)), np.empty(m, bool)
     block = rows_per_block(4 * encodings.d * 2 * BEAM, limit // 4, most=min(m, 64))
     ended = 0
@@ -137,6 +139,7 @@ class _Block:
     def __init__(self, setting: _Setting, magnitudes: Floats, limit: int) -> None:
         self.y, self.public, self.k, self.limit = magnitudes, setting.public, setting.k, limit
         self.weight, self.noise = setting.weight, setting.noise
+        self.alone = self._single()
 
     def find(self, start: Indices) -> tuple[Indices, NDArray[np.float64]]:
         """The likeliest support found, from the beam and from `start`, and its L."""
@@ -159,7 +162,7 @@ class _Block:
         fewer = np.repeat(supports[:, None], k, axis=1)
         fewer[:, np.arange(k), np.arange(k)] = -1
         residual = tree_residual(self.y, self.public.vectors, rows, supports, self.weight, self.noise[0])
-        new = self._newcomers(residual, supports)
+        new = self._newcomers(residual, supports, self.alone)
         more = np.concatenate([np.repeat(supports[:, None], new.shape[1], axis=1), new[:, :, None]], axis=2)
         best = np.maximum(
             self._values(rows, fewer).max(axis=1), np.where(new >= 0, self._values(rows, more), -np.inf).max(axis=1)
@@ -179,22 +182,24 @@ class _Block:
         keep = np.where(known, 0.0, 1.0)
         return np.stack([(D.reshape(-1, PAIRS) ** 2 * keep).sum(axis=1), (V.reshape(-1, PAIRS) * keep).sum(axis=1)], axis=1)
 
+    def _single(self) -> Indices:
+        """(m, BEAM): the likeliest public vectors alone, the rest of the public part being noise."""
+        P = self.public
+        every = np.flatnonzero(P.usable)
+        pool = np.tile(every, (len(self.y), 1)) if len(every) <= ALONE else np.sort(screen(self.y, P, ALONE), axis=1)
+        return self._best(pool[:, :, None], self.k - 1, soft=False)[:, :, 0]
+
     def _beam(self) -> Indices:
         """(m, BEAM, k): the likeliest supports as they grow, best first; −1 where there are fewer."""
-        m, k, P = len(self.y), self.k, self.public
-        alone = np.flatnonzero(P.usable)
-        pool = np.tile(alone, (m, 1)) if len(alone) <= ALONE else np.sort(screen(self.y, P, ALONE), axis=1)
-        beam = self._best(pool[:, :, None], k - 1, soft=False)
+        m, k = len(self.y), self.k
+        beam = self.alone[:, :, None]
         for size in range(1, k):
-            rows = np.repeat(np.arange(m), beam.shape[1])
-            residual = np.empty((len(rows), self.y.shape[1]), np.float32)
-            flat = beam.reshape(-1, size)
-            residual[:] = tree_residual(self.y, P.vectors, rows, flat, self.weight, self.noise[k - size])
-            new = self._newcomers(residual, flat)
+            rows, flat = np.repeat(np.arange(m), beam.shape[1]), beam.reshape(-1, size)
+            u = tree_residual(self.y, self.public.vectors, rows, flat, self.weight, self.noise[k - size])
+            new = self._newcomers(u, flat, self.alone[rows])
             grown = np.concatenate([np.repeat(flat[:, None], new.shape[1], axis=1), new[:, :, None]], axis=2)
             grown[(grown < 0).any(axis=2)] = -1
-            grown = np.sort(grown, axis=2).reshape(m, -1, size + 1)
-            beam = self._best(_once(grown), k - size - 1)
+            beam = self._best(_once(np.sort(grown, axis=2).reshape(m, -1, size + 1)), k - size - 1)
         return beam
 
     def _best(self, supports: Indices, unknown: int, *, soft: bool = True) -> Indices:
@@ -212,41 +217,32 @@ class _Block:
         )
         return L.reshape(-1, count)
 
-    def _newcomers(self, residual: Floats, supports: Indices, kept: int = NEWCOMERS) -> Indices:
-        """The `kept` vectors (N, kept) of the largest product with the residual that are no members; −1: there are no more."""
-        values, indices = top_products(residual, self.public, kept + supports.shape[1])
-        values[(indices[:, :, None] == supports[:, None, :]).any(axis=2)] = -np.inf
-        order = np.argsort(-values, axis=1, kind="stable")[:, :kept]
-        chosen = np.take_along_axis(indices, order, axis=1)
-        chosen[np.take_along_axis(values, order, axis=1) == -np.inf] = -1
-        return chosen
+    def _newcomers(self, residual: Floats, supports: Indices, alone: Indices) -> Indices:
+        """(N, PLACES): the vectors of the largest product with the residual, and the best alone; −1 for members and gaps.
+
+        The residual is blind where no member is bright: signs are unknown there. Sparse vectors are found alone.
+        """
+        indices = top_products(residual, self.public, NEWCOMERS)[1]
+        new = np.concatenate([indices, alone, np.full((len(alone), BEAM - alone.shape[1]), -1, np.int64)], axis=1)
+        new[(new[:, :, None] == supports[:, None, :]).any(axis=2)] = -1
+        return new
 
     def _neighbours(self, rows: Indices, supports: Indices) -> tuple[Indices, NDArray[np.bool_]]:
-        """(N, k·NEWCOMERS, k): each member in turn replaced by the newcomers of its leave-one-out residual; which are real."""
+        """(N, k·PLACES, k): each member in turn replaced by the newcomers of its leave-one-out residual; which are real."""
         n, k = supports.shape
-        each = np.repeat(supports, k, axis=0)
-        every = np.arange(n * k)
+        each, every = np.repeat(supports, k, axis=0), np.arange(n * k)
         without = each.copy()
         without[every, every % k] = -1
-        new = np.empty((n * k, NEWCOMERS), np.int64)
+        at = np.repeat(rows, k)
+        new = np.empty((n * k, PLACES), np.int64)
         step = rows_per_block(8 * self.y.shape[1], self.limit // 4, most=max(1, n * k))
         for first in range(0, n * k, step):
             part = slice(first, first + step)
-            at = np.repeat(rows, k)[part]
-            if k == 1:
-                # Nothing is known of the signs then: the residual is 0, and squares rank as at the start.
-                new[part] = self._without_signs(at, each[part])
-            else:
-                u = tree_residual(self.y, self.public.vectors, at, without[part], self.weight, self.noise[1])
-                new[part] = self._newcomers(u, each[part])
-        rivals = np.repeat(each[:, None], NEWCOMERS, axis=1)
+            u = tree_residual(self.y, self.public.vectors, at[part], without[part], self.weight, self.noise[1])
+            new[part] = self._newcomers(u, each[part], self.alone[at[part]])
+        rivals = np.repeat(each[:, None], PLACES, axis=1)
         rivals[every, :, every % k] = np.where(new >= 0, new, each[every, every % k][:, None])
-        return rivals.reshape(n, k * NEWCOMERS, k), (new >= 0).reshape(n, k * NEWCOMERS)
-
-    def _without_signs(self, rows: Indices, supports: Indices) -> Indices:
-        best = self._beam()[rows][:, :, 0]
-        best = np.where(best == supports, -1, best)
-        return np.pad(best, ((0, 0), (0, NEWCOMERS - best.shape[1])), constant_values=-1)
+        return rivals.reshape(n, k * PLACES, k), (new >= 0).reshape(n, k * PLACES)
 
     def _swap(self, rows: Indices, supports: Indices) -> tuple[Indices, NDArray[np.float64]]:
         """Follow the best swap as long as it gains."""
