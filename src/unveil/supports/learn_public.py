@@ -27,7 +27,7 @@ from unveil.parallel import worker_count
 from unveil.records import Encodings, InputError, Progress, Scheme, Supports, as_public, row_blocks
 from unveil.supports.confidence import MARGIN, confidence, is_certain
 from unveil.supports.diagonal import diagonal_supports
-from unveil.supports.folded import Floats, Model
+from unveil.supports.folded import Floats, Indices, Model
 from unveil.supports.folded_em import Found, block_columns, folded_em
 from unveil.supports.moment import moment_matrix
 from unveil.supports.phase_retrieval import TOLERANCE, retrieve
@@ -39,6 +39,8 @@ from unveil.supports.weights import PRICE, SAMPLE, Estimate, estimate_scheme, le
 
 METHODS = ("folded-em", "diagonal", "sdp")
 SDP_LARGEST = 1000
+TOO_GOOD, TOO_MANY = 3.5, 0.02
+"""A fit z beyond 3.5 has a chance of 2e-4; more than one in fifty, and two, show a private part that is not Gaussian."""
 
 
 def learn_public(
@@ -124,6 +126,8 @@ class _Job:
             model = self._model(self.k)
         found = self._search(self.encodings, model, self.progress)
         warning = "" if self.k is None else self._contradiction(model, found)
+        if self.k is not None and not warning and np.mean(found.fit > TOO_GOOD) > TOO_MANY + 2 / self.encodings.m:
+            return self.with_measured_margins("private vectors are not independent Gaussian pixels", found.indices)
         return Supports(
             found.indices,
             confidence(found.margin, found.fit) * (not warning),
@@ -133,14 +137,15 @@ class _Job:
             warning=warning,
         )
 
-    def with_measured_margins(self, differ: str) -> Supports:
-        """The scheme's weights, public vectors that are not Gaussian: `differ` says in what."""
+    def with_measured_margins(self, differ: str, start: Indices | None = None) -> Supports:
+        """The scheme's weights, vectors that are not Gaussian, `differ` says in what; from supports `start`, if there are any."""
         k = self.encodings.scheme.k_public
-        start = self._search(self.encodings, self._model(k)).indices
+        if start is None:
+            start = self._search(self.encodings, self._model(k)).indices
         found = measured_search(
             self.encodings, self.public, start, limit=self.limit, workers=self.workers, progress=self.progress
         )
-        words = [f"public vectors are not independent Gaussian pixels: {differ}; margins were measured instead of assumed"]
+        words = [f"{differ}: margins were measured instead of assumed"]
         if 2 * int(found.stands.sum()) < self.encodings.m:
             words.append(f"most encodings look like more or fewer members than k_public={k}: check the scheme")
         return Supports(
@@ -244,7 +249,7 @@ class _Job:
 
 def _in_doubt(found: Supports, differ: str) -> Supports:
     """Margins of a likelihood that is known to be wrong: nothing is certain, nothing likelier than not."""
-    words = f"public vectors are not independent Gaussian pixels: {differ}; with weights or k_public unknown nothing is certain"
+    words = f"{differ}: with weights or k_public unknown nothing is certain"
     return replace(
         found,
         confidence=np.minimum(found.confidence, 0.5),

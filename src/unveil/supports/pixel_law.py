@@ -106,7 +106,7 @@ def departures(public: Public) -> str:
     square = _mean_square_correlation(X)
     if n > 2 and d > 1 and square > 1 / n + SIGMAS * 2 / (n * np.sqrt(d * (d - 1))):
         found.append(f"pixels are correlated ({np.sqrt(square - 1 / n):.2f} rms)")
-    return ", ".join(found)
+    return "public vectors are not independent Gaussian pixels (" + ", ".join(found) + ")" if found else ""
 
 
 def plain_law(public: Public) -> Law:
