@@ -138,7 +138,7 @@ class _Job:
         )
 
     def with_measured_margins(self, differ: str, start: Indices | None = None) -> Supports:
-        """The scheme's weights, vectors that are not Gaussian, `differ` says in what; from supports `start`, if there are any."""
+        """The scheme's weights, vectors that are not Gaussian, `differ` says in what; from `start`, if there is one."""
         k = self.encodings.scheme.k_public
         if start is None:
             start = self._search(self.encodings, self._model(k)).indices

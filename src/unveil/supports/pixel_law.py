@@ -28,8 +28,8 @@ SAMPLE = 2000
 """Vectors looked at, evenly spaced: a correlation is then right to 0.02, and d² of them cost a few seconds."""
 LINKED = 4096
 """Most pixels with a tree: the correlations of more would not fit beside the vectors."""
-CHECKED = 1000
-"""Pixels looked at by the tests, evenly spaced: half a million pairs are enough to see any correlation."""
+CHECKED = 500
+"""Vectors and pixels looked at by the tests, evenly spaced: a hundred thousand pairs show a correlation of 0.01."""
 SIGMAS = 6.0
 """Standard errors at which a test speaks: for Gaussian vectors one list in a hundred million."""
 KURTOSIS, MEAN = 0.3, 0.02
@@ -87,8 +87,7 @@ class Noise(NamedTuple):
 
 def departures(public: Public) -> str:
     """In words: how the public vectors differ from independent Gaussian pixels of mean 0. Empty: they do not."""
-    X = _sample(public)
-    X = X[:, np.unique(np.linspace(0, X.shape[1] - 1, min(X.shape[1], CHECKED)).astype(np.int64))]
+    X = _sample(public, CHECKED, CHECKED)
     n, d = X.shape
     power = float((X**2).mean()) or 1.0
     found = []
@@ -119,7 +118,7 @@ def plain_law(public: Public) -> Law:
 def measure_law(public: Public) -> Law:
     """Mean, deviation and tree of the public vectors, each as far as the vectors bear it out."""
     # 1. Means: one of all pixels where it is more than chance, and what halves of the vectors agree on beyond.
-    X = _sample(public)
+    X = _sample(public, SAMPLE, public.vectors.shape[1])
     n, d = X.shape
     halves = (X[::2], X[1::2]) if n > 3 else (X, np.zeros((1, d)))
     common = float(X.mean())
@@ -145,10 +144,14 @@ def measure_law(public: Public) -> Law:
     return Law(mean, np.sqrt(variance), order, parent, correlation)
 
 
-def _sample(public: Public) -> NDArray[np.float64]:
+def _sample(public: Public, vectors: int, pixels: int) -> NDArray[np.float64]:
     usable = np.flatnonzero(public.usable)
-    chosen = usable[np.unique(np.linspace(0, len(usable) - 1, min(len(usable), SAMPLE)).astype(np.int64))]
-    return np.asarray(public.vectors[chosen], np.float64)
+    some = usable[_evenly(len(usable), vectors)]
+    return np.asarray(public.vectors[some][:, _evenly(public.vectors.shape[1], pixels)], np.float64)
+
+
+def _evenly(count: int, most: int) -> Indices:
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
 
 
 def _agreement(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
