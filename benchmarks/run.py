@@ -15,6 +15,7 @@ TABLES = {
     "full_unequal": "The full attack: unequal weights, unknown and new in every encoding (fresh seeds 30000, 30001, …)",
     "hostile": "Hostile instances: nothing wrong may be verified (2,000 of them)",
     "learn_public": "LearnPublic: every support exact, and honest where it cannot be",
+    "public_laws": "LearnPublic where vectors are not Gaussian: certain must be right (fresh seeds 53000, 53001, …)",
     "line_graph": "The root of a line graph, and the attack with it (fresh seed 40000)",
     "overlaps": "The overlap engine",
     "relations": "Exact relations: any data, nothing told (fresh seeds 60000, 60001, …)",

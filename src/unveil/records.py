@@ -198,10 +198,10 @@ class Supports:
 
     indices (m, k): which public vectors each encoding uses, sorted in each row, −1 at the end where there are fewer
     confidence (m,) in [0, 1]: "folded-em": the probability that the support is right; other methods: a relative margin
-    certain (m,): the supports to rely on (`supports.confidence` has the rule); None: the method does not say
+    certain (m,): the supports to rely on (rules: `supports.confidence`, `supports.tree_search`); None: the method does not say
     weights (m, k): the weight of each, 0 where there is none; None when the scheme's were used
     interchangeable: groups of equal public vectors; the first of a group stands for all of it in `indices`
-    warning: in words, when encodings and scheme contradict each other
+    warning: in words, when encodings and scheme contradict each other, or vectors are not what the likelihood assumes
     """
 
     indices: NDArray[np.int64]

@@ -7,6 +7,9 @@
     weights unknown                             `supports.weights`, each encoding by itself
     k_private = 0                               `supports.phase_retrieval`: nothing is noise, so w is exact
 
+Where the public vectors are not independent Gaussian pixels (`supports.pixel_law`) a warning says so, `supports.tree_search`
+goes on from what folded-em found, and its measured margins decide; with weights or k_public unknown nothing is certain there.
+
 The private variance is the scheme's as long as the encodings agree. Additive noise, private vectors that are not standard or
 of unknown scale show in the mean of y²: then the variance is taken from there.
 """
@@ -24,16 +27,20 @@ from unveil.parallel import worker_count
 from unveil.records import Encodings, InputError, Progress, Scheme, Supports, as_public, row_blocks
 from unveil.supports.confidence import MARGIN, confidence, is_certain
 from unveil.supports.diagonal import diagonal_supports
-from unveil.supports.folded import Floats, Model
+from unveil.supports.folded import Floats, Indices, Model
 from unveil.supports.folded_em import Found, block_columns, folded_em
 from unveil.supports.moment import moment_matrix
 from unveil.supports.phase_retrieval import TOLERANCE, retrieve
+from unveil.supports.pixel_law import departures
 from unveil.supports.sdp import solve_sdp, top_coordinates
 from unveil.supports.survey import Public, survey_public
+from unveil.supports.tree_search import measured_search
 from unveil.supports.weights import PRICE, SAMPLE, Estimate, estimate_scheme, learn_weights
 
 METHODS = ("folded-em", "diagonal", "sdp")
 SDP_LARGEST = 1000
+TOO_GOOD, TOO_MANY = 3.5, 0.02
+"""A fit z beyond 3.5 has a chance of 2e-4; more than one in fifty, and two, show a private part that is not Gaussian."""
 
 
 def learn_public(
@@ -88,6 +95,11 @@ def learn_public(
     job = _Job(encodings, surveyed, None if k_public is None else k, limit, workers, progress)
     if encodings.scheme.k_private == 0:
         return job.without_private_part(signed=False)
+    differ = departures(surveyed)
+    if differ and weights == "scheme" and k_public is not None:
+        return job.with_measured_margins(differ)
+    if differ:
+        return _in_doubt(job.with_unknown_weights() if weights == "unknown" else job.with_equal_weights(), differ)
     return job.with_unknown_weights() if weights == "unknown" else job.with_equal_weights()
 
 
@@ -114,6 +126,8 @@ class _Job:
             model = self._model(self.k)
         found = self._search(self.encodings, model, self.progress)
         warning = "" if self.k is None else self._contradiction(model, found)
+        if self.k is not None and not warning and np.mean(found.fit > TOO_GOOD) > TOO_MANY + 2 / self.encodings.m:
+            return self.with_measured_margins("private vectors are not independent Gaussian pixels", found.indices)
         return Supports(
             found.indices,
             confidence(found.margin, found.fit) * (not warning),
@@ -121,6 +135,26 @@ class _Job:
             certain=is_certain(found.margin, found.fit) & (not warning),
             interchangeable=self.public.interchangeable,
             warning=warning,
+        )
+
+    def with_measured_margins(self, differ: str, start: Indices | None = None) -> Supports:
+        """The scheme's weights, vectors that are not Gaussian, `differ` says in what; from `start`, if there is one."""
+        k = self.encodings.scheme.k_public
+        if start is None:
+            start = self._search(self.encodings, self._model(k)).indices
+        found = measured_search(
+            self.encodings, self.public, start, limit=self.limit, workers=self.workers, progress=self.progress
+        )
+        words = [f"{differ}: margins were measured instead of assumed"]
+        if 2 * int(found.stands.sum()) < self.encodings.m:
+            words.append(f"most encodings look like more or fewer members than k_public={k}: check the scheme")
+        return Supports(
+            found.indices,
+            found.confidence,
+            "folded-em",
+            certain=found.certain,
+            interchangeable=self.public.interchangeable,
+            warning="; ".join(words),
         )
 
     def with_unknown_weights(self) -> Supports:
@@ -211,6 +245,17 @@ class _Job:
             f"k_public={model.k} does not fit these encodings, they look like k_public={estimate.k}: "
             "correct the scheme, or give k_public=None"
         )
+
+
+def _in_doubt(found: Supports, differ: str) -> Supports:
+    """Margins of a likelihood that is known to be wrong: nothing is certain, nothing likelier than not."""
+    words = f"{differ}: with weights or k_public unknown nothing is certain"
+    return replace(
+        found,
+        confidence=np.minimum(found.confidence, 0.5),
+        certain=np.zeros(len(found.indices), bool),
+        warning="; ".join(w for w in (found.warning, words) if w),
+    )
 
 
 def _sdp(encodings: Encodings, vectors: Floats, progress: Progress | None) -> Supports:
