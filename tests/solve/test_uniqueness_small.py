@@ -3,7 +3,9 @@
 from itertools import combinations, product
 
 import numpy as np
+import pytest
 
+from unveil.solve import uniqueness_small
 from unveil.solve.uniqueness_small import _possible, candidates, small_design
 
 
@@ -48,6 +50,15 @@ def test_possible_columns_are_those_of_some_light_basis():
         assert (_possible(columns, weight, total) == true).all()
 
 
-def test_out_of_time_is_doubt():
-    assert not small_design(design(6, 14, 2, 0), 6, signed=False, seconds=-1.0).any()
-    assert not small_design(design(41, 200, 2, 0), 41, signed=True, seconds=5.0).any()
+@pytest.mark.parametrize("limit", ["WORK", "PROGRAMS", "NODES"])
+def test_too_much_work_is_doubt(limit, monkeypatch):
+    members = design(8, 24, 3, 1) if limit == "NODES" else design(6, 14, 2, 0)
+    whole = small_design(members, members.max() + 1, signed=False)
+    monkeypatch.setattr(uniqueness_small, limit, 0)
+    assert not (small_design(members, members.max() + 1, signed=False) & ~whole).any()
+    if limit != "NODES":
+        assert not small_design(members, members.max() + 1, signed=False).any()
+
+
+def test_many_vectors_are_not_looked_at():
+    assert not small_design(design(41, 200, 2, 0), 41, signed=True).any()

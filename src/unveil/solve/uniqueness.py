@@ -58,7 +58,6 @@ def in_doubt(
     public: Index | None = None,
     repeats: bool = False,
     own_rows: bool = False,
-    seconds: float = 10.0,
 ) -> Doubts:
     """Which of the n vectors may be absent from another reading of the rows `members` (rows, k)?
 
@@ -68,7 +67,6 @@ def in_doubt(
     repeats: a row may hold a vector twice. Such rows are left out, and other readings may have them anywhere
     own_rows: where W lacks rank, say what the rows of the other vectors prove on their own, against readings of those rows
     with at most as many vectors as they use. Without it a null vector puts all in doubt: it frees a vector for use elsewhere
-    seconds: for the integer programs of few vectors. What is undecided then is in doubt
     """
     # 1. Rows that say something: distinct members, each row once.
     members = np.sort(np.asarray(members, dtype=np.int64), axis=1)
@@ -102,7 +100,7 @@ def in_doubt(
     total = 0
     for g in parts if signed else parts[:1]:
         part = free & (label == g)
-        seed = _certain_in(plain, n, part, members, public, signed=signed, repeats=repeats, seconds=seconds)
+        seed = _certain_in(plain, n, part, members, public, signed=signed, repeats=repeats)
         certain |= seed[0]
         total += seed[1]
     for g in parts[1:] if not signed else []:
@@ -165,7 +163,7 @@ def _touched(members: Index, n: int, free: Flags) -> Flags:
 
 
 def _certain_in(
-    plain: Index, n: int, part: Flags, members: Index, public: Index | None, *, signed: bool, repeats: bool, seconds: float
+    plain: Index, n: int, part: Flags, members: Index, public: Index | None, *, signed: bool, repeats: bool
 ) -> tuple[Flags, int]:
     """Certain vectors of one linked part, and how many of them came at once."""
     rows = plain[part[plain[:, 0]]]
@@ -185,7 +183,7 @@ def _certain_in(
                 break
             if not (signed or connected_rows(local, count)):
                 break  # with signs of their own per pixel, parts could also change names from pixel to pixel
-            found = small_design(local, count, signed=signed, seconds=seconds)
+            found = small_design(local, count, signed=signed)
             size = max(size, int(found.sum()))
         seed = out.copy()
         seed[names[found]] = True

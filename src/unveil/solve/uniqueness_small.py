@@ -13,7 +13,7 @@ Cost: trials, at most 2^n; then |C|²·n² for hidden signs. Rounding can add co
 
 from __future__ import annotations
 
-from time import monotonic
+from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
@@ -33,14 +33,28 @@ MANY, MANY_HIDDEN = 20_000, 3000
 TRIALS = 5_000_000
 """Trials beyond which it ends, too: a second."""
 
+WORK = 2e9
+"""Columns × t* × n² that are gone through for hidden signs: some ten seconds. Work is counted, not time: the answer must not
+depend on what else the machine does."""
+
+PROGRAMS, NODES = 400, 1000
+"""Integer programs, and nodes of each, before giving up. Most need one node, and a few hundredths of a second."""
+
 NEAR = 1e-6
 """Distance to an integer that counts as none. Errors are about 1e-12: what fits is never dropped."""
 
 
-def small_design(members: Index, n: int, *, signed: bool, seconds: float) -> Flags:
+@dataclass
+class Budget:
+    """Integer programs that may still be solved."""
+
+    programs: int
+
+
+def small_design(members: Index, n: int, *, signed: bool) -> Flags:
     """Vectors whose row of T is a unit vector in every other reading, up to one sign for all. W has full column rank."""
     k = members.shape[1]
-    end = monotonic() + seconds
+    budget = Budget(PROGRAMS)
     if n > SMALL:
         return np.zeros(n, bool)
     W = np.zeros((len(members), n), np.int64)
@@ -50,9 +64,11 @@ def small_design(members: Index, n: int, *, signed: bool, seconds: float) -> Fla
         return np.zeros(n, bool)
     certain = np.ones(n, bool)
     starts = np.full((1, n), 1 / k) if signed else _up_to_complement(C, k)
+    if len(starts) * len(C) * n**2 > WORK:
+        return np.zeros(n, bool)
     # D = 1 first: it settles most, and a vector that is lost needs no second look.
     for start in starts[np.argsort(np.abs(starts - 1 / k).sum(axis=1), kind="stable")]:
-        if monotonic() > end:
+        if not budget.programs:
             return np.zeros(n, bool)
         columns = start - C
         columns = columns[(np.abs(columns) > NEAR).any(axis=1)]
@@ -62,7 +78,7 @@ def small_design(members: Index, n: int, *, signed: bool, seconds: float) -> Fla
         possible = _possible(columns, weight, len(W) * k)
         if not possible.any():
             continue
-        certain &= _unit_rows(columns[possible], np.rint(2 * k * start - 1), certain, end)
+        certain &= _unit_rows(columns[possible], np.rint(2 * k * start - 1), certain, budget)
         if not certain.any():
             break
     return certain
@@ -110,7 +126,7 @@ def _up_to_complement(C: Values, k: int) -> Values:
     return np.asarray(C[np.array(keep, bool)])
 
 
-def _unit_rows(columns: Values, sums: Values, wanted: Flags, end: float) -> Flags:
+def _unit_rows(columns: Values, sums: Values, wanted: Flags, budget: Budget) -> Flags:
     """The wanted vectors i whose row is one ±1 and else 0 in every T of these columns with these row sums, with one sign.
 
     1. Is there such a T? If not, nothing is lost. 2. One sign: the one that more of the wanted have. 3. A T in which a wanted
@@ -121,12 +137,12 @@ def _unit_rows(columns: Values, sums: Values, wanted: Flags, end: float) -> Flag
     left = wanted & (np.abs(sums - sign) < NEAR)
     if (left == wanted).all() and plain[sign][:, wanted].all():
         return wanted
-    T = _choice(columns, sums, np.ones(len(columns), bool), end)
+    T = _choice(columns, sums, np.ones(len(columns), bool), budget)
     if T is None:
         return wanted
     while left.any():
         odd = np.asarray(~plain[sign][:, left].all(axis=1))
-        T = _choice(columns, sums, odd, end) if odd.any() else None
+        T = _choice(columns, sums, odd, budget) if odd.any() else None
         if T is None:
             break
         lost = (np.abs(T) > NEAR).sum(axis=0) > 1
@@ -134,7 +150,7 @@ def _unit_rows(columns: Values, sums: Values, wanted: Flags, end: float) -> Flag
     return left
 
 
-def _choice(columns: Values, sums: Values, odd: Flags, end: float) -> Values | None:
+def _choice(columns: Values, sums: Values, odd: Flags, budget: Budget) -> Values | None:
     """n independent columns, as rows, that sum to `sums`, at least one of them odd; None if there are none; empty: undecided.
 
     A choice of rank below n is cut off, with all others that take as many columns from the space it spans.
@@ -143,13 +159,14 @@ def _choice(columns: Values, sums: Values, odd: Flags, end: float) -> Values | N
     lines = [*columns.T, np.ones(len(columns)), odd.astype(float)]
     low = [*(sums - NEAR), n, 1]
     high = [*(sums + NEAR), n, n]
-    while (left := end - monotonic()) > 0:
+    while budget.programs:
+        budget.programs -= 1
         found = milp(
             np.zeros(len(columns)),
             constraints=LinearConstraint(np.array(lines), low, high),
             integrality=np.ones(len(columns), np.int64),
             bounds=Bounds(0, 1),
-            options={"time_limit": left},
+            options={"node_limit": NODES},
         )
         if found.status == 2:  # proved to have no solution
             return None
