@@ -200,10 +200,10 @@ def full_rank(members, n):
     return np.linalg.matrix_rank(dense(members, n)) == n
 
 
-def compare(n, m, k, signed, seed, **options):
+def compare(n, m, k, signed, seed):
     """(missed, truly unique vectors, of these refused) of one random design; None without full rank or past the search."""
     members = design(n, m, k, np.random.default_rng(seed))
-    result = in_doubt(members, n, signed=signed, **options)
+    result = in_doubt(members, n, signed=signed)
     if not full_rank(members, n):
         assert result.doubt.all() or len(np.unique(members)) < n
         return None
@@ -224,7 +224,7 @@ def test_no_reading_is_missed_and_few_are_refused(n, k, signed):
     dense_unique = dense_refused = 0
     for seed in range(8):
         m = n + (2 * n + 2) * seed // 7
-        done = compare(n, m, k, signed, [n, k, seed], seconds=0.3)
+        done = compare(n, m, k, signed, [n, k, seed])
         if done is None:
             continue
         wrong, unique, refused = done
