@@ -64,6 +64,7 @@ class Instance:
     m: int = 700
     d: int = 0  # columns, for Gaussian data
     damage: str = ""
+    public: int = 0  # known Gaussian vectors, of which each encoding mixes two
     cheap: bool = True
     must: float = 0.03  # share of values that may be in doubt
 
@@ -79,6 +80,8 @@ INSTANCES |= {f"not negative: cifar-10 k={k}": Instance("cifar-10 in [0, 1]", k,
 INSTANCES |= {f"not negative: counts k={k}": Instance("counts", k, d=120) for k in (2, 3, 4, 6)}
 INSTANCES |= {f"not negative: zeros and ones k={k}": Instance("zeros and ones", k, d=200) for k in (2, 3, 4, 6)}
 INSTANCES |= {f"damaged: cifar-10 {how}": Instance("cifar-10", damage=how, cheap=False) for how in ("float16", "8 bits")}
+INSTANCES |= {f"public: {name}": Instance(name, public=2000, cheap=False) for name in ("breast_cancer", "cifar-10")}
+INSTANCES |= {"damaged: cifar-10 noise 0.02": Instance("cifar-10", m=1000, damage="noise 0.02", cheap=False)}
 INSTANCES |= {"damaged: breast_cancer noise 0.02": Instance("breast_cancer", m=1000, damage="noise 0.02", cheap=False)}
 
 
@@ -140,11 +143,13 @@ def damaged(Y: np.ndarray, how: str, rng: np.random.Generator) -> np.ndarray:
 def measure(instance: Instance, seed: int, X: np.ndarray | None = None, attack: str | None = None) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     X = records(instance.data, instance.n, instance.d, rng) if X is None else X
-    sim = unveil.simulate(unveil.Scheme(instance.k), private=X, m=instance.m, rng=seed)
+    P = rng.standard_normal((instance.public, X.shape[1])).astype(np.float32) if instance.public else None
+    scheme = unveil.Scheme(instance.k, 0 if P is None else 2)
+    sim = unveil.simulate(scheme, private=X, public=P, m=instance.m, rng=seed)
     clean = np.abs(sim.encodings.values)
     Y = damaged(clean, instance.damage, rng)
     start = time.perf_counter()
-    recovery = unveil.recover(unveil.Encodings(Y, unveil.Scheme(instance.k), pixel_rms=None), attack=attack, rng=seed)
+    recovery = unveil.recover(unveil.Encodings(Y, scheme, pixel_rms=None), P, attack=attack, rng=seed)
     seconds = time.perf_counter() - start
     scores = unveil.score(recovery, X)
     different = np.unique(np.sort(sim.selection.private, axis=1), axis=0)
