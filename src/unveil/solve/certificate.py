@@ -64,7 +64,8 @@ def certify(
     """
     n, d = solution.values.shape
     k = members.shape[1]
-    other = relabelled(members, solution.values, public, encodings.pixel_rms)
+    kept = encodings.scheme.signs == "kept"
+    other = relabelled(members, solution.values, public, encodings.pixel_rms, kept=kept)
     all_members = members
     members = np.unique(np.sort(members, axis=1), axis=0)  # an encoding drawn twice says nothing new
     degree = uses(members, n)
