@@ -17,6 +17,7 @@ from unveil.solve.descent import Members
 from unveil.solve.noisy import NoisySolution
 from unveil.solve.relabelling import PublicPart
 from unveil.solve.settle import Settled
+from unveil.solve.uniqueness_pixels import open_values
 
 
 def certified(
@@ -42,6 +43,9 @@ def certified(
     solution = replace(settled.solution, values=settled.solution.values * unit)
     with clock("certificate"):
         part = None if public is None else replace(public, names=public.names[rows])
+        if doubtful is None and not kept and solution.solved.all():
+            found = open_values(members, solution.values, part, solution.misfit)
+            doubtful = found if found.any() else None
         status, reasons = certify(
             encodings, members, len(rows), solution, public=part, signed=signed, nats=nats, doubtful=doubtful
         )

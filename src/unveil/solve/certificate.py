@@ -97,7 +97,7 @@ def certify(
             what, why = AMBIGUOUS, f"the {degree[i]} encodings that use it do not determine it"
         elif solution.differs[i]:
             what, why = AMBIGUOUS, f"another value fits as well at {int(solution.differs[i])} of {d} pixels"
-        elif said[i] < need:
+        elif said[i] < need or (nats is None and d - open_values[i] < FEWEST_PIXELS):
             what, why = AMBIGUOUS, f"{open_values[i]} of {d} values are open, and the others say too little"
         elif g != main and not signed:
             what, why = AMBIGUOUS, f"linked with only {sizes[g] - 1} others, whose sign per pixel is their own"
