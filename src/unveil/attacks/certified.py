@@ -13,6 +13,7 @@ from scipy import sparse
 from unveil.parallel import Stopwatch
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, Recovery
 from unveil.solve.certificate import certify
+from unveil.solve.chance import spare_nats
 from unveil.solve.descent import Members
 from unveil.solve.noisy import NoisySolution
 from unveil.solve.relabelling import PublicPart
@@ -95,11 +96,16 @@ def approximate(
     facts: Mapping[str, Any],
     doubtful: NDArray[np.bool_] | None = None,
 ) -> Recovery:
-    """The recovery under noise: nothing is proved, but how far off each vector is likely to be is known.
+    """The recovery under noise: nothing is proved, but how far off each vector is likely to be is known. Empty, if chance
+    explains as much (`solve.chance`).
 
     doubtful (n, d): values that are open, noise or not
     """
     scheme, m = encodings.scheme, encodings.m
+    rows, n = len(noisy.rows), len(noisy.values)
+    if spare_nats(noisy.nats, rows, n, scheme.k_private, m) < 0:
+        why = f"{n} vectors that fit {rows} of {m} encodings up to noise fit as many by chance: more pixels are needed"
+        return Recovery.empty(encodings, name, why, clock.seconds)
     size = noisy.noise * unit * scheme.private_weight
     error = noisy.error * unit
     status = np.where(noisy.determined, UNRESOLVED, AMBIGUOUS).astype("<U10")

@@ -10,8 +10,10 @@ private here: what comes back are the public vectors each encoding mixes, and ho
 
 w may be anything, so that d must exceed n_public 2 to 4 times: 2·n_public − 1 generic equations have one solution up to a sign
 (Balan, Casazza, Edidin 2006). Public vectors need not be generic, two may have the same magnitudes: "verified" rests on a
-certificate for the encoding at hand, which is found from 3 to 4 times as many pixels as vectors on. LearnPublic (`supports.phase_retrieval`) uses that w is
-sparse, and needs far fewer pixels. Cost: 4·m·n_public·d per step, some hundred steps; blocks of encodings.
+certificate for the encoding at hand, which is found from 3 to 4 times as many pixels as vectors on. LearnPublic
+(`supports.phase_retrieval`) uses that w is sparse, and needs far fewer pixels.
+
+Cost: 4·m·n_public·d per step, some hundred steps; blocks of encodings.
 """
 
 from __future__ import annotations
@@ -86,7 +88,9 @@ def phase_retrieval(
     with clock("certificate"):
         if exact.any() and d >= n + FEWEST_PIXELS:
             proved[exact] = only_mixture(V.astype(np.float64), W[exact], miss[exact])
-    return _recovery(encodings, V, W, exact, proved.any(axis=0), residual, [g[0] for g in found.interchangeable], usable, clock)
+    return _recovery(
+        encodings, V, W, exact, np.asarray(proved.any(axis=0)), residual, [g[0] for g in found.interchangeable], usable, clock
+    )
 
 
 def _settle(
@@ -139,7 +143,7 @@ def _recovery(
             if not enough:
                 words += f": too few to rule out chance, {len(V) + FEWEST_PIXELS} are needed"
             elif not proved[v]:
-                words += ": another mixture may have the same magnitudes; vectors that differ in signs only do, or pixels are few"
+                words += ": another mixture may have the same magnitudes (vectors that differ in signs only, too few pixels)"
         else:
             off = float(np.median(residual[column != 0]))
             words = f"public vector {names[v]}, mixed into {count} encodings as it seems: reproduced up to {off:.1%} only"

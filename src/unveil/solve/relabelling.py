@@ -13,7 +13,8 @@ private and k_public public ones per encoding, leave two ways to read all encodi
 Both give the same encodings at every pixel, however many there are, so that only the size of z' speaks: pixels of a private
 vector are N(0, σ²), so that the true one has a size that such a vector can have, all but once in e^`SURE` times. All other
 readings must have a size that none has. It does not count which is shorter: a public list that holds a private vector among
-fainter ones makes wrong vectors that are shorter than the true one. Where several exchanges at once are possible, z is in doubt.
+fainter ones makes wrong vectors that are shorter than the true one. Where several exchanges at once are possible, z is in
+doubt.
 
 Two such vectors may lean on each other: in an encoding of both, x + p − q and x' − p + q need neither p nor q. So encodings of
 a vector in doubt say nothing of the others in them, until no further one is in doubt; and whatever gets shorter by `SURE` nats
