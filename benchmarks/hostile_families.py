@@ -22,12 +22,13 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True, eq=False)
 class Trap:
-    """Encodings as the attacker is told about them, and the vectors that are really behind them."""
+    """Encodings as the attacker is told about them, the vectors that are really behind them, and what they share, if known."""
 
     kind: str
     encodings: unveil.Encodings
     public: NDArray[np.float32] | None
     private: NDArray[np.float32]
+    overlaps: unveil.Overlaps | None = None
 
 
 def family(kind: str, seed: int, signs: str = "absolute") -> Trap:
@@ -36,7 +37,7 @@ def family(kind: str, seed: int, signs: str = "absolute") -> Trap:
     k = int(rng.choice([2, 2, 2, 3, 3, 4]))
     rows = np.sort(DESIGNS.get(kind, _random)(rng, k), axis=1)
     n, m = int(rows.max()) + 1, len(rows)
-    d = int(rng.choice([20, 30, 60, 120, 250]))
+    d = int(rng.choice([20, 50, 120, 250, 500]))
     X = DATA.get(kind, _gaussian)(rng, n, d)
     k_public = int(rng.choice([1, 2])) if kind in LISTS else int(rng.choice([0, 0, 0, 1]))
     if kind == "private in public" and rng.random() < 0.5:
@@ -57,12 +58,15 @@ def family(kind: str, seed: int, signs: str = "absolute") -> Trap:
         P = LISTS[kind](rng, P)
     rms = 1.0 if kind not in DATA and rng.random() < 0.5 else None
     told = unveil.Encodings(Y.astype(np.float32), scheme, rms)
-    return Trap(kind, told, P.astype(np.float32) if k_public else None, X.astype(np.float32))
+    W = np.zeros((m, n), np.int64)
+    np.put_along_axis(W, rows, 1, axis=1)
+    shared = unveil.Overlaps.from_array(W @ W.T, k)
+    return Trap(kind, told, P.astype(np.float32) if k_public else None, X.astype(np.float32), shared)
 
 
 def _random(rng: Rng, k: int, n: int | None = None, m: int | None = None) -> Index:
     n = int(rng.integers(2 * k + 2, 22)) if n is None else n
-    m = int(n * rng.uniform(1.5, 5)) if m is None else m
+    m = int(n * rng.uniform(1.5, 8)) if m is None else m
     return np.array([rng.choice(n, k, replace=False) for _ in range(m)])
 
 

@@ -14,10 +14,12 @@ from unveil.parallel import Stopwatch
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, Recovery
 from unveil.solve.certificate import certify
 from unveil.solve.chance import spare_nats
-from unveil.solve.descent import Members
+from unveil.solve.contradictions import contradicting
+from unveil.solve.descent import Members, uses
 from unveil.solve.noisy import NoisySolution
+from unveil.solve.pixels import PixelSolution
 from unveil.solve.relabelling import PublicPart
-from unveil.solve.settle import Settled
+from unveil.solve.settle import MOST_LEFT, Settled
 from unveil.solve.uniqueness_pixels import open_values
 
 
@@ -47,10 +49,20 @@ def certified(
         if doubtful is None and not kept and solution.solved.all():
             found = open_values(members, solution.values, part, solution.misfit)
             doubtful = found if found.any() else None
+        against, theirs = _against(encodings, settled, solution, public)
         status, reasons = certify(
-            encodings, members, len(rows), solution, public=part, signed=signed, nats=nats, doubtful=doubtful
+            encodings,
+            members,
+            len(rows),
+            solution,
+            public=part,
+            signed=signed,
+            nats=nats,
+            doubtful=doubtful,
+            against=uses(theirs, len(solution.values)),
         )
     n = len(status)
+    settled = replace(settled, singles=[single for single in settled.singles if single.row not in against])
     pairs = [(rows, members), settled.repeats]
     for place, single in enumerate(settled.singles):
         pairs.append((np.array([single.row]), np.append(single.partners, n + place)[None, :]))
@@ -58,7 +70,7 @@ def certified(
     status = np.append(status, [AMBIGUOUS] * len(settled.singles)).astype("<U10")
     values = np.vstack([solution.values, *(single.value[None, :] * unit for single in settled.singles)])
     explained = len(rows) + len(settled.repeats[0])
-    left = m - explained
+    left = m - explained - len(against)
     text = f"{int((status == VERIFIED).sum())} of {len(status)} private vectors verified; "
     text += f"{explained} of {m} encodings explained exactly"
     twice = int((np.diff(np.sort(settled.repeats[1], axis=1), axis=1) == 0).any(axis=1).sum())
@@ -68,6 +80,8 @@ def certified(
     if doubtful is not None and (doubtful.any() or settled.singles):
         mask = np.vstack([doubtful, np.ones((len(settled.singles), d), bool)])
         text += f"; {int(doubtful.sum())} of {doubtful.size} values in doubt, listed in `doubtful`"
+    if len(against):
+        text += f"; {len(against)} encodings are nearly sums of known vectors, and contradict them: damaged, it seems"
     if left:
         text += f"; {left} encodings use vectors that too few others share"
         text += ", or their public part was not found" if public is not None else ""
@@ -84,6 +98,22 @@ def certified(
         doubtful=mask,
         evidence={**facts, "encodings_explained": explained, "equations": len(rows) * d, "unknowns": n * d},
     )
+
+
+def _against(
+    encodings: Encodings, settled: Settled, solution: PixelSolution, public: PublicPart | None
+) -> tuple[NDArray[np.int64], Members]:
+    """Encodings that are not explained, and that known vectors nearly reproduce, with these vectors."""
+    rows, k = np.append(settled.rows, settled.repeats[0]), encodings.scheme.k_private
+    left = np.setdiff1d(np.arange(encodings.m), rows)
+    if not len(left) or len(left) > MOST_LEFT or not solution.solved.all():
+        return np.empty(0, np.int64), np.empty((0, k), np.int64)
+    y = (encodings.magnitudes(left) / encodings.scheme.private_weight).astype(np.float32)
+    c = None
+    if public is not None:
+        c = (public.weight * public.vectors[public.names[left]].sum(axis=1, dtype=np.float64)).astype(np.float32)
+    places, members = contradicting(y, c, solution.values, k, np.random.default_rng(0))
+    return left[places], members
 
 
 def approximate(

@@ -16,6 +16,7 @@ Re-encoding is exact by construction. What is left is uniqueness, of values and 
                 triangle ab, bc, ca is also the star za, zb, zc); with fewer pixels than vectors these are looked for alone
   relabelling   all of its encodings can be read without it, as those of another vector with other labels, private or public,
                 and its size does not tell the two apart (`solve.relabelling`)
+  against       half as many encodings as speak for it are nearly reproduced with it, and contradict it
   surplus       fewer than two different encodings more than unknowns in its group
   pixels        an alternative hides from two solves with probability ½ per pixel: `FEWEST_PIXELS` leave one in a million
   scale         recovered pixels are not of the size they are expected to have, or vectors not independent: a part c that all
@@ -53,12 +54,14 @@ def certify(
     signed: bool = False,
     nats: NDArray[np.float64] | None = None,
     doubtful: NDArray[np.bool_] | None = None,
+    against: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.str_], list[str]]:
     """Status and reason of each vector; `members` (rows, k) of the explained encodings, all reproduced at solved pixels.
 
     public: the public part of the same rows
     nats (d,): what each pixel says against chance (`solve.chance`), where that was measured: then evidence counts, not pixels
     doubtful (n, d): values that are known to be open; a vector is judged by the others
+    against (n,): encodings left over that contradict the vector (`solve.contradictions`)
     signed: signs are known, by a public part or because they were kept, so that groups need not hang together. Another solution
     of Wx = y is one of |Wx| = |y| as well: what rules out all of the latter rules out all of the former
     """
@@ -109,6 +112,8 @@ def certify(
             what, why = AMBIGUOUS, "there are n = 2·k_private vectors: their complements fit as well"
         elif design.doubt[i] and not (design.few[i] and sized):
             what, why = AMBIGUOUS, design.reasons[i]
+        elif against is not None and 2 * against[i] >= degree[i]:
+            what, why = AMBIGUOUS, f"{degree[i]} encodings speak for it, and {against[i]} that it nearly fits against it"
         elif other[i]:
             what, why = AMBIGUOUS, "all encodings that use it can be explained by another vector, with other labels"
         else:
