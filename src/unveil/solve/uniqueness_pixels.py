@@ -41,9 +41,12 @@ def open_values(members: Index, x: Floats, public: PublicPart | None, misfit: Fl
 
     misfit (d,): the largest residual of each pixel, relative to the rms of y
     """
-    if public is None:
-        members = np.unique(np.sort(members, axis=1), axis=0)
     n, d = x.shape
+    # A row that is there twice says nothing new, and its sums agree everywhere.
+    members = np.sort(members, axis=1)
+    keys = members if public is None else np.hstack([members, np.sort(public.names, axis=1)])
+    once = np.unique(keys, axis=0, return_index=True)[1]
+    members, names = members[once], None if public is None else public.names[once]
     group = linked(members, n)
     rms = float(np.sqrt(np.mean(x**2) * members.shape[1])) or 1.0
     near = np.maximum(TIE, 3 * misfit) * rms
@@ -53,7 +56,9 @@ def open_values(members: Index, x: Floats, public: PublicPart | None, misfit: Fl
     for start in range(0, d, size):
         part = slice(start, start + size)
         here, close = x[:, part], near[part]
-        c = None if public is None else public.weight * public.vectors[:, part].astype(np.float64)[public.names].sum(axis=1)
+        c = None
+        if public is not None and names is not None:
+            c = public.weight * public.vectors[:, part].astype(np.float64)[names].sum(axis=1)
         total = np.zeros((len(members), here.shape[1])) if c is None else c.copy()
         for column in members.T:
             total += here[column]
