@@ -13,7 +13,7 @@ from scipy import sparse
 from unveil.parallel import Stopwatch
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, Recovery
 from unveil.solve.certificate import certify
-from unveil.solve.chance import spare_nats
+from unveil.solve.chance import DRAWS, chance_nats, spare_nats
 from unveil.solve.contradictions import contradicting
 from unveil.solve.descent import Members, uses
 from unveil.solve.noisy import NoisySolution
@@ -21,6 +21,9 @@ from unveil.solve.pixels import PixelSolution
 from unveil.solve.relabelling import PublicPart
 from unveil.solve.settle import MOST_LEFT, Settled
 from unveil.solve.uniqueness_pixels import open_values
+
+REPRODUCED = 1e-4
+"""Residual up to which a pixel counts as reproduced, relative to the rms of y (`solve.pixels`)."""
 
 
 def certified(
@@ -38,17 +41,20 @@ def certified(
 ) -> Recovery:
     """The recovery of the exact route; vectors that one encoding alone uses come last, as what they are.
 
-    public: the public part of all encodings; kept: signs were never hidden; doubtful (n, d): pixels at which other values fit;
-    nats (d,): what each pixel says against chance
+    public: the public part of all encodings; kept: signs were never hidden; doubtful (n, d): values at which others fit, where
+    all solutions were searched for; nats (d,): what each pixel says against chance. Both are found here where not given
     """
     m, d = encodings.m, encodings.d
     rows, members, signed = settled.rows, settled.members, kept or public is not None
     solution = replace(settled.solution, values=settled.solution.values * unit)
     with clock("certificate"):
         part = None if public is None else replace(public, names=public.names[rows])
-        if doubtful is None and not kept and solution.solved.all():
+        searched = doubtful is not None
+        if not searched and not kept and solution.solved.all():
             found = open_values(members, solution.values, part, solution.misfit)
             doubtful = found if found.any() else None
+        if nats is None:
+            nats = _nats(encodings, solution, public)
         against, theirs = _against(encodings, settled, solution, public)
         status, reasons = certify(
             encodings,
@@ -59,6 +65,7 @@ def certified(
             signed=signed,
             nats=nats,
             doubtful=doubtful,
+            searched=searched,
             against=uses(theirs, len(solution.values)),
         )
     n = len(status)
@@ -98,6 +105,18 @@ def certified(
         doubtful=mask,
         evidence={**facts, "encodings_explained": explained, "equations": len(rows) * d, "unknowns": n * d},
     )
+
+
+def _nats(encodings: Encodings, solution: PixelSolution, public: PublicPart | None) -> NDArray[np.float64]:
+    """What each pixel says against chance, within what counts as reproduced, from some of the encodings."""
+    rng = np.random.default_rng(0)
+    some = np.sort(rng.permutation(encodings.m)[:DRAWS])
+    y = (encodings.magnitudes(some) / encodings.scheme.private_weight).astype(np.float32)
+    c = None
+    if public is not None:
+        c = (public.weight * public.vectors[public.names[some]].sum(axis=1, dtype=np.float64)).astype(np.float32)
+    bound = np.full(encodings.d, REPRODUCED * float(np.sqrt(np.mean(np.square(y, dtype=np.float64)))))
+    return chance_nats(y, c, solution.values, encodings.scheme.k_private, bound, rng)
 
 
 def _against(

@@ -18,7 +18,8 @@ Re-encoding is exact by construction. What is left is uniqueness, of values and 
                 and its size does not tell the two apart (`solve.relabelling`)
   against       half as many encodings as speak for it are nearly reproduced with it, and contradict it
   surplus       fewer than two different encodings more than unknowns in its group
-  pixels        an alternative hides from two solves with probability ½ per pixel: `FEWEST_PIXELS` leave one in a million
+  pixels        an alternative hides from two solves with probability ½ per pixel: `FEWEST_PIXELS` leave one in a million.
+                And pixels of few levels are reproduced by chance: what they say must exceed the choices there are
   scale         recovered pixels are not of the size they are expected to have, or vectors not independent: a part c that all
                 encodings share looks like x + c/k, and n = k + k' vectors mixed k' at a time like n others mixed k at a time
 """
@@ -54,6 +55,7 @@ def certify(
     signed: bool = False,
     nats: NDArray[np.float64] | None = None,
     doubtful: NDArray[np.bool_] | None = None,
+    searched: bool = False,
     against: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.str_], list[str]]:
     """Status and reason of each vector; `members` (rows, k) of the explained encodings, all reproduced at solved pixels.
@@ -61,6 +63,7 @@ def certify(
     public: the public part of the same rows
     nats (d,): what each pixel says against chance (`solve.chance`), where that was measured: then evidence counts, not pixels
     doubtful (n, d): values that are known to be open; a vector is judged by the others
+    searched: all solutions of a pixel were searched for, so that its number of pixels says nothing
     against (n,): encodings left over that contradict the vector (`solve.contradictions`)
     signed: signs are known, by a public part or because they were kept, so that groups need not hang together. Another solution
     of Wx = y is one of |Wx| = |y| as well: what rules out all of the latter rules out all of the former
@@ -73,7 +76,7 @@ def certify(
     members = np.unique(np.sort(members, axis=1), axis=0)  # an encoding drawn twice says nothing new
     degree = uses(members, n)
     undetermined = undetermined_by(members, n)
-    whole = doubt_about_all(encodings, explained, solution, ~undetermined & (solution.differs == 0), nats, doubtful)
+    whole = doubt_about_all(encodings, explained, solution, ~undetermined & (solution.differs == 0), nats, doubtful, searched)
     need = needed_nats(n, k, encodings.m)
     said = np.full(n, np.inf) if nats is None else nats @ ~(np.zeros((n, d), bool) if doubtful is None else doubtful).T
     open_values = np.zeros(n, int) if doubtful is None else doubtful.sum(axis=1)
@@ -100,7 +103,7 @@ def certify(
             what, why = AMBIGUOUS, f"the {degree[i]} encodings that use it do not determine it"
         elif solution.differs[i]:
             what, why = AMBIGUOUS, f"another value fits as well at {int(solution.differs[i])} of {d} pixels"
-        elif said[i] < need or (nats is None and d - open_values[i] < FEWEST_PIXELS):
+        elif said[i] < need or (not searched and d - open_values[i] < FEWEST_PIXELS):
             what, why = AMBIGUOUS, f"{open_values[i]} of {d} values are open, and the others say too little"
         elif g != main and not signed:
             what, why = AMBIGUOUS, f"linked with only {sizes[g] - 1} others, whose sign per pixel is their own"
@@ -132,11 +135,12 @@ def doubt_about_all(
     sure: NDArray[np.bool_],
     nats: NDArray[np.float64] | None = None,
     doubtful: NDArray[np.bool_] | None = None,
+    searched: bool = False,
 ) -> str:
     d = encodings.d
     if 2 * explained < encodings.m:
         return f"only {explained} of {encodings.m} encodings are explained: are k_private and the weighting right?"
-    if nats is None and d < FEWEST_PIXELS:
+    if not searched and d < FEWEST_PIXELS:
         return f"{d} pixels are too few to rule out another solution: {FEWEST_PIXELS} are needed"
     need = needed_nats(len(solution.values), encodings.scheme.k_private, encodings.m)
     if nats is not None and nats.sum() < need:
