@@ -121,7 +121,7 @@ def test_equal_public_vectors_are_no_alternative():
 
 @pytest.mark.parametrize("seed", range(40))
 def test_swaps_are_all_readings_there_are(seed):
-    """Every other choice of partners for the first encoding, carried over to the others, or mirrored: is it one for them too?"""
+    """Every other choice of partners for the first encoding, carried over or mirrored: is it one for the others too?"""
     rng = np.random.default_rng(seed)
     n, n_public, k, k_public, rows = 6, int(rng.integers(2, 5)), int(rng.integers(2, 4)), 1, int(rng.integers(1, 4))
     private = np.array([rng.choice(np.arange(1, n), k - 1, replace=False) for _ in range(rows)])
