@@ -55,7 +55,7 @@ def certified(
             doubtful = found if found.any() else None
         if nats is None:
             nats = _nats(encodings, solution, public)
-        against, theirs = _against(encodings, settled, solution, public)
+        against, theirs = _against(encodings, settled, solution, public, doubtful)
         status, reasons = certify(
             encodings,
             members,
@@ -120,7 +120,11 @@ def _nats(encodings: Encodings, solution: PixelSolution, public: PublicPart | No
 
 
 def _against(
-    encodings: Encodings, settled: Settled, solution: PixelSolution, public: PublicPart | None
+    encodings: Encodings,
+    settled: Settled,
+    solution: PixelSolution,
+    public: PublicPart | None,
+    doubtful: NDArray[np.bool_] | None,
 ) -> tuple[NDArray[np.int64], Members]:
     """Encodings that are not explained, and that known vectors nearly reproduce, with these vectors."""
     rows, k = np.append(settled.rows, settled.repeats[0]), encodings.scheme.k_private
@@ -131,7 +135,7 @@ def _against(
     c = None
     if public is not None:
         c = (public.weight * public.vectors[public.names[left]].sum(axis=1, dtype=np.float64)).astype(np.float32)
-    places, members = contradicting(y, c, solution.values, k, np.random.default_rng(0))
+    places, members = contradicting(y, c, solution.values, k, np.random.default_rng(0), doubtful)
     return left[places], members
 
 

@@ -22,9 +22,15 @@ SHARE = 0.5
 
 
 def contradicting(
-    y: Values, c: Values | None, x: NDArray[np.float64], k: int, rng: np.random.Generator
+    y: Values,
+    c: Values | None,
+    x: NDArray[np.float64],
+    k: int,
+    rng: np.random.Generator,
+    doubtful: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.int64], Members]:
-    """(places, members) of the encodings y (left, d) = |Σ x + c|, unit weights, that k known vectors reproduce nearly."""
+    """(places, members) of the encodings y (left, d) = |Σ x + c|, unit weights, that k known vectors reproduce nearly, but not
+    quite. doubtful (n, d): values that are open contradict nothing."""
     nothing = np.empty(0, np.int64), np.empty((0, k), np.int64)
     y, c = y[:MOST], None if c is None else c[:MOST]
     if not len(y) or len(x) < k:
@@ -35,9 +41,11 @@ def contradicting(
     miss = np.abs(total - y) / rms
     by_chance = np.abs(np.abs(x[_others(members, len(x), rng)].sum(axis=1) + (0 if c is None else c)) - y) / rms
     base = float((by_chance <= EXACT).mean())
-    most = (miss <= EXACT).mean(axis=1) >= base + SHARE * (1 - base)
+    fits = miss <= EXACT
+    most = fits.mean(axis=1) >= base + SHARE * (1 - base)
     roughly = (np.sqrt(np.mean(miss**2, axis=1)) <= ROUGH) & (np.sqrt(np.mean(by_chance**2)) > 3 * ROUGH)
-    rows = np.flatnonzero(most | roughly)
+    whole = (fits if doubtful is None else fits | doubtful[members].any(axis=1)).all(axis=1)
+    rows = np.flatnonzero((most | roughly) & ~whole)
     return rows.astype(np.int64), members[rows]
 
 
