@@ -13,7 +13,8 @@ Re-encoding is exact by construction. What is left is uniqueness, of values and 
                 of a private pixel is known, it decides between the readings of a vector of few encodings
   alias         it is a combination of others: with z = a + b − p the encodings {p, q, z} are {a, b, q} under another name.
                 An alias z shares some p with all of its encodings, or is −Σ of its at most 2k−1 partners (for k = 2 the
-                triangle ab, bc, ca is also the star za, zb, zc); with fewer pixels than vectors these are looked for alone
+                triangle ab, bc, ca is also the star za, zb, zc); with fewer pixels than vectors these are looked for alone.
+                Public vectors count among the others
   relabelling   all of its encodings can be read without it, as those of another vector with other labels, private or public,
                 and its size does not tell the two apart (`solve.relabelling`)
   against       half as many encodings as speak for it are nearly reproduced with it, and contradict it
@@ -84,6 +85,8 @@ def certify(
     sizes = np.bincount(solution.group)
     rows_of_group = np.bincount(solution.group[members[:, 0]], minlength=len(sizes))
     alias = dependent(members, solution.values, (solution.group == main) | signed)
+    if public is not None:
+        alias |= made_of_public(solution.values, public.vectors)
     # Where the size of a private pixel is known, it tells a vector from the other readings of its few encodings, and from those
     # with other public vectors (`relabelled`).
     sized = encodings.pixel_rms is not None
@@ -240,6 +243,23 @@ def dependent(members: NDArray[np.int64], x: NDArray[np.float64], among: NDArray
         total = np.abs(x[partners].sum(axis=0)).max() if len(partners) <= 2 * k else np.inf
         out[i] = np.count_nonzero(shared == len(rows)) > 1 or total < 1e-4 * np.abs(x[i]).max()
     return out
+
+
+def made_of_public(x: NDArray[np.float64], public: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Vectors that are combinations of public ones and each other; with fewer pixels than vectors, multiples of a public one.
+
+    A private vector that is in the public list trades places with the public part: {x; p} is {p; x}."""
+    size = np.linalg.norm(x, axis=1, keepdims=True)
+    P = public / np.maximum(np.linalg.norm(public, axis=1, keepdims=True), 1e-30)
+    unit = x / np.maximum(size, 1e-30)
+    if len(x) + len(P) > min(x.shape[1], DENSE):
+        return np.asarray((np.abs(unit @ P.T) > 1 - 1e-6).any(axis=1))
+    # What the public vectors leave of each, and whether that depends.
+    _, spectrum, axes = np.linalg.svd(P, full_matrices=False)
+    axes = axes[spectrum > 1e-6 * spectrum.max(initial=1.0)]
+    rest = unit - (unit @ axes.T) @ axes
+    values, vectors = eigh(rest @ rest.T)
+    return np.asarray(np.linalg.norm(vectors[:, values < 1e-7], axis=1) > 1e-2)
 
 
 def _all_eigenvalues_above(gram: NDArray[np.float64], bound: float) -> bool:
