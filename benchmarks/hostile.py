@@ -1,21 +1,27 @@
-"""Instances made to fool an attack: wrong k, wrong weighting, noise, decoys, tiny sizes. Not one wrong vector may be verified.
+"""Instances made to fool an attack: wrong k, wrong weighting, noise, decoys, tiny sizes, and the families of
+`hostile_families`. Not one wrong vector may be verified.
 
-`python -m benchmarks.hostile [count] [attack] [kind]` prints a row per kind of mischief, with the seeds of whatever went wrong:
-a wrong vector, an error that is none of ours, or a warning. The tests run a few dozen of them.
+`python -m benchmarks.hostile [count] [attack] [kind] [first seed]` prints a row per kind of mischief, with the seeds of
+whatever went wrong: a wrong vector, an error that is none of ours, a warning, or more than a minute. Attack "default" is what
+`recover` chooses, "told" is `full` with the true overlaps, "all" every attack that takes the encodings on, each a
+trial of its own. The tests run a few dozen of them.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 import warnings
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 
 import unveil
+from benchmarks.hostile_families import FAMILIES, Trap, family
 from benchmarks.table import Row
 
 KINDS = (
@@ -34,14 +40,11 @@ KINDS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Trap:
-    """Encodings as the attacker is told about them, and the vectors that are really behind them."""
-
-    kind: str
-    encodings: unveil.Encodings
-    public: NDArray[np.float32] | None
-    private: NDArray[np.float32]
+LIMIT = 60
+"""Seconds that a trial may take."""
+SIGNED = ("mixup",)
+HIDDEN = ("default", "told", "full", "relations", "unhidden", "noisy-relations", "line-graph", "tensor", "cliques", "paper")
+"""Attacks of "all" on signs that were kept, and on signs that were hidden."""
 
 
 def trap(kind: str, seed: int, size: int = 1, signs: str = "absolute") -> Trap:
@@ -96,39 +99,69 @@ def trap(kind: str, seed: int, size: int = 1, signs: str = "absolute") -> Trap:
 def spring(trap: Trap, attack: str) -> tuple[str, int]:
     """What the attack answered, and how many vectors it verified wrongly."""
     try:
-        recovery = unveil.recover(trap.encodings, trap.public, attack=attack, rng=0)
+        name = {"default": None, "told": "full"}.get(attack, attack)
+        overlaps = trap.overlaps if attack == "told" else None
+        recovery = unveil.recover(trap.encodings, trap.public, attack=name, overlaps=overlaps, rng=0)
     except unveil.InputError:
         return "declined", 0
     wrong = unveil.score(recovery, trap.private).wrong
     return ("nothing" if not len(recovery) else "verified" if recovery.verified.any() else str(recovery.status[0])), wrong
 
 
-def rows(count: int = 2000, attack: str = "paper", only: str = "") -> list[Row]:
-    return [_row(kind, -(-count // len(KINDS)), attack) for kind in KINDS if only in ("", kind)]
+@contextmanager
+def _within(seconds: int) -> Iterator[None]:
+    """TimeoutError after so many seconds, as soon as Python gets to see it."""
+
+    def late(*_: object) -> None:
+        raise TimeoutError(f"over {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
-def _row(kind: str, seeds: int, attack: str) -> Row:
-    start = time.perf_counter()
+def rows(count: int = 2000, attack: str = "paper", only: str = "", first: int = 0) -> list[Row]:
+    """`count` instances in all, `first` the seed of the first of each kind."""
+    kinds = [kind for kind in (*KINDS, *FAMILIES) if only in ("", kind)]
+    return [_row(kind, range(first, first - (-count // len(kinds))), attack) for kind in kinds]
+
+
+def _row(kind: str, seeds: range, attack: str) -> Row:
+    start, slowest = time.perf_counter(), 0.0
     answers: Counter[str] = Counter()
     wrong, failures = 0, []
-    for seed in range(seeds):
+    make = trap if kind in KINDS else family
+    # Every third instance of "all" keeps its signs.
+    trials = [
+        (seed, signs, name)
+        for seed in seeds
+        for signs in ["kept" if attack == "mixup" or (attack == "all" and seed % 3 == 2) else "absolute"]
+        for name in ([attack] if attack != "all" else SIGNED if signs == "kept" else HIDDEN)
+    ]
+    for seed, signs, name in trials:
+        began = time.perf_counter()
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _within(LIMIT):
                 warnings.simplefilter("error")
-                answer, errors = spring(trap(kind, seed, signs="kept" if attack == "mixup" else "absolute"), attack)
+                answer, errors = spring(make(kind, seed, signs=signs), name)
         except Exception as error:  # what a user would see as a traceback
-            answer, errors = "crashed", 0
-            failures.append(f"seed {seed}: {error!r:.80}")
+            answer, errors = "too slow" if isinstance(error, TimeoutError) else "crashed", 0
+            failures.append(f"seed {seed} {name}: {error!r:.80}")
+        slowest = max(slowest, time.perf_counter() - began)
         if errors:
-            failures.append(f"seed {seed}: {errors} wrong")
+            failures.append(f"seed {seed} {name}: {errors} wrong")
         answers[answer] += 1
-        wrong += errors
+        wrong += errors > 0
     said = ", ".join(f"{number} {answer}" for answer, number in answers.most_common())
-    measured = "; ".join([f"{wrong} wrong ({said}; {time.perf_counter() - start:.0f} s)", *failures])
-    return kind, "0 wrong, 0 crashed", measured, not failures
+    seconds = f"{time.perf_counter() - start:.0f} s, slowest {slowest:.0f} s"
+    return kind, "0 wrong, 0 crashed", "; ".join([f"{wrong} wrong ({said}; {seconds})", *failures]), not failures
 
 
 if __name__ == "__main__":
     from benchmarks.table import show
 
-    show("Hostile instances", rows(*(kind(arg) for kind, arg in zip((int, str, str), sys.argv[1:], strict=False))))
+    show("Hostile instances", rows(*(kind(arg) for kind, arg in zip((int, str, str, int), sys.argv[1:], strict=False))))

@@ -1,6 +1,7 @@
 """A few of the hostile instances of benchmarks/hostile.py: nothing wrong is ever verified, nothing crashes."""
 
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,21 @@ def test_no_wrong_vector_is_verified(kind):
     for seed in range(6):
         _, wrong = hostile.spring(hostile.trap(kind, 5000 + seed), "paper")
         assert wrong == 0
+
+
+@pytest.mark.parametrize("kind", [kind for kind in hostile.FAMILIES if "public" not in kind])
+def test_no_wrong_vector_of_a_family_is_verified(kind):
+    """The true overlaps are told, so that the certificate is asked in earnest."""
+    _, wrong = hostile.spring(hostile.family(kind, 7003), "told")
+    assert wrong == 0
+
+
+def test_a_trial_that_takes_too_long_is_reported(monkeypatch):
+    monkeypatch.setattr(hostile, "LIMIT", 1)
+    monkeypatch.setattr(hostile, "spring", lambda trap, attack: time.sleep(3))
+    _, _, measured, passed = hostile.rows(1, "full", "tree")[0]
+    assert not passed
+    assert "1 too slow" in measured
 
 
 def test_wrong_k_with_a_common_vector_is_seen_through():

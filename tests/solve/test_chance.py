@@ -6,7 +6,7 @@ from math import comb, log
 import numpy as np
 import pytest
 
-from unveil.solve.chance import LUCK, chance_nats, needed_nats
+from unveil.solve.chance import LUCK, chance_nats, fit_nats, needed_nats, spare_nats
 
 
 def nats(x, k, m=200, c=None, seed=0, bound=1e-6):
@@ -55,3 +55,31 @@ def test_more_pixels_than_a_block_are_all_measured():
     assert got.shape == (300,)
     assert np.isfinite(got).all()
     assert got.min() > 8
+
+
+def test_under_noise_many_pixels_say_more_than_chance_and_four_do_not():
+    rng = np.random.default_rng(0)
+    for d, more in ((4, False), (60, True)):
+        x = rng.standard_normal((20, d))
+        members = np.argsort(rng.random((150, 20)), axis=1)[:, :2]
+        total = np.abs(x[members].sum(axis=1))
+        nats = fit_nats(np.abs(total + 0.1 * rng.standard_normal(total.shape)), total, 0.1, rng)
+        assert (spare_nats(nats, 150, 20, 2, 150) > 0) == more
+
+
+def test_what_chance_fits_is_what_shuffled_encodings_are_fitted_by():
+    """fit_nats against a count: how often an encoding of shuffled pixels is within reach of a sum that is not its own."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((20, 2))
+    members = np.argsort(rng.random((400, 20)), axis=1)[:, :2]
+    total = np.abs(x[members].sum(axis=1))
+    shuffled = np.column_stack([rng.permutation(column) for column in total.T])
+    near = (np.abs(shuffled[:, None] - total) <= 3 * 0.1).all(axis=2).mean()
+    assert abs(fit_nats(total, total, 0.1, rng) + log(near)) < 0.3
+
+
+def test_as_many_vectors_as_encodings_say_nothing():
+    assert spare_nats(1000.0, 50, 50, 2, 50) < 0
+    assert spare_nats(1000.0, 50, 30, 2, 50) > 0
+    assert spare_nats(5.0, 500, 27, 2, 700) < 0
+    assert fit_nats(np.ones((1, 3)), np.ones((1, 3)), 0.1, np.random.default_rng(0)) == 0

@@ -81,8 +81,32 @@ def test_two_encodings_with_their_partners_exchanged():
     other = -(true + X[3] + X[4])
     np.testing.assert_allclose(np.abs(other + X[4]), np.abs(true + X[3]))
     for value, doubt in ((true, []), (other, [N])):
-        for rms in (1.0, None):
-            assert np.flatnonzero(relabelled(members, np.vstack([X, value]), None, rms)).tolist() == doubt
+        assert np.flatnonzero(relabelled(members, np.vstack([X, value]), None, 1.0)).tolist() == doubt
+        assert np.flatnonzero(relabelled(members, np.vstack([X, value]), None, None)).tolist() == [N]  # of unknown size
+        assert not relabelled(members, np.vstack([X, value]), None, None, kept=True).any()
+
+
+def test_a_mirror_image_may_need_one_vector_more():
+    """{z,a,b}, {z,b,c}, {z,a,c} are {z',c,e}, {z',a,e}, {z',b,e} with z' = −(z + a + b + c + e)."""
+    members = np.vstack([subsets(N, 3, 100), [[N, 3, 4], [N, 4, 5], [N, 3, 5]]])
+    true = RNG.standard_normal(D)
+    other = -(true + X[[3, 4, 5, 8]].sum(axis=0))
+    for value, doubt in ((true, []), (other, [N])):
+        assert np.flatnonzero(relabelled(members, np.vstack([X, value]), None, 1.0)).tolist() == doubt
+
+
+def test_a_shorter_vector_is_not_the_true_one_for_that():
+    """The public list holds the private vector x, among fainter ones: {x; 1, 2} and {x; 1, 3} are {1; 0, 2} and {1; 0, 3}."""
+    faint = (0.5 * P).astype(np.float32)
+    faint[0] = RNG.standard_normal(D)
+    members = np.array([[0], [0]])
+    assert relabelled(members, faint[1:2].astype(float), PublicPart(np.array([[0, 2], [0, 3]]), faint, 1.0), 1.0)[0]
+    assert relabelled(members, faint[:1].astype(float), PublicPart(np.array([[1, 2], [1, 3]]), faint, 1.0), 1.0)[0]
+
+
+def test_two_exchanges_at_once_are_in_doubt():
+    names = np.array([[1, 2, 3], [1, 2, 4]])
+    assert relabelled(np.array([[0], [0]]), X[:1], PublicPart(names, P, 1.0), 1.0)[0]
 
 
 def test_equal_public_vectors_are_no_alternative():
@@ -97,7 +121,7 @@ def test_equal_public_vectors_are_no_alternative():
 
 @pytest.mark.parametrize("seed", range(40))
 def test_swaps_are_all_readings_there_are(seed):
-    """Every other choice of partners for the first encoding, carried over to the others: is it one for them too?"""
+    """Every other choice of partners for the first encoding, carried over or mirrored: is it one for the others too?"""
     rng = np.random.default_rng(seed)
     n, n_public, k, k_public, rows = 6, int(rng.integers(2, 5)), int(rng.integers(2, 4)), 1, int(rng.integers(1, 4))
     private = np.array([rng.choice(np.arange(1, n), k - 1, replace=False) for _ in range(rows)])
@@ -112,6 +136,7 @@ def test_swaps_are_all_readings_there_are(seed):
             other[[*others, n + p]] = 1
             change = items[0] - other
             exists |= bool(change.any() and np.isin(items - change, (0, 1)).all())
+            exists |= bool(np.isin(items[0] + other - items, (0, 1)).all())
     # All other encodings there can be leave no doubt about the partners.
     rest = [(subset, p) for subset in combinations(range(1, n), k) for p in range(n_public)]
     members = np.vstack([np.column_stack([np.zeros(rows, np.int64), private]), [subset for subset, _ in rest]])

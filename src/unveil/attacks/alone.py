@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from unveil.attacks.overlaps import read_overlaps
 from unveil.parallel import Stopwatch
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, Overlaps, Progress, Recovery
-from unveil.solve.certificate import FEWEST_PIXELS
+from unveil.solve.certificate import FEWEST_PIXELS, made_of_public
 from unveil.solve.relabelling import PublicPart, relabelled
 
 TOLERANCE = 1e-3
@@ -54,6 +54,7 @@ def alone(
     with clock("pixels"):
         for g, rows in enumerate(rows_of):
             values[g], residual[g], doubtful[g] = _solve(y[rows], c[rows], TOLERANCE * rms, APART * rms)
+        listed = np.zeros(count, bool) if public is None else made_of_public(values, public)
         other = relabelled(group[:, None].astype(np.int64), values, part, encodings.pixel_rms)
         for g, rows in enumerate(rows_of):
             if public is None:
@@ -66,6 +67,8 @@ def alone(
                 what, why = AMBIGUOUS, f"another value fits as well at {doubtful[g]} of {d} pixels"
             elif d < FEWEST_PIXELS:
                 what, why = AMBIGUOUS, f"{d} pixels are too few to rule out another solution: {FEWEST_PIXELS} are needed"
+            elif listed[g]:
+                what, why = AMBIGUOUS, "a combination of public vectors: they may have changed places with the private one"
             elif other[g]:
                 what, why = AMBIGUOUS, "its encodings can be explained by another vector, with other public ones"
             else:

@@ -13,10 +13,17 @@ from scipy import sparse
 from unveil.parallel import Stopwatch
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, Recovery
 from unveil.solve.certificate import certify
-from unveil.solve.descent import Members
+from unveil.solve.chance import DRAWS, chance_nats, spare_nats
+from unveil.solve.contradictions import contradicting
+from unveil.solve.descent import Members, uses
 from unveil.solve.noisy import NoisySolution
+from unveil.solve.pixels import PixelSolution
 from unveil.solve.relabelling import PublicPart
-from unveil.solve.settle import Settled
+from unveil.solve.settle import MOST_LEFT, Settled
+from unveil.solve.uniqueness_pixels import open_values
+
+REPRODUCED = 1e-4
+"""Residual up to which a pixel counts as reproduced, relative to the rms of y (`solve.pixels`)."""
 
 
 def certified(
@@ -34,18 +41,35 @@ def certified(
 ) -> Recovery:
     """The recovery of the exact route; vectors that one encoding alone uses come last, as what they are.
 
-    public: the public part of all encodings; kept: signs were never hidden; doubtful (n, d): pixels at which other values fit;
-    nats (d,): what each pixel says against chance
+    public: the public part of all encodings; kept: signs were never hidden; doubtful (n, d): values at which others fit, where
+    all solutions were searched for; nats (d,): what each pixel says against chance. Both are found here where not given
     """
     m, d = encodings.m, encodings.d
     rows, members, signed = settled.rows, settled.members, kept or public is not None
     solution = replace(settled.solution, values=settled.solution.values * unit)
     with clock("certificate"):
         part = None if public is None else replace(public, names=public.names[rows])
+        searched = doubtful is not None
+        if not searched and not kept and solution.solved.all():
+            found = open_values(members, solution.values, part, solution.misfit)
+            doubtful = found if found.any() else None
+        if nats is None:
+            nats = _nats(encodings, solution, public)
+        against, theirs = _against(encodings, settled, solution, public, doubtful)
         status, reasons = certify(
-            encodings, members, len(rows), solution, public=part, signed=signed, nats=nats, doubtful=doubtful
+            encodings,
+            members,
+            len(rows),
+            solution,
+            public=part,
+            signed=signed,
+            nats=nats,
+            doubtful=doubtful,
+            searched=searched,
+            against=uses(theirs, len(solution.values)),
         )
     n = len(status)
+    settled = replace(settled, singles=[single for single in settled.singles if single.row not in against])
     pairs = [(rows, members), settled.repeats]
     for place, single in enumerate(settled.singles):
         pairs.append((np.array([single.row]), np.append(single.partners, n + place)[None, :]))
@@ -53,7 +77,7 @@ def certified(
     status = np.append(status, [AMBIGUOUS] * len(settled.singles)).astype("<U10")
     values = np.vstack([solution.values, *(single.value[None, :] * unit for single in settled.singles)])
     explained = len(rows) + len(settled.repeats[0])
-    left = m - explained
+    left = m - explained - len(against)
     text = f"{int((status == VERIFIED).sum())} of {len(status)} private vectors verified; "
     text += f"{explained} of {m} encodings explained exactly"
     twice = int((np.diff(np.sort(settled.repeats[1], axis=1), axis=1) == 0).any(axis=1).sum())
@@ -63,6 +87,8 @@ def certified(
     if doubtful is not None and (doubtful.any() or settled.singles):
         mask = np.vstack([doubtful, np.ones((len(settled.singles), d), bool)])
         text += f"; {int(doubtful.sum())} of {doubtful.size} values in doubt, listed in `doubtful`"
+    if len(against):
+        text += f"; {len(against)} encodings are nearly sums of known vectors, and contradict them: damaged, it seems"
     if left:
         text += f"; {left} encodings use vectors that too few others share"
         text += ", or their public part was not found" if public is not None else ""
@@ -81,6 +107,38 @@ def certified(
     )
 
 
+def _nats(encodings: Encodings, solution: PixelSolution, public: PublicPart | None) -> NDArray[np.float64]:
+    """What each pixel says against chance, within what counts as reproduced, from some of the encodings."""
+    rng = np.random.default_rng(0)
+    some = np.sort(rng.permutation(encodings.m)[:DRAWS])
+    y = (encodings.magnitudes(some) / encodings.scheme.private_weight).astype(np.float32)
+    c = None
+    if public is not None:
+        c = (public.weight * public.vectors[public.names[some]].sum(axis=1, dtype=np.float64)).astype(np.float32)
+    bound = np.full(encodings.d, REPRODUCED * float(np.sqrt(np.mean(np.square(y, dtype=np.float64)))))
+    return chance_nats(y, c, solution.values, encodings.scheme.k_private, bound, rng)
+
+
+def _against(
+    encodings: Encodings,
+    settled: Settled,
+    solution: PixelSolution,
+    public: PublicPart | None,
+    doubtful: NDArray[np.bool_] | None,
+) -> tuple[NDArray[np.int64], Members]:
+    """Encodings that are not explained, and that known vectors nearly reproduce, with these vectors."""
+    rows, k = np.append(settled.rows, settled.repeats[0]), encodings.scheme.k_private
+    left = np.setdiff1d(np.arange(encodings.m), rows)
+    if not len(left) or len(left) > MOST_LEFT or not solution.solved.all():
+        return np.empty(0, np.int64), np.empty((0, k), np.int64)
+    y = (encodings.magnitudes(left) / encodings.scheme.private_weight).astype(np.float32)
+    c = None
+    if public is not None:
+        c = (public.weight * public.vectors[public.names[left]].sum(axis=1, dtype=np.float64)).astype(np.float32)
+    places, members = contradicting(y, c, solution.values, k, np.random.default_rng(0), doubtful)
+    return left[places], members
+
+
 def approximate(
     encodings: Encodings,
     name: str,
@@ -91,11 +149,16 @@ def approximate(
     facts: Mapping[str, Any],
     doubtful: NDArray[np.bool_] | None = None,
 ) -> Recovery:
-    """The recovery under noise: nothing is proved, but how far off each vector is likely to be is known.
+    """The recovery under noise: nothing is proved, but how far off each vector is likely to be is known. Empty, if chance
+    explains as much (`solve.chance`).
 
     doubtful (n, d): values that are open, noise or not
     """
     scheme, m = encodings.scheme, encodings.m
+    rows, n = len(noisy.rows), len(noisy.values)
+    if spare_nats(noisy.nats, rows, n, scheme.k_private, m) < 0:
+        why = f"{n} vectors that fit {rows} of {m} encodings up to noise fit as many by chance: more pixels are needed"
+        return Recovery.empty(encodings, name, why, clock.seconds)
     size = noisy.noise * unit * scheme.private_weight
     error = noisy.error * unit
     status = np.where(noisy.determined, UNRESOLVED, AMBIGUOUS).astype("<U10")

@@ -35,6 +35,7 @@ from unveil.parallel import memory_limit as settle_limit
 from unveil.records import FIXED_WEIGHTINGS, Encodings, InputError, Overlaps, Progress, Recovery, as_public
 from unveil.seeds import Rng, child, root
 from unveil.solve.certificate import undetermined_by
+from unveil.solve.chance import fit_nats
 from unveil.solve.descent import Members
 from unveil.solve.linear import TOLERANCE, Floats, LinearFit, best_members, settle_linear, spread
 from unveil.solve.noisy import NoisySolution
@@ -115,7 +116,8 @@ def mixup(
     if 2 * len(best.rows) < m or noise > NOISIEST * _size(best):
         return Recovery.empty(encodings, NAME, _nothing(m), clock.seconds)
     determined = ~undetermined_by(best.members, len(best.values))
-    noisy = NoisySolution(best.values, best.rows, best.members, noise, noise * error, determined)
+    nats = fit_nats(mixed.private_part()[best.rows], best.values[best.members].sum(axis=1), noise, child(seed, "chance"))
+    noisy = NoisySolution(best.values, best.rows, best.members, noise, noise * error, determined, nats)
     return approximate(encodings, NAME, noisy, 1.0, True, clock, facts)
 
 

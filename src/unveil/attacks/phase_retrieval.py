@@ -3,14 +3,17 @@
     1  w₀ ← spectral initialisation             optimal preprocessing                         (`supports.classical`)
     2  w ← reweighted amplitude flow            the strongest of three classical methods      (`supports.classical`)
     3  S ← weights that are not zero            w ← least squares on S, signs of the mixture fixed
-    4  status ← re-encoding at all pixels       from at least 2·n_public − 1 equations
+    4  status ← re-encoding at all pixels       and a proof that no other mixture does (`solve.uniqueness_weights`)
 
 Netrapalli, Jain, Sanghavi (NIPS 2013), Candès, Li, Soltanolkotabi (2015) and their successors, `supports.classical`. Nothing is
 private here: what comes back are the public vectors each encoding mixes, and how much of each.
 
-w may be anything, so that d must exceed n_public 2 to 4 times; 2·n_public − 1 generic equations have one solution up to a sign
-(Balan, Casazza, Edidin 2006), which is what "verified" rests on. LearnPublic (`supports.phase_retrieval`) uses that w is
-sparse, and needs far fewer pixels. Cost: 4·m·n_public·d per step, some hundred steps; blocks of encodings.
+w may be anything, so that d must exceed n_public 2 to 4 times: 2·n_public − 1 generic equations have one solution up to a sign
+(Balan, Casazza, Edidin 2006). Public vectors need not be generic, two may have the same magnitudes: "verified" rests on a
+certificate for the encoding at hand, which is found from 3 to 4 times as many pixels as vectors on. LearnPublic
+(`supports.phase_retrieval`) uses that w is sparse, and needs far fewer pixels.
+
+Cost: 4·m·n_public·d per step, some hundred steps; blocks of encodings.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from unveil.parallel import memory_limit as settle_limit
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, InputError, Progress, Recovery, as_public
 from unveil.seeds import Rng, child, root
 from unveil.solve.certificate import FEWEST_PIXELS
+from unveil.solve.uniqueness_weights import only_mixture
 from unveil.supports.classical import retrieve_weights
 from unveil.supports.survey import survey_public
 
@@ -68,7 +72,7 @@ def phase_retrieval(
     if np.linalg.eigvalsh(gram / np.outer(size, size))[0] < INDEPENDENT:
         raise InputError("public vectors that are combinations of others: drop those, or use unveil.learn_public")
     clock, seed = Stopwatch(), root(rng)
-    W, exact, residual = np.zeros((m, n)), np.zeros(m, bool), np.ones(m)
+    W, miss, residual = np.zeros((m, n)), np.full(m, np.inf), np.ones(m)
     step = rows_per_block(8 * 8 * (d + n), settle_limit(memory_limit), most=4096)
     draw = child(seed, "spectral")
     for start in range(0, m, step):
@@ -77,18 +81,24 @@ def phase_retrieval(
         with clock("phase retrieval"):
             W[rows], residual[rows] = retrieve_weights(Y, V, draw)
         with clock("weights"):
-            exact[rows] = _settle(Y.astype(np.float64), V.astype(np.float64), W[rows], residual[rows])
+            miss[rows] = _settle(Y.astype(np.float64), V.astype(np.float64), W[rows], residual[rows])
         if progress:
             progress("phase retrieval", min(start + step, m), m)
-    return _recovery(encodings, V, W, exact, residual, [g[0] for g in found.interchangeable], usable, clock)
+    exact, proved = np.isfinite(miss), np.zeros((m, n), bool)
+    with clock("certificate"):
+        if exact.any() and d >= n + FEWEST_PIXELS:
+            proved[exact] = only_mixture(V.astype(np.float64), W[exact], miss[exact])
+    return _recovery(
+        encodings, V, W, exact, np.asarray(proved.any(axis=0)), residual, [g[0] for g in found.interchangeable], usable, clock
+    )
 
 
 def _settle(
     Y: NDArray[np.float64], V: NDArray[np.float64], W: NDArray[np.float64], residual: NDArray[np.float64]
-) -> NDArray[np.bool_]:
-    """Weights in place: small ones zero, the others by least squares, their sum positive. Which rows are reproduced at all
-    pixels."""
-    exact = np.zeros(len(Y), bool)
+) -> NDArray[np.float64]:
+    """Weights in place: small ones zero, the others by least squares, their sum positive. The largest residual of rows that
+    are reproduced at all pixels, infinite for others."""
+    out = np.full(len(Y), np.inf)
     for i, (y, w) in enumerate(zip(Y, W, strict=True)):
         if residual[i] > NEAR or not np.abs(w).max() > 0:
             w[:] = 0
@@ -101,8 +111,9 @@ def _settle(
             w[support] = np.linalg.lstsq(V[support].T, np.copysign(y, w @ V), rcond=None)[0]
         w *= np.copysign(1.0, w.sum())
         miss = np.abs(np.abs(w @ V) - y).max()
-        exact[i] = miss <= TOLERANCE * np.sqrt(np.mean(y**2))
-    return exact
+        if miss <= TOLERANCE * np.sqrt(np.mean(y**2)):
+            out[i] = miss
+    return out
 
 
 def _recovery(
@@ -110,6 +121,7 @@ def _recovery(
     V: NDArray[np.float32],
     W: NDArray[np.float64],
     exact: NDArray[np.bool_],
+    proved: NDArray[np.bool_],
     residual: NDArray[np.float64],
     doubles: list[int],
     names: NDArray[np.int64],
@@ -128,7 +140,10 @@ def _recovery(
         count = int((column != 0).sum())
         if certain:
             words = f"public vector {names[v]}, mixed into {count} encodings, reproduced at all {d} pixels"
-            words += "" if enough else f": too few to rule out chance, {len(V) + FEWEST_PIXELS} are needed"
+            if not enough:
+                words += f": too few to rule out chance, {len(V) + FEWEST_PIXELS} are needed"
+            elif not proved[v]:
+                words += ": another mixture may have the same magnitudes (vectors that differ in signs only, too few pixels)"
         else:
             off = float(np.median(residual[column != 0]))
             words = f"public vector {names[v]}, mixed into {count} encodings as it seems: reproduced up to {off:.1%} only"
@@ -138,7 +153,7 @@ def _recovery(
     text += f"{int(exact.sum())} of {m} encodings explained exactly" + (f", {near} about" if near else "")
     return Recovery(
         vectors=V[used],
-        status=np.where(sure, VERIFIED if enough else AMBIGUOUS, UNRESOLVED).astype("<U10"),
+        status=np.where(sure, np.where(proved[used], VERIFIED, AMBIGUOUS), UNRESOLVED).astype("<U10"),
         signed=True,
         members=sparse.csr_array(weights != 0),
         residual=np.array([float(residual[column != 0].max()) for column in weights.T]),

@@ -106,18 +106,20 @@ def relations(
         c = task.offsets
         nats = chance_nats(task.y, c, settled.solution.values, scheme.k_private, found.bound, child(seed, "chance"))
     if found.noise:
-        return approximate(encodings, NAME, _rounded(settled, found), task.unit, P is not None, clock, facts, doubtful)
+        rounded = _rounded(settled, found, float(nats.sum()))
+        return approximate(encodings, NAME, rounded, task.unit, P is not None, clock, facts, doubtful)
     part = None if task.public is None else replace(task.public, weight=task.public.weight * task.unit)
     return certified(encodings, NAME, settled, task.unit, part, clock, facts, doubtful=doubtful, nats=nats)
 
 
-def _rounded(settled: Settled, found: Found) -> NoisySolution:
+def _rounded(settled: Settled, found: Found, nats: float) -> NoisySolution:
     """What was solved from rounded encodings: least squares of their signed values, with its standard error."""
     n, members = len(settled.solution.values), settled.members
     W = np.zeros((len(members), n))
     W[np.arange(len(members))[:, None], members] = 1
     error = found.noise * np.sqrt(np.diag(np.linalg.pinv(W.T @ W)))
-    return NoisySolution(settled.solution.values, settled.rows, members, found.noise, error, ~undetermined_by(members, n))
+    determined = ~undetermined_by(members, n)
+    return NoisySolution(settled.solution.values, settled.rows, members, found.noise, error, determined, nats)
 
 
 def rounding(values: NDArray[np.float32]) -> float:

@@ -13,11 +13,14 @@ Re-encoding is exact by construction. What is left is uniqueness, of values and 
                 of a private pixel is known, it decides between the readings of a vector of few encodings
   alias         it is a combination of others: with z = a + b − p the encodings {p, q, z} are {a, b, q} under another name.
                 An alias z shares some p with all of its encodings, or is −Σ of its at most 2k−1 partners (for k = 2 the
-                triangle ab, bc, ca is also the star za, zb, zc); with fewer pixels than vectors these are looked for alone
+                triangle ab, bc, ca is also the star za, zb, zc); with fewer pixels than vectors these are looked for alone.
+                Public vectors count among the others
   relabelling   all of its encodings can be read without it, as those of another vector with other labels, private or public,
                 and its size does not tell the two apart (`solve.relabelling`)
+  against       half as many encodings as speak for it are nearly reproduced with it, and contradict it
   surplus       fewer than two different encodings more than unknowns in its group
-  pixels        an alternative hides from two solves with probability ½ per pixel: `FEWEST_PIXELS` leave one in a million
+  pixels        an alternative hides from two solves with probability ½ per pixel: `FEWEST_PIXELS` leave one in a million.
+                And pixels of few levels are reproduced by chance: what they say must exceed the choices there are
   scale         recovered pixels are not of the size they are expected to have, or vectors not independent: a part c that all
                 encodings share looks like x + c/k, and n = k + k' vectors mixed k' at a time like n others mixed k at a time
 """
@@ -53,23 +56,28 @@ def certify(
     signed: bool = False,
     nats: NDArray[np.float64] | None = None,
     doubtful: NDArray[np.bool_] | None = None,
+    searched: bool = False,
+    against: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.str_], list[str]]:
     """Status and reason of each vector; `members` (rows, k) of the explained encodings, all reproduced at solved pixels.
 
     public: the public part of the same rows
     nats (d,): what each pixel says against chance (`solve.chance`), where that was measured: then evidence counts, not pixels
     doubtful (n, d): values that are known to be open; a vector is judged by the others
+    searched: all solutions of a pixel were searched for, so that its number of pixels says nothing
+    against (n,): encodings left over that contradict the vector (`solve.contradictions`)
     signed: signs are known, by a public part or because they were kept, so that groups need not hang together. Another solution
     of Wx = y is one of |Wx| = |y| as well: what rules out all of the latter rules out all of the former
     """
     n, d = solution.values.shape
     k = members.shape[1]
-    other = relabelled(members, solution.values, public, encodings.pixel_rms)
+    kept = encodings.scheme.signs == "kept"
+    other = relabelled(members, solution.values, public, encodings.pixel_rms, kept=kept)
     all_members = members
     members = np.unique(np.sort(members, axis=1), axis=0)  # an encoding drawn twice says nothing new
     degree = uses(members, n)
     undetermined = undetermined_by(members, n)
-    whole = doubt_about_all(encodings, explained, solution, ~undetermined & (solution.differs == 0), nats, doubtful)
+    whole = doubt_about_all(encodings, explained, solution, ~undetermined & (solution.differs == 0), nats, doubtful, searched)
     need = needed_nats(n, k, encodings.m)
     said = np.full(n, np.inf) if nats is None else nats @ ~(np.zeros((n, d), bool) if doubtful is None else doubtful).T
     open_values = np.zeros(n, int) if doubtful is None else doubtful.sum(axis=1)
@@ -77,6 +85,8 @@ def certify(
     sizes = np.bincount(solution.group)
     rows_of_group = np.bincount(solution.group[members[:, 0]], minlength=len(sizes))
     alias = dependent(members, solution.values, (solution.group == main) | signed)
+    if public is not None:
+        alias |= made_of_public(solution.values, public.vectors)
     # Where the size of a private pixel is known, it tells a vector from the other readings of its few encodings, and from those
     # with other public vectors (`relabelled`).
     sized = encodings.pixel_rms is not None
@@ -96,7 +106,7 @@ def certify(
             what, why = AMBIGUOUS, f"the {degree[i]} encodings that use it do not determine it"
         elif solution.differs[i]:
             what, why = AMBIGUOUS, f"another value fits as well at {int(solution.differs[i])} of {d} pixels"
-        elif said[i] < need:
+        elif said[i] < need or (not searched and d - open_values[i] < FEWEST_PIXELS):
             what, why = AMBIGUOUS, f"{open_values[i]} of {d} values are open, and the others say too little"
         elif g != main and not signed:
             what, why = AMBIGUOUS, f"linked with only {sizes[g] - 1} others, whose sign per pixel is their own"
@@ -108,6 +118,8 @@ def certify(
             what, why = AMBIGUOUS, "there are n = 2·k_private vectors: their complements fit as well"
         elif design.doubt[i] and not (design.few[i] and sized):
             what, why = AMBIGUOUS, design.reasons[i]
+        elif against is not None and 2 * against[i] >= degree[i]:
+            what, why = AMBIGUOUS, f"{degree[i]} encodings speak for it, and {against[i]} that it nearly fits against it"
         elif other[i]:
             what, why = AMBIGUOUS, "all encodings that use it can be explained by another vector, with other labels"
         else:
@@ -126,11 +138,12 @@ def doubt_about_all(
     sure: NDArray[np.bool_],
     nats: NDArray[np.float64] | None = None,
     doubtful: NDArray[np.bool_] | None = None,
+    searched: bool = False,
 ) -> str:
     d = encodings.d
     if 2 * explained < encodings.m:
         return f"only {explained} of {encodings.m} encodings are explained: are k_private and the weighting right?"
-    if nats is None and d < FEWEST_PIXELS:
+    if not searched and d < FEWEST_PIXELS:
         return f"{d} pixels are too few to rule out another solution: {FEWEST_PIXELS} are needed"
     need = needed_nats(len(solution.values), encodings.scheme.k_private, encodings.m)
     if nats is not None and nats.sum() < need:
@@ -230,6 +243,23 @@ def dependent(members: NDArray[np.int64], x: NDArray[np.float64], among: NDArray
         total = np.abs(x[partners].sum(axis=0)).max() if len(partners) <= 2 * k else np.inf
         out[i] = np.count_nonzero(shared == len(rows)) > 1 or total < 1e-4 * np.abs(x[i]).max()
     return out
+
+
+def made_of_public(x: NDArray[np.float64], public: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Vectors that are combinations of public ones and each other; with fewer pixels than vectors, multiples of a public one.
+
+    A private vector that is in the public list trades places with the public part: {x; p} is {p; x}."""
+    size = np.linalg.norm(x, axis=1, keepdims=True)
+    P = public / np.maximum(np.linalg.norm(public, axis=1, keepdims=True), 1e-30)
+    unit = x / np.maximum(size, 1e-30)
+    if len(x) + len(P) > min(x.shape[1], DENSE):
+        return np.asarray((np.abs(unit @ P.T) > 1 - 1e-6).any(axis=1))
+    # What the public vectors leave of each, and whether that depends.
+    _, spectrum, axes = np.linalg.svd(P, full_matrices=False)
+    axes = axes[spectrum > 1e-6 * spectrum.max(initial=1.0)]
+    rest = unit - (unit @ axes.T) @ axes
+    values, vectors = eigh(rest @ rest.T)
+    return np.asarray(np.linalg.norm(vectors[:, values < 1e-7], axis=1) > 1e-2)
 
 
 def _all_eigenvalues_above(gram: NDArray[np.float64], bound: float) -> bool:

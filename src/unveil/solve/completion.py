@@ -46,7 +46,7 @@ def complete(
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int64], Members, int]:
     """(explained rows, their members, number of new columns); new columns count from len(x) on. y = |Σ x + c|, unit weights."""
-    members = _by_known(y[rows], _of(c, rows), x, k, rng)
+    members = by_known(y[rows], _of(c, rows), x, k, rng)
     fits = _reproduced(y[rows], _of(c, rows), x, members, tolerance)
     found_rows, found = [rows[fits]], [members[fits]]
     rows = rows[~fits][:MOST]
@@ -134,7 +134,7 @@ def _nats(y: Values, mean: NDArray[np.float64], variance: float) -> NDArray[np.f
     return np.asarray(inside.sum(axis=1))
 
 
-def _by_known(y: Values, c: Values | None, x: NDArray[np.float64], k: int, rng: np.random.Generator) -> Members:
+def by_known(y: Values, c: Values | None, x: NDArray[np.float64], k: int, rng: np.random.Generator) -> Members:
     """The best subset of solved vectors for each encoding, on a few hundred pixels."""
     some, x32, offset = _some_pixels(y, c, x)
     usable, even = np.ones(len(x), bool), np.ones(some.shape[1], np.float32)

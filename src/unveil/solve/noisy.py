@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from unveil.records import Progress
 from unveil.solve.affine_rrr import Range, solve_all
+from unveil.solve.chance import fit_nats
 from unveil.solve.descent import Members, Values, reassign, restart
 from unveil.solve.pixels import run_pixels
 from unveil.solve.settle import merge
@@ -29,7 +30,7 @@ STEPS = 30
 @dataclass(frozen=True, eq=False)
 class NoisySolution:
     """values (n, d); rows (r,) with members (r, k); noise: standard deviation of ε; error (n,): standard error of a pixel of
-    each vector; determined (n,): whether the rows determine it at all."""
+    each vector; determined (n,): whether the rows determine it at all; nats: what a row that fits says against chance."""
 
     values: NDArray[np.float64]
     rows: NDArray[np.int64]
@@ -37,6 +38,7 @@ class NoisySolution:
     noise: float
     error: NDArray[np.float64]
     determined: NDArray[np.bool_]
+    nats: float
 
 
 def solve_noisy(
@@ -89,7 +91,9 @@ def solve_noisy(
     spectrum, vectors = np.linalg.eigh(target.gram)
     null = vectors[:, spectrum < 1e-8 * max(1.0, float(spectrum[-1]))]
     determined = ~(np.abs(null) > 1e-6).any(axis=1)
-    return NoisySolution(values, rows, members, noise, noise * np.sqrt(covariance), determined)
+    total = np.abs(values[members].sum(axis=1) + (0 if c is None else c[rows]))
+    nats = fit_nats(y[rows], total, noise, rng)
+    return NoisySolution(values, rows, members, noise, noise * np.sqrt(covariance), determined, nats)
 
 
 @dataclass(frozen=True, eq=False)

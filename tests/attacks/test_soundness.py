@@ -1,0 +1,148 @@
+"""Instances that once made an attack verify a wrong vector: none is any more, and what is certain still is."""
+
+import numpy as np
+import pytest
+
+import unveil
+import unveil.attacks.certified as certified
+from unveil import Encodings, Overlaps, Scheme, recover, score, simulate
+
+
+def encode(X, rows, scheme, rms=1.0):
+    return Encodings(np.abs(X[np.array(rows)].sum(axis=1) * scheme.private_weight), scheme, rms)
+
+
+def two_groups(seed, h=9):
+    """Two groups that meet in one vector, which is 0 at pixel 0."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((2 * h + 1, 200)).astype(np.float32)
+    X[h, 0] = 0
+    rows = [rng.choice(h + 1, 2, False) for _ in range(50)] + [h + rng.choice(h + 1, 2, False) for _ in range(50)]
+    return X, encode(X, rows, Scheme(2))
+
+
+@pytest.mark.parametrize("true", [0, 1])
+def test_public_vectors_of_equal_magnitudes_are_not_told_apart(true):
+    rng = np.random.default_rng(0)
+    p = rng.standard_normal(200)
+    P = np.stack([p, p * rng.choice([-1, 1], 200), rng.standard_normal(200)]).astype(np.float32)
+    recovery = recover(Encodings(np.abs(P[[true, true, 2]]), Scheme(0, 1)), P, rng=0)
+    status = dict(zip(recovery.evidence["public"], recovery.status.tolist(), strict=True))
+    assert status.pop(2) == "verified"
+    assert list(status.values()) == ["ambiguous"]
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_public_list_that_holds_a_private_vector(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((8, 400)).astype(np.float32)
+    P = (0.6 * rng.standard_normal((12, 400))).astype(np.float32)
+    P[0] = X[0]
+    values = simulate(Scheme(1, 2), private=X, public=P, m=80, rng=seed).encodings.values
+    scores = score(recover(Encodings(values, Scheme(1, 2), 1.0), P, rng=0), X)
+    assert scores.wrong == 0
+    assert scores.exact >= 6
+
+
+def test_a_public_vector_that_stands_with_private_ones_of_the_list():
+    """{x₀; p}, {x₁; p}, {x₂; p} are {p; x₀}, {p; x₁}, {p; x₂} where x₀, x₁, x₂ are in the list as well."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((10, 300)).astype(np.float32)
+    P = np.vstack([X[:3], rng.standard_normal((5, 300))]).astype(np.float32)
+    rows = np.array([(i, j) for i in range(10) for j in range(3, 8)])
+    scheme = Scheme(1, 1)
+    values = np.abs(scheme.private_weight * X[rows[:, 0]] + scheme.public_weight * P[rows[:, 1]])
+    scores = score(recover(Encodings(values, scheme, 1.0), P, rng=0), X)
+    assert (scores.exact, scores.wrong) == (7, 0)
+
+
+@pytest.mark.parametrize(("attack", "seed"), [("full", 5), ("full", 12), ("line-graph", 12)])
+def test_a_zero_that_joins_two_groups_leaves_their_signs_open(attack, seed, monkeypatch):
+    X, encodings = two_groups(seed)
+    recovery = recover(encodings, attack=attack, rng=0)
+    scores = score(recovery, X)
+    assert (scores.wrong, scores.exact) == (0, int(recovery.verified.sum()))
+    assert scores.exact >= 11
+    assert recovery.doubtful[recovery.verified][:, 0].any()
+    # Without the question about single pixels the wrong signs are verified.
+    monkeypatch.setattr(certified, "open_values", lambda members, x, *rest: np.zeros(x.shape, bool))
+    assert score(recover(encodings, attack=attack, rng=0), X).wrong > 0
+
+
+def test_three_binary_pixels_among_continuous_ones():
+    for seed in range(1):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((30, 250)).astype(np.float32)
+        X[:, :3] = rng.choice([-1, 1], (30, 3))
+        values = simulate(Scheme(2), private=X, m=120, rng=seed).encodings.values
+        scores = score(recover(Encodings(values, Scheme(2), 1.0), attack="full", rng=0), X)
+        assert scores.wrong == 0
+        assert scores.exact >= 27
+
+
+def test_binary_pixels_say_too_little(monkeypatch):
+    """20 pixels ±1: subsets fit by chance, and wrong ones were verified with the true overlaps at hand."""
+    rng = np.random.default_rng(2)
+    wrong = 0
+    for check in (True, False):
+        if not check:
+            monkeypatch.setattr(certified, "_nats", lambda encodings, solution, public: np.full(encodings.d, 10.0))
+        for _ in range(3):
+            X = rng.choice([-1.0, 1.0], (14, 20)).astype(np.float32)
+            rows = np.array([rng.choice(14, 2, False) for _ in range(60)])
+            W = np.zeros((60, 14), int)
+            np.put_along_axis(W, rows, 1, axis=1)
+            told = Overlaps.from_array(W @ W.T, 2)
+            recovery = recover(encode(X, rows, Scheme(2), None), attack="full", overlaps=told, rng=0)
+            assert not check or not recovery.verified.any()
+            wrong += score(recovery, X).wrong
+    assert wrong > 0
+
+
+def test_four_vectors_met_evenly_and_six_met_in_three():
+    for group, k in ((4, 4), (6, 4)):
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((group + 10, 600)).astype(np.float32)
+        half = group // 2
+        rows = [np.append(rng.choice(group, half, False), group + rng.choice(10, k - half, False)) for _ in range(60)]
+        rows += [group + rng.choice(10, k, False) for _ in range(60)] + ([np.arange(4)] if group == 4 else [])
+        scores = score(recover(encode(X, rows, Scheme(k)), attack="full", rng=0), X)
+        assert scores.wrong == 0
+
+
+@pytest.mark.parametrize("rms", [1.0, None])
+def test_a_chain_with_another_reading(rms):
+    rng, n = np.random.default_rng(0), 20
+    G = rng.standard_normal((n + 2, 400)).astype(np.float32)
+    X = G.copy()
+    X[n] += G[0] - G[1]
+    X[n + 1] += G[1] - G[0]
+    rows = [rng.choice(n, 2, False) for _ in range(80)] + [[1, n], [n, n + 1], [n + 1, 0]]
+    scores = score(recover(encode(X, rows, Scheme(2), rms), attack="full", rng=0), X)
+    assert (scores.wrong, scores.exact) == (0, 20)
+
+
+def test_mixup_with_wrong_members_that_are_absorbed():
+    for seed in range(1):
+        X = np.random.default_rng(seed).standard_normal((14, 30)).astype(np.float32)
+        sim = simulate(Scheme(3, 0, "equal", "kept"), private=X, m=30, rng=seed)
+        assert score(recover(sim.encodings, rng=0), X).wrong == 0
+
+
+def test_few_columns_with_noise_claim_nothing():
+    """Four columns and noise: some twenty vectors 'fit' most encodings, and not one is right."""
+    X = np.random.default_rng(0).standard_normal((12, 4)).astype(np.float32)
+    recovery = recover(simulate(Scheme(2), private=X, m=120, rng=1, noise=0.05).encodings, attack="full", rng=0)
+    assert not len(recovery)
+    assert "by chance" in recovery.explanation
+
+
+def test_an_encoding_that_known_vectors_nearly_reproduce_is_called_damaged():
+    sim = simulate(Scheme(2), 15, m=90, d=200, rng=0)
+    values = sim.encodings.values.copy()
+    values[3, :20] += 0.5
+    values[8] += 0.01 * np.random.default_rng(0).standard_normal(200).astype(np.float32)
+    recovery = recover(unveil.Encodings(values, Scheme(2), 1.0), attack="full", rng=0)
+    assert "2 encodings are nearly sums of known vectors, and contradict them" in recovery.explanation
+    scores = score(recovery, sim.private)
+    assert (scores.exact, scores.wrong) == (15, 0)
