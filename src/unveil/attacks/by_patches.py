@@ -103,6 +103,6 @@ def outstanding(S: NDArray[np.float64]) -> int:
 
 
 def typical_overlap(S: NDArray[np.float64], k: int, n: int) -> float:
-    """The median similarity of pairs that share something, those on top, if there are n vectors and subsets are drawn at random."""
+    """The median similarity of pairs that share something: those on top, as many as n vectors drawn at random make."""
     share = 1 - comb(n - k, k) / comb(n, k)
     return max(float(np.quantile(S[np.triu_indices(len(S), 1)], 1 - share / 2)), 1e-30)

@@ -102,7 +102,7 @@ def full(
     seed = root(rng)
     if P is None and overlaps is None and m <= LARGEST and in_patches(encodings, settle_limit(memory_limit)):
         recovery = by_patches(encodings, seed, progress=progress)
-        if len(recovery):
+        if recovery.verified.any() or recovery.evidence.get("encodings_explained", 0) >= ENOUGH * m:
             return recovery
     if P is None and m >= SPARSE_FROM:
         given, least = None if overlaps is None else overlaps.of(encodings), ENOUGH if m <= LARGEST else 0.0

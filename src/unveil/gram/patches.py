@@ -24,6 +24,8 @@ PATCHES = 8
 """With 4 to 32 of them about as many encodings of photographs are read right; fewer suit pictures with one object each."""
 SHRINKAGE = 0.03
 """Ten times as much leaves too much brightness in, a tenth of it lets noise in."""
+FEWEST = 16
+"""Pixels of a patch, at least: with four, as in a table of 30 columns, one shared record does not stand out."""
 ALIKE = 0.6
 """Correlation of a pixel with its nearest relative, from which pixels go together: images have 0.8 and more, independent pixels
 of 20 vectors and more below 0.5."""
@@ -38,9 +40,9 @@ Floats = NDArray[np.float32]
 
 
 def go_together(Y: Floats) -> bool:
-    """Whether a typical pixel has another one that is nearly the same."""
+    """Whether there are pixels for all patches, and a typical one has another that is nearly the same."""
     A = _standardised(Y[:, :: -(-Y.shape[1] // LOOKED)])
-    if A.shape[1] < 2:
+    if A.shape[1] < FEWEST * PATCHES:
         return False
     C = np.abs(A.T @ A) / np.float32(len(A))
     np.fill_diagonal(C, 0)

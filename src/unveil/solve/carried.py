@@ -1,8 +1,8 @@
 """From the encodings that a feedback explains to the others, on the same few pixels, by exact matching.
 
-A right subset reproduces its encoding within rounding; so what holds is solved exactly, and whatever is left is held against sums
-of the vectors that similarity names, or shows a vector that was missing (`solve.exact_growth`). Where the feedback stalls with
-a third of its rows, this carries on from them: nothing statistical is left but the order in which subsets are tried.
+A right subset reproduces its encoding within rounding; so what holds is solved exactly, and whatever is left is held against
+sums of the vectors that similarity names, or shows a vector that was missing (`solve.exact_growth`). Where the feedback stalls
+with a third of its rows, this carries on from them: statistics only say in which order subsets are tried.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Carried = tuple[NDArray[np.int64], Members, Values]
 def carry(
     y: Values, rows: NDArray[np.int64], members: Members, similarity: NDArray[np.float64], rng: np.random.Generator
 ) -> Carried | None:
-    """y (m, p) = |Σ x|, unit weights, at pixels in the order of what they tell; start from `rows` with their `members`. None: too
-    little of it holds."""
+    """y (m, p) = |Σ x|, unit weights, at pixels in the order of what they tell; start from `rows` with their `members`.
+    None: too little of it holds."""
     held = settle(y, None, rows, members, None, rng, completing=False)
     if held is None:
         return None
