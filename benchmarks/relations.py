@@ -74,6 +74,7 @@ INSTANCES["digits (all 1,797 standardised)"] = Instance("digits" + WHOLE, must=1
 INSTANCES |= {name: Instance(name, cheap=False, must=1.0) for name in FILES}
 INSTANCES |= {f"{name} k=3": Instance(name, 3, 30, cheap=False, must=1.0) for name in FILES}
 INSTANCES |= {f"{name} k=4": Instance(name, 4, 20, 1500, cheap=False, must=1.0) for name in FILES}
+INSTANCES |= {f"few: {name} k={k}": Instance(name, k, m=1500, cheap=False, must=1.0) for name in FILES for k in (3, 4)}
 INSTANCES |= {f"gaussian m=700 d={d}": Instance("gaussian", d=d) for d in (32, 16, 8, 4)}
 INSTANCES |= {f"gaussian m=500 d={d}": Instance("gaussian", m=500, d=d) for d in (32, 16, 8)}
 INSTANCES |= {f"not negative: cifar-10 k={k}": Instance("cifar-10 in [0, 1]", k, cheap=False) for k in (2, 3, 4, 6)}

@@ -11,7 +11,8 @@ Weights that are new and unknown in every encoding take another way (`attacks.un
 The number of private vectors is estimated from the mean similarity and corrected by the feedback, which frees columns nobody
 needs and adds those that are missing. With a public part signs are determined, without one they are up to a common one per
 pixel. Dense in m: up to some thousand encodings. Where there is no public part and single overlaps can be read, the sparse
-route (`attacks.large`) is much faster, and has no such limit: it is tried first.
+route (`attacks.large`) is much faster, and has no such limit: it is tried first. Where pixels go together, as in images, S
+says little, and patches of pixels take its place (`attacks.by_patches`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unveil.attacks.alone import alone
+from unveil.attacks.by_patches import applies as in_patches
+from unveil.attacks.by_patches import by_patches
 from unveil.attacks.certified import approximate, certified
 from unveil.attacks.large import large
 from unveil.attacks.unequal import full_unequal
@@ -97,6 +100,10 @@ def full(
     if not scheme.fixed_weights:
         return full_unequal(encodings, NAME, rng=rng, progress=progress)
     seed = root(rng)
+    if P is None and overlaps is None and m <= LARGEST and in_patches(encodings, settle_limit(memory_limit)):
+        recovery = by_patches(encodings, seed, progress=progress)
+        if recovery.verified.any() or recovery.evidence.get("encodings_explained", 0) >= ENOUGH * m:
+            return recovery
     if P is None and m >= SPARSE_FROM:
         given, least = None if overlaps is None else overlaps.of(encodings), ENOUGH if m <= LARGEST else 0.0
         recovery = large(encodings, seed, overlaps=given, least=least, memory_limit=memory_limit, progress=progress)

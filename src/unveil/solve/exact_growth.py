@@ -8,7 +8,8 @@
           Its value at a pixel is in doubt where both of its values fit.
 
 Values match within rounding or not at all: a dozen pixels leave nothing to chance. Cost: C(n, k) sums, and C(n, k−1) keys for
-each encoding left over; beyond `MOST` of them the search is left out.
+each encoding left over; beyond `MOST` of them the search is left out. Where a similarity of all pairs of encodings is known, it
+names the likely members of each encoding, and only these are tried, for any k.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ PIXELS = 24
 """Pixels at which a match is checked, the most telling ones first."""
 FEWEST = 3
 """Encodings that must agree on a new vector."""
+LIKELY = 12
+"""Known vectors tried for an encoding where similarity names them: the k−1 that it has are nearly always among them."""
 CELL = 64.0
 """Width of a hash cell, in units of what counts as zero: one match in a hundred is cut apart, and found the next time."""
 
@@ -34,8 +37,17 @@ CELL = 64.0
 class Growth:
     """What is known of the encodings, and grows: members (m, k), −1 where unknown; values and doubtful (n, d)."""
 
-    def __init__(self, y: Values, c: Values | None, members: Index, values: Floats, doubtful: Bools, bound: Floats) -> None:
-        self.y, self.c, self.bound = y, c, bound
+    def __init__(
+        self,
+        y: Values,
+        c: Values | None,
+        members: Index,
+        values: Floats,
+        doubtful: Bools,
+        bound: Floats,
+        similarity: Floats | None = None,
+    ) -> None:
+        self.y, self.c, self.bound, self.similarity = y, c, bound, similarity
         self.members, self.values, self.doubtful = members.copy(), values, doubtful
 
     def sides(self, rows: Index, pixels: Index) -> tuple[Floats, Floats]:
@@ -52,7 +64,8 @@ class Growth:
             pixels = np.roll(sure[:PIXELS], turn)
             if len(pixels) < 2 or not (self.members < 0).any():
                 break
-            if not (self.by_known(pixels) or self.by_new(pixels, FEWEST) or self.by_new(pixels, 2)):
+            known = self.by_known(pixels) if self.similarity is None else self.by_likely(pixels)
+            if not (known or self.by_new(pixels, FEWEST) or self.by_new(pixels, 2)):
                 break
 
     def merge(self, telling: Index) -> None:
@@ -106,6 +119,34 @@ class Growth:
                 changed = True
         return changed
 
+    def by_likely(self, pixels: Index) -> bool:
+        """Encodings that those known vectors reproduce which similarity names."""
+        left = np.flatnonzero((self.members < 0).any(axis=1))
+        changed = False
+        near = 2 * self.bound[pixels]
+        hi, lo = self.sides(left, pixels)
+        for at, few in enumerate(self._choices(left, self.members.shape[1])):
+            for place in range(len(pixels)):
+                s = self.values[:, pixels[place]][few].sum(axis=1)
+                few = few[np.minimum(np.abs(s - hi[at, place]), np.abs(s - lo[at, place])) <= near[place]]
+            if len(few) == 1 and self._reproduced(int(left[at]), few[0]):
+                self.members[left[at]] = few[0]
+                changed = True
+        return changed
+
+    def _choices(self, left: Index, size: int) -> Index:
+        """(rows left, subsets, size): the subsets of known vectors that are tried for each; one row for all by default."""
+        n = len(self.values)
+        if self.similarity is None:
+            return _subsets(n, size)[None]
+        # Least squares of an encoding's similarities on who uses what.
+        rows = np.flatnonzero((self.members >= 0).all(axis=1))
+        W = np.zeros((len(rows), n))
+        W[np.arange(len(rows))[:, None], self.members[rows]] = 1
+        scores = np.linalg.solve(W.T @ W + 0.5 * np.eye(n), W.T @ self.similarity[np.ix_(rows, left)]).T
+        few = min(n, LIKELY)
+        return np.sort(np.argsort(-scores, axis=1)[:, :few], axis=1)[:, _subsets(few, size)]
+
     def _reproduced(self, row: int, names: Index) -> bool:
         """Whether known vectors reproduce an encoding at every pixel that they are sure of."""
         s, unsure = self.values[names].sum(axis=0), self.doubtful[names].any(axis=0)
@@ -117,17 +158,17 @@ class Growth:
         """A vector that `fewest` encodings or more miss, found and solved; of two readings the shorter vector."""
         n, k = len(self.values), self.members.shape[1]
         left = np.flatnonzero((self.members < 0).any(axis=1))
-        partners = comb(n, k - 1)
+        partners = comb(n if self.similarity is None else min(n, LIKELY), k - 1)
         if len(left) < fewest or n < k - 1 or 4 * len(left) * partners > MOST:
             return False
-        subsets = _subsets(n, k - 1)
-        sums = self.values[:, pixels][subsets].sum(axis=1)
+        subsets = self._choices(left, k - 1)
         # 1. Keys of (encoding, partners): the two values of the missing vector at each of two pixels.
         cells = []
         sides = self.sides(left, pixels)
         for place in (0, 1):
             grid = CELL * self.bound[pixels[place]]
-            values = [side[:, place, None] - sums[None, :, place] for side in sides]
+            sums = self.values[:, pixels[place]][subsets].sum(axis=2)
+            values = [side[:, place, None] - sums for side in sides]
             cells.append([np.rint(v / grid).astype(np.int64) for v in values])
         with np.errstate(over="ignore"):
             keys = np.concatenate([(a * np.int64(0x9E3779B97F4A7C1) ^ b).ravel() for a in cells[0] for b in cells[1]])
@@ -141,7 +182,7 @@ class Growth:
         for g in groups[np.argsort(-size[groups], kind="stable")]:
             where = np.unique(order[start[g] : start[g] + size[g]] % (len(left) * partners))
             rows, once = np.unique(left[where // partners], return_index=True)
-            who = subsets[where % partners][once]
+            who = subsets[where[once] // partners % len(subsets), where[once] % partners]
             value, _, agree = self._agreed(rows, who, pixels)
             fits = agree.all(axis=1)
             if fewest > 2 and not _one_reading(who[fits]):
