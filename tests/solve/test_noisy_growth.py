@@ -27,7 +27,7 @@ def test_a_vector_under_two_names_gets_one():
     W[np.arange(300)[:, None], members] = 1
     z = x[np.where(members == 20, 0, members)].sum(axis=1) + NOISE * rng.standard_normal((300, 40))
     values = np.linalg.lstsq(W, z, rcond=None)[0]
-    noisy = NoisySolution(values, np.arange(300), members, NOISE, np.zeros(21), np.ones(21, bool))
+    noisy = NoisySolution(values, np.arange(300), members, NOISE, np.zeros(21), np.ones(21, bool), 50.0)
     np.testing.assert_array_equal(merged(noisy), [*range(20), 0])
 
 
