@@ -7,7 +7,8 @@ one solution, or two. Here it is asked what the coincidences allow:
   pieces  vectors hang together at a pixel by rows of which no part sums to zero. A piece that does not hang together with
           the largest one, or with the public part where there is one, may have the other sign
   levels  a pixel at which far more sums agree than would among continuous values is not in general position, and nothing is
-          taken for granted there: what relations of four rows prove by search stands, the rest is open
+          taken for granted there: what many encodings leave no chance to (`solve.uniqueness_ample`) and what relations of
+          four rows prove by search stands, the rest is open
 
 O(rows·2^k) per pixel, a graph search for pixels with zeros, and `sign_search` for pixels of few levels.
 """
@@ -22,6 +23,7 @@ from unveil.solve.relabelling import PublicPart
 from unveil.solve.relation_pixels import solve_by_relations
 from unveil.solve.sign_search import Bools, Floats, Index
 from unveil.solve.signed_pairs import solve_signed_pairs
+from unveil.solve.uniqueness_ample import Spread, settled_by_chance, spread_of
 from unveil.solve.uniqueness_rows import linked
 
 TIE = 1e-5
@@ -52,6 +54,7 @@ def open_values(members: Index, x: Floats, public: PublicPart | None, misfit: Fl
     near = np.maximum(TIE, 3 * misfit) * rms
     out = np.zeros(x.shape, bool)
     quads: Index | None = None
+    spread: Spread | None = None
     size = int(max(8, min(256, CELLS // len(members))))
     for start in range(0, d, size):
         part = slice(start, start + size)
@@ -64,6 +67,9 @@ def open_values(members: Index, x: Floats, public: PublicPart | None, misfit: Fl
             total += here[column]
         _add_pieces(out[:, part], members, here, c, close, group)
         few = np.flatnonzero(few_levels(members, here, total, close))
+        if len(few):
+            spread = spread_of(members, n) if spread is None else spread
+            few = few[~settled_by_chance(members, total[:, few], close[few], spread, d)]
         if len(few):
             quads = design_relations(members, n) if quads is None else quads
             proved = _proved(members, n, np.abs(total[:, few]), None if c is None else c[:, few], close[few], quads)
