@@ -1,6 +1,8 @@
-"""What an audit found: one record that terminal, JSON and report all show, and nothing that has to be computed again.
+"""What an audit found: one record that terminal, JSON and report all show, and nothing that has to
+be computed again.
 
-Every part can be read by itself; pictures are arrays, everything else turns into JSON as it is (`Audit.facts`).
+Every part can be read by itself; pictures are arrays, everything else turns into JSON as it is
+(`Audit.facts`).
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ Outcome = Literal["exact", "approximate", "not recovered"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """level "leaks": records came back; "partly": only approximately, or a few; "nothing": no attack got anything."""
+    """level "leaks": records came back; "partly": only approximately, or a few; "nothing": no
+    attack got anything."""
 
     level: Level
     headline: str
@@ -27,7 +30,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class RecordRisk:
-    """One private record: error is the largest pixel difference, correlation that of all pixels (signs aligned);
+    """One private record: error is the largest pixel difference, correlation that of all pixels
+    (signs aligned);
     from_m: the smallest number of encodings with which it came back, None when it never did."""
 
     index: int
@@ -43,7 +47,8 @@ class RecordRisk:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Fraction of records recovered from m encodings: mean over seeds, with a confidence band low..high."""
+    """Fraction of records recovered from m encodings: mean over seeds, with a confidence band
+    low..high."""
 
     m: int
     exact: float
@@ -62,7 +67,8 @@ class Stage:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something an encoder gives away, or a guarantee that does not hold: what, with what consequence, and the cure."""
+    """Something an encoder gives away, or a guarantee that does not hold: what, with what
+    consequence, and the cure."""
 
     what: str
     severity: Literal["high", "medium", "low", "fine"]
@@ -79,10 +85,12 @@ class Guarantee:
 
 @dataclass(frozen=True, eq=False)
 class Pictures:
-    """What people would rather see than read. Images are (count, height, width) or (count, height, width, 3) in [0, 1].
+    """What people would rather see than read. Images are (count, height, width) or (count, height,
+    width, 3) in [0, 1].
 
-    images: originals, encodings (one that uses it) and recoveries of some records, `names` their captions; None for data that
-    are no images. overlaps: a small matrix of shared private vectors, encodings sorted so that its structure shows.
+    images: originals, encodings (one that uses it) and recoveries of some records, `names` their
+    captions; None for data that are no images. overlaps: a small matrix of shared private vectors,
+    encodings sorted so that its structure shows.
     """
 
     originals: NDArray[np.float32] | None = None
@@ -94,7 +102,8 @@ class Pictures:
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """The whole of it. `scheme`, `data`, `model` and `run` are plain facts (strings, numbers, lists, dicts)."""
+    """The whole of it. `scheme`, `data`, `model` and `run` are plain facts (strings, numbers,
+    lists, dicts)."""
 
     verdict: Verdict
     scheme: Mapping[str, Any]
@@ -113,7 +122,11 @@ class Audit:
 
     def facts(self) -> dict[str, Any]:
         """Everything but the pictures, as JSON takes it."""
-        return {item.name: _plain(getattr(self, item.name)) for item in fields(self) if item.name != "pictures"}
+        return {
+            item.name: _plain(getattr(self, item.name))
+            for item in fields(self)
+            if item.name != "pictures"
+        }
 
 
 def _plain(value: Any) -> Any:
