@@ -83,6 +83,77 @@ class Guarantee:
     why: str
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """One attack that was run: what it got of the distinct records, in how many seconds."""
+
+    attack: str
+    exact: int
+    approximate: int
+    seconds: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Threat:
+    """One kind of attacker, and the strongest attack it has.
+
+    key: "blind", "public", "told" or "insider"; knows: the same in words, for the table
+    exact, approximate, records: counts of distinct records, of the best attempt
+    low, high: interval of the share recovered, over records and draws
+    control: share that guessing without the encodings gets; residual: risk above it, with interval
+    values: share of all single values that came back right; None where it was not measured
+    tried: attacks that ran, best first; not_tried: attack and why
+    """
+
+    key: str
+    knows: str
+    exact: int
+    approximate: int
+    records: int
+    low: float
+    high: float
+    control: float
+    residual: float
+    residual_low: float
+    residual_high: float
+    values: float | None = None
+    tried: tuple[Attempt, ...] = ()
+    not_tried: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What it means to those who decide. kind: "singling out", "linkability" or "inference"; rate
+    with its interval beside what a guess without the encodings gets."""
+
+    kind: str
+    words: str
+    rate: float
+    low: float
+    high: float
+    control: float
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """One point of "what if": the share of records that comes back when `axis` ("noise", "k", "m")
+    has this value, and what the encodings are still worth.
+
+    utility: accuracy of a plain classifier trained on them where labels are given, else one minus
+    the relative error of the data; None where not measured
+    epsilon: of the Gaussian mechanism with this noise, where `axis` is "noise"
+    """
+
+    axis: str
+    value: float
+    recovered: float
+    low: float
+    high: float
+    utility: float | None = None
+    epsilon: float | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Pictures:
     """What people would rather see than read. Images are (count, height, width) or (count, height,
@@ -102,8 +173,13 @@ class Pictures:
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """The whole of it. `scheme`, `data`, `model` and `run` are plain facts (strings, numbers,
-    lists, dicts)."""
+    """The whole of it. `scheme`, `data`, `model`, `run`, `assumed` and `provenance` are plain facts
+    (strings, numbers, lists, dicts).
+
+    threats: one per kind of attacker, the weakest that knows least first
+    assumed: k, weights, signs, m as they were taken to be; provenance: date, hash of the data, and
+    the command that repeats the audit
+    """
 
     verdict: Verdict
     scheme: Mapping[str, Any]
@@ -118,6 +194,11 @@ class Audit:
     guarantees: tuple[Guarantee, ...] = ()
     model: Mapping[str, Any] = field(default_factory=dict)
     run: Mapping[str, Any] = field(default_factory=dict)
+    threats: tuple[Threat, ...] = ()
+    meanings: tuple[Meaning, ...] = ()
+    what_if: tuple[WhatIf, ...] = ()
+    assumed: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
     pictures: Pictures = field(default_factory=Pictures)
 
     def facts(self) -> dict[str, Any]:
