@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from unveil import files
+from unveil.checks import InputError
 from unveil.files import PART, alone, must_be_file, whole, whole_folder, whole_set
-from unveil.records import InputError
 
 
 def lost_part(folder: Path, name: str) -> Path:

@@ -13,9 +13,9 @@ import pytest
 from numpy.lib import format as npy_format
 
 from unveil import npy
+from unveil.checks import InputError
 from unveil.data import load_dataset, load_vectors
 from unveil.parallel import using
-from unveil.records import InputError
 
 
 def header(shape: tuple[int, ...], dtype: str = "<f4") -> bytes:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unveil import parallel
+from unveil.checks import InputError
 from unveil.parallel import (
     Stopwatch,
     free_memory,
@@ -20,7 +21,6 @@ from unveil.parallel import (
     where,
     worker_count,
 )
-from unveil.records import InputError
 
 
 def test_free_memory_is_plausible() -> None:

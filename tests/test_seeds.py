@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unveil.checks import InputError
 from unveil.encode import simulate
-from unveil.records import InputError, Scheme
+from unveil.scheme import Scheme
 from unveil.seeds import child, root
 
 SEEDS = st.integers(0, 2**64 - 1)

@@ -16,8 +16,11 @@ import pytest
 from scipy import sparse
 
 from unveil import files, npy, store
+from unveil.checks import InputError
 from unveil.encode import simulate
-from unveil.records import Encodings, InputError, Recovery, Scheme, Simulation
+from unveil.encodings import Encodings, Simulation
+from unveil.records import Recovery
+from unveil.scheme import Scheme
 
 
 @pytest.fixture

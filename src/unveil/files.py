@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
-from unveil.records import InputError
+from unveil.checks import InputError
 
 PART = ".unveil-part"
 """How the names of parts end: no other program's files do, so that sweeping is safe in a user's

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.checks import InputError, row_blocks
 from unveil.npy import array_names, read_array, write_arrays
-from unveil.records import InputError, row_blocks
 from unveil.store import read_json, write_json
 
 _NAME = "kept as"

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from unveil.checks import InputError
 from unveil.files import must_be_file, whole
 from unveil.parallel import must_fit
-from unveil.records import InputError
 
 _MAP_FROM = 64 << 20
 """Bytes from which a .npy file is mapped: smaller ones are read faster than mapped page by page."""

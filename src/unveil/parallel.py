@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from unveil.records import InputError
+from unveil.checks import InputError
 
 _FALLBACK = 2 << 30
 Block = TypeVar("Block")

@@ -11,7 +11,7 @@ import zlib
 
 import numpy as np
 
-from unveil.records import InputError
+from unveil.checks import InputError
 
 Rng = int | np.random.Generator | None
 

@@ -23,10 +23,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil._version import __version__
+from unveil.checks import InputError, as_vectors
+from unveil.encodings import Encodings, Simulation
 from unveil.files import must_be_file, must_be_new, whole, whole_folder, whole_set
 from unveil.npy import array_names, must_fit_as_vectors, read_array, write_array, write_arrays
 from unveil.parallel import must_fit
-from unveil.records import STATUSES, Encodings, InputError, Recovery, Scheme, Simulation, as_vectors
+from unveil.records import STATUSES, Recovery
+from unveil.scheme import Scheme
 
 __all__ = [
     "manifest",

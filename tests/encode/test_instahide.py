@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from unveil.checks import InputError, row_blocks
 from unveil.encode.instahide import encode, mix
-from unveil.records import FIXED_WEIGHTINGS, SIGNS, InputError, Scheme, Selection, row_blocks
+from unveil.encodings import Selection
+from unveil.scheme import FIXED_WEIGHTINGS, SIGNS, Scheme
 
 
 def instance(k_private=2, k_public=2, m=20, d=30, seed=0):

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from unveil.checks import InputError
 from unveil.encode.selection import draw_selection, selection_matrix
-from unveil.records import InputError, Scheme
+from unveil.scheme import Scheme
 
 
 def draw(k_private, n_private, m, *, k_public=0, n_public=0, seed=0):

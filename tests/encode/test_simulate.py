@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from unveil import Scheme, simulate
-from unveil.records import FIXED_WEIGHTINGS, InputError
+from unveil.checks import InputError
+from unveil.scheme import FIXED_WEIGHTINGS
 
 SMALL = {"n_public": 6, "m": 12, "d": 40}
 

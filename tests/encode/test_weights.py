@@ -12,6 +12,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import erfcx
 
+from unveil.checks import InputError
 from unveil.encode.weights import (
     LARGEST,
     LAWS,
@@ -20,7 +21,7 @@ from unveil.encode.weights import (
     possible_laws,
     sample_weights,
 )
-from unveil.records import FIXED_WEIGHTINGS, WEIGHTINGS, InputError, Scheme
+from unveil.scheme import FIXED_WEIGHTINGS, WEIGHTINGS, Scheme
 
 DRAWN = [w for w in WEIGHTINGS if w not in FIXED_WEIGHTINGS and w != "unknown"]
 OPEN = [w for w in DRAWN if w != "half-normal"]

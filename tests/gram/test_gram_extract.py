@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 
 from unveil import Encodings, Scheme, Supports, gram_extract, simulate
+from unveil.checks import InputError
 from unveil.encode import selection_matrix
 from unveil.gram import lattice, overlap_engine, overlap_thresholds, psi, psi_inverse
 from unveil.gram.engine.plan import ROUNDINGS
 from unveil.gram.levels import folded_levels
-from unveil.records import FIXED_WEIGHTINGS, InputError
+from unveil.scheme import FIXED_WEIGHTINGS
 
 EVERY_K = [(k, k_public) for k in range(1, 7) for k_public in (0, 2)]
 

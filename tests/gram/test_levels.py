@@ -7,7 +7,7 @@ from unveil import Scheme
 from unveil.gram import psi
 from unveil.gram.levels import assisted_levels, folded_levels, lattice, normal_scale, squares_levels
 from unveil.gram.psi import psi_noise
-from unveil.records import FIXED_WEIGHTINGS
+from unveil.scheme import FIXED_WEIGHTINGS
 
 
 def pixels(rng, p, q, k_public, k_private, n):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from unveil.records import InputError
+from unveil.checks import InputError
 from unveil.scoring.images import challenge_scores, image_scores, psnr, ssim, ssim_table
 
 SHAPES = [(9, 12, 3), (7, 7, 1), (16, 8), (32, 32, 3)]

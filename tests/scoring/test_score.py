@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from unveil import Encodings, Recovery, Scheme, score
-from unveil.records import InputError, row_blocks
+from unveil.checks import InputError, row_blocks
 
 VERIFIED, AMBIGUOUS = "verified", "ambiguous"
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from unveil import Encodings, Scheme, learn_public, simulate
-from unveil.records import FIXED_WEIGHTINGS, InputError
+from unveil.checks import InputError
+from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.supports import METHODS
 
 

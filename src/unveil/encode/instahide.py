@@ -6,7 +6,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.records import InputError, Scheme, Selection, row_blocks
+from unveil.checks import InputError, row_blocks
+from unveil.encodings import Selection
+from unveil.scheme import Scheme
 
 
 def mix(

@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.checks import InputError
 from unveil.encode.weights import draw_weights
-from unveil.records import InputError, Scheme, Selection
+from unveil.encodings import Selection
+from unveil.scheme import Scheme
 
 
 def draw_selection(

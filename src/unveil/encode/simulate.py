@@ -8,19 +8,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unveil.checks import InputError, as_shape, as_vectors
 from unveil.data.gaussian import gaussian_vectors
 from unveil.encode.instahide import encode
 from unveil.encode.selection import draw_selection
+from unveil.encodings import Encodings, Selection, Simulation
 from unveil.parallel import must_fit
-from unveil.records import (
-    Encodings,
-    InputError,
-    Scheme,
-    Selection,
-    Simulation,
-    as_shape,
-    as_vectors,
-)
+from unveil.scheme import Scheme
 from unveil.seeds import Rng, child, root
 
 

@@ -28,7 +28,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.records import InputError, Scheme, Weighting
+from unveil.checks import InputError
+from unveil.scheme import Scheme, Weighting
 
 LARGEST, LEAST_PRIVATE = 0.65, 0.3
 ROUNDS = 5000

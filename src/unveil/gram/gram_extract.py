@@ -29,6 +29,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unveil.checks import InputError
+from unveil.encodings import Encodings, as_public
 from unveil.gram.engine.blocks import Block, OverlapEngine, score_rows
 from unveil.gram.engine.checkpoint import Checkpoint
 from unveil.gram.engine.evidence import assemble, weigh_evidence
@@ -45,7 +47,8 @@ from unveil.gram.levels import Levels, folded_levels, lattice
 from unveil.gram.statistics import STATISTICS, PublicPart, Statistic, public_part, statistic_levels
 from unveil.parallel import memory_limit as settle_limit
 from unveil.parallel import where, worker_count
-from unveil.records import Encodings, InputError, Overlaps, Progress, Scheme, Supports, as_public
+from unveil.records import Overlaps, Progress, Supports
+from unveil.scheme import Scheme
 from unveil.supports import learn_public
 
 Choice = Literal["auto"] | Statistic

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 Array = NDArray[np.float64]
 OfMeans = Callable[[Array], float]

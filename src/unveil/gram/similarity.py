@@ -13,9 +13,10 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.encodings import Encodings
 from unveil.gram.psi import psi
 from unveil.gram.statistics import feature_rows, public_part
-from unveil.records import Encodings, Supports
+from unveil.records import Supports
 
 
 def similarity(magnitudes: NDArray[np.float32], k: int) -> NDArray[np.float64]:

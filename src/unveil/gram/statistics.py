@@ -22,8 +22,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from unveil.checks import InputError, row_blocks
+from unveil.encodings import Encodings
 from unveil.gram.levels import Levels, assisted_levels, folded_levels, squares_levels
-from unveil.records import Encodings, InputError, Scheme, row_blocks
+from unveil.scheme import Scheme
 
 Statistic = Literal["folded", "squares", "likelihood", "assisted"]
 STATISTICS: tuple[Statistic, ...] = ("folded", "squares", "likelihood", "assisted")

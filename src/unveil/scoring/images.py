@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import uniform_filter
 from scipy.optimize import linear_sum_assignment
 
-from unveil.records import InputError, as_shape, as_vectors
+from unveil.checks import InputError, as_shape, as_vectors
 
 WINDOW = 7
 RANGE = 2.0

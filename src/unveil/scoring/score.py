@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unveil.records import InputError, Recovery, Scores, as_vectors, row_blocks
+from unveil.checks import InputError, as_vectors, row_blocks
+from unveil.records import Recovery, Scores
 
 
 def score(recovery: Recovery, private: ArrayLike, *, tolerance: float = 1e-2) -> Scores:

@@ -25,9 +25,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from unveil.checks import InputError, row_blocks
+from unveil.encodings import Encodings, as_public
 from unveil.parallel import memory_limit as settle_limit
 from unveil.parallel import worker_count
-from unveil.records import Encodings, InputError, Progress, Scheme, Supports, as_public, row_blocks
+from unveil.records import Progress, Supports
+from unveil.scheme import Scheme
 from unveil.supports.correlated.pixel_law import departures
 from unveil.supports.correlated.tree_search import measured_search
 from unveil.supports.folded.confidence import MARGIN, confidence, is_certain

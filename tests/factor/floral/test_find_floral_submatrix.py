@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from unveil import Overlaps, find_all_florals, find_floral_submatrix, is_floral
+from unveil.checks import InputError
 from unveil.factor import find_floral_submatrix as module_function
 from unveil.factor import floral_labels, iter_florals
-from unveil.records import InputError
 
 EVERY_K = range(2, 7)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unveil.encode import simulate
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 from unveil.supports.folded.confidence import confidence, evidence_margin, fit_of, is_certain
 from unveil.supports.folded.likelihood import Model, log_likelihood
 from unveil.supports.folded.survey import survey_public

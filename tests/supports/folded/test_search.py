@@ -8,7 +8,8 @@ import pytest
 
 import unveil.supports.folded.search as module
 from unveil.encode import simulate
-from unveil.records import Encodings, Scheme
+from unveil.encodings import Encodings
+from unveil.scheme import Scheme
 from unveil.supports.folded.confidence import is_certain
 from unveil.supports.folded.likelihood import Model, log_likelihood
 from unveil.supports.folded.search import block_columns, block_rows, folded_em, newton

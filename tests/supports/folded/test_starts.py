@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from unveil.encode import simulate
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 from unveil.supports.folded.screen import pixel_weights, screen
 from unveil.supports.folded.starts import start_supports
 from unveil.supports.folded.survey import survey_public

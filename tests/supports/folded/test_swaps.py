@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from unveil.encode import simulate
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 from unveil.supports.folded.likelihood import Model, log_likelihood
 from unveil.supports.folded.survey import survey_public
 from unveil.supports.folded.swaps import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unveil.encode import simulate
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 from unveil.supports.paper.diagonal import KEPT, diagonal_supports
 
 PLENTY = 1 << 30

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from unveil.encode import simulate
-from unveil.records import FIXED_WEIGHTINGS, Scheme
+from unveil.scheme import FIXED_WEIGHTINGS, Scheme
 from unveil.supports.paper.moment import moment_matrix, moment_weights
 
 

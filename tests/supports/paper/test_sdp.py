@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unveil.encode import simulate
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 from unveil.supports.paper.moment import moment_matrix
 from unveil.supports.paper.sdp import solve_sdp, top_coordinates
 

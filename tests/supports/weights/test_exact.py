@@ -4,7 +4,8 @@ right."""
 import numpy as np
 import pytest
 
-from unveil.records import Encodings, Scheme
+from unveil.encodings import Encodings
+from unveil.scheme import Scheme
 from unveil.supports.folded.survey import survey_public
 from unveil.supports.weights.exact import TOLERANCE, retrieve
 

@@ -39,7 +39,8 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from unveil.records import Floral, InputError, Overlaps, Progress
+from unveil.checks import InputError
+from unveil.records import Floral, Overlaps, Progress
 
 MAX_HOUSES = 20_000_000
 """The paper gives up after O(k^{5k} m⁵ n^{2−4k}) houses; without n, this many."""

@@ -28,7 +28,7 @@ from unveil.gram.engine.plan import OverlapPlan
 from unveil.gram.levels import Levels, lattice
 from unveil.gram.statistics import PublicPart, Statistic, feature_rows, pixel_order
 from unveil.parallel import one_blas_thread
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 Floats = NDArray[np.float32]
 BIN, LOWEST, BINS = 0.25, -30.0, 320

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil._version import __version__
+from unveil.checks import InputError, row_blocks
 from unveil.gram.engine.blocks import Block, OverlapEngine
 from unveil.kept import keep_arrays, kept_arrays
-from unveil.records import InputError, row_blocks
 
 FORMAT = 1
 _FIELDS = ("rows", "columns", "overlap", "rival", "margin", "table")

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.checks import InputError
 from unveil.gram.engine.blocks import Block, OverlapEngine
 from unveil.parallel import one_blas_thread, worker_count
-from unveil.records import InputError
 
 Task = tuple[int, int]
 PROCESSES = "processes"

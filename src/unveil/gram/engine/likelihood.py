@@ -24,7 +24,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from unveil.gram.levels import Array, lattice, polar_nodes
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 LARGEST = 0.999
 """Correlations from here on are not told apart by density."""

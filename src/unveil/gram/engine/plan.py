@@ -20,10 +20,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.checks import InputError
 from unveil.gram.levels import Levels, normal_scale
 from unveil.gram.psi import psi
 from unveil.gram.statistics import Statistic
-from unveil.records import InputError
 
 Rounding = Literal["balanced", "paper"]
 ROUNDINGS: tuple[Rounding, ...] = ("balanced", "paper")

@@ -30,8 +30,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.encodings import Encodings
 from unveil.parallel import rows_per_block, run_blocks
-from unveil.records import Encodings, Progress
+from unveil.records import Progress
 from unveil.supports.correlated.pixel_law import Law, Noise, measure_law, plain_law
 from unveil.supports.correlated.tree import tree_difference, tree_likelihood, tree_residual
 from unveil.supports.folded.likelihood import Floats, Indices

@@ -34,8 +34,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.encodings import Encodings
 from unveil.parallel import rows_per_block, run_blocks
-from unveil.records import Encodings, Progress
+from unveil.records import Progress
 from unveil.supports.folded.confidence import MARGIN, evidence_margin, fit_of, is_certain
 from unveil.supports.folded.likelihood import Floats, Indices, Model, gradient, log_likelihood
 from unveil.supports.folded.screen import ROWS, screen, top_products

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit, uint64
 from numpy.typing import NDArray
 
-from unveil.records import row_blocks
+from unveil.checks import row_blocks
 from unveil.supports.folded.likelihood import Floats
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.records import Encodings, Progress
+from unveil.encodings import Encodings
+from unveil.records import Progress
 from unveil.supports.folded.likelihood import Indices
 from unveil.supports.folded.survey import Public
 from unveil.supports.weights.stepwise import K_MAX, learn_weights

@@ -23,8 +23,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.encodings import Encodings
 from unveil.parallel import run_blocks
-from unveil.records import Encodings, Progress
+from unveil.records import Progress
 from unveil.supports.folded.likelihood import Floats, Indices, gradient
 from unveil.supports.folded.screen import pixel_weights, screen, top_products
 from unveil.supports.folded.search import SPARE, block_rows

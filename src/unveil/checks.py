@@ -1,0 +1,117 @@
+"""Checks of what comes from outside: arrays, shapes and counts are as asked for, or one sentence
+says how to make them so.
+
+Every complaint is an `InputError`. A check returns what it has checked, in the form that the rest
+of the library works with: real numbers as float32, (items, pixels), C order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+BLOCK = 1 << 24
+"""Numbers read at a time: 64 MiB of float32, so that a memory-mapped array is never loaded whole."""
+EXACT_WHOLE = 2**53
+"""Whole numbers below this are exact in a double; beyond it "is whole" means nothing."""
+
+
+class InputError(ValueError):
+    """Input that cannot be used, said in one sentence that names the cure.
+
+    Examples
+    --------
+    >>> import unveil
+    >>> unveil.Scheme(k_private=-1)
+    Traceback (most recent call last):
+    unveil.checks.InputError: k_private=-1: give a whole number, 0 or more
+    """
+
+
+def as_vectors(values: ArrayLike, name: str) -> NDArray[np.float32]:
+    """(items, pixels) as float32 in C order, every number finite; memory-mapped float32 stays on
+    disk."""
+    array = as_array(values, name)
+    if array.dtype == object or array.dtype.kind not in "fiub":
+        raise InputError(f"{name} of dtype {array.dtype}: give real numbers (float32 is best)")
+    if array.ndim != 2:
+        raise InputError(
+            f"{name} of shape {array.shape}: give a 2-D array (items, pixels); flatten images first"
+        )
+    if 0 in array.shape:
+        raise InputError(
+            f"{name} of shape {array.shape} is empty: give at least one item with one pixel"
+        )
+    if array.dtype != np.float32 or not array.flags.c_contiguous:
+        # Doubles beyond float32 become infinite here and are named, with their place, below.
+        with np.errstate(over="ignore"):
+            array = np.ascontiguousarray(array, dtype=np.float32)
+    for start, block in row_blocks(array):
+        finite = np.isfinite(block)
+        if not finite.all():
+            row, pixel = np.argwhere(~finite)[0]
+            raise InputError(
+                f"{name}: the value at row {start + row}, pixel {pixel} is NaN, infinite or beyond "
+                "float32; remove or repair it"
+            )
+    return array
+
+
+def as_shape(shape: Any, d: int) -> tuple[int, ...]:
+    """(height, width) or (height, width, channels) of images with d pixels."""
+    try:
+        sizes = tuple(int(size) for size in shape)
+    except (TypeError, ValueError):
+        sizes = ()
+    # The comparison with what was given refuses 2.5 and "3", which int() would accept.
+    if len(sizes) not in (2, 3) or min(sizes) < 1 or sizes != tuple(shape):
+        raise InputError(
+            f"image_shape={shape!r}: give (height, width) or (height, width, channels)"
+        )
+    if prod(sizes) != d:
+        raise InputError(
+            f"image_shape={sizes} has {prod(sizes)} pixels, the vectors {d}: the product must be "
+            "the number of pixels"
+        )
+    return sizes
+
+
+def as_array(values: Any, name: str) -> NDArray[Any]:
+    """An array of whatever was given; masked numbers become NaN, so that they are noticed."""
+    try:
+        array = np.asanyarray(values)
+    except ValueError:
+        raise InputError(f"{name}: rows of different lengths; give a rectangular array") from None
+    if isinstance(array, np.ma.MaskedArray) and array.dtype.kind == "f":
+        return np.asarray(array.filled(np.nan))
+    return array
+
+
+def is_count(value: Any, least: int = 0) -> bool:
+    """Whether this is a whole number of `least` or more; True and False are no numbers."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return bool(whole and value >= least)
+
+
+def holds_whole_numbers(matrix: Any) -> bool:
+    """Whether every entry of a dense or sparse matrix of floats is a whole number."""
+    data: NDArray[Any] = np.asarray(
+        getattr(matrix, "data", matrix) if sparse.issparse(matrix) else matrix
+    )
+    return bool(
+        data.dtype.kind == "f"
+        and np.all(np.abs(data) < EXACT_WHOLE)
+        and np.all(data == np.rint(data))
+    )
+
+
+def row_blocks(array: NDArray[Any], numbers: int = BLOCK) -> Iterator[tuple[int, NDArray[Any]]]:
+    """(start, rows) in blocks of about `numbers` numbers."""
+    step = max(1, numbers // max(1, array.shape[1]))
+    for start in range(0, len(array), step):
+        yield start, array[start : start + step]

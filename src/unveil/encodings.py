@@ -1,0 +1,187 @@
+"""What is released, and what it was made of: encodings, the selection behind them, a simulation.
+
+Arrays are (items, pixels) in C order; the paper's image matrix X ∈ R^{d×n} is the transpose
+(docs/notation.md).
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unveil.checks import InputError, as_shape, as_vectors
+from unveil.scheme import Scheme
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Encodings:
+    """m released encodings with the scheme that made them.
+
+    Parameters
+    ----------
+    values : array of shape (m, d)
+        The encodings, with or without signs; kept as float32.
+    scheme : Scheme
+        How they were made.
+    pixel_rms : float or None
+        Root mean square of a private pixel; 1 in the paper's model, None when nothing is known of
+        it. Without a public part it is what ties the scale of the recovered vectors to the scale
+        of the encodings.
+    image_shape : tuple of int or None
+        (height, width) or (height, width, channels), where a vector is an image. `shape` is an
+        older name of the same.
+    labels : array of shape (m, classes) or None
+        What was released of the classes: Σ λ·onehot over the private vectors of each encoding.
+
+    Raises
+    ------
+    InputError
+        Where an array is empty, not finite or not two-dimensional, or where the sizes of two of
+        them contradict each other.
+
+    Examples
+    --------
+    >>> import numpy as np, unveil
+    >>> encodings = unveil.Encodings(np.ones((5, 12)), unveil.Scheme(2), image_shape=(3, 4))
+    >>> encodings.m, encodings.d, encodings.image_shape
+    (5, 12, (3, 4))
+    """
+
+    values: NDArray[np.float32]
+    scheme: Scheme
+    pixel_rms: float | None = 1.0
+    image_shape: tuple[int, ...] | None = None
+    labels: NDArray[np.float32] | None = None
+
+    def __init__(
+        self,
+        values: ArrayLike,
+        scheme: Scheme,
+        pixel_rms: float | None = 1.0,
+        image_shape: tuple[int, ...] | None = None,
+        labels: ArrayLike | None = None,
+        *,
+        shape: tuple[int, ...] | None = None,
+    ) -> None:
+        # 1. The encodings, and how they were made.
+        vectors = as_vectors(values, "encodings")
+        m, d = vectors.shape
+        if not isinstance(scheme, Scheme):
+            raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
+        # 2. What is known of the private vectors.
+        if pixel_rms is not None and (
+            isinstance(pixel_rms, bool)
+            or not isinstance(pixel_rms, Real)
+            or not 0 < pixel_rms <= sys.float_info.max
+        ):
+            raise InputError(
+                f"pixel_rms={pixel_rms!r}: give a positive number, or None when unknown"
+            )
+        # The older name, where it is given, was given on purpose: `dataclasses.replace` repeats
+        # the newer one.
+        sizes = image_shape if shape is None else shape
+        known = None if labels is None else _as_labels(labels, m)
+        # 3. Frozen from here on.
+        object.__setattr__(self, "values", vectors)
+        object.__setattr__(self, "scheme", scheme)
+        object.__setattr__(self, "pixel_rms", pixel_rms)
+        object.__setattr__(self, "image_shape", None if sizes is None else as_shape(sizes, d))
+        object.__setattr__(self, "labels", known)
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The older name of `image_shape`."""
+        return self.image_shape
+
+    @property
+    def m(self) -> int:
+        """How many encodings there are."""
+        return int(self.values.shape[0])
+
+    @property
+    def d(self) -> int:
+        """Pixels of each."""
+        return int(self.values.shape[1])
+
+    def magnitudes(self, rows: slice | NDArray[np.intp] = slice(None)) -> NDArray[np.float32]:
+        """|y| of the given rows: what every attack starts from, whether signs were hidden or
+        randomised."""
+        return np.abs(self.values[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Which vectors each encoding mixes.
+
+    Attributes
+    ----------
+    private, public : array of shape (m, k_private) and (m, k_public)
+        Indices, sorted in each row.
+    weights, public_weights : array of the same shapes, or None
+        In the same order; None when the scheme's are meant.
+    """
+
+    private: NDArray[np.int64]
+    public: NDArray[np.int64]
+    weights: NDArray[np.float64] | None = None
+    public_weights: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """Encodings together with the truth behind them, as `simulate` makes them.
+
+    Attributes
+    ----------
+    encodings : Encodings
+        What an attacker sees.
+    private : array of shape (n_private, d)
+        What is to be recovered.
+    public : array of shape (n_public, d) or None
+        What everybody knows.
+    selection : Selection
+        Which of them each encoding mixes.
+    """
+
+    encodings: Encodings
+    private: NDArray[np.float32]
+    public: NDArray[np.float32] | None
+    selection: Selection
+
+
+def as_public(public: ArrayLike | None, encodings: Encodings) -> NDArray[np.float32] | None:
+    """The public vectors, checked against the scheme and the pixels of the encodings."""
+    k_public = encodings.scheme.k_public
+    if public is None:
+        if k_public:
+            raise InputError(
+                f"k_public={k_public} but no public vectors: pass public=, or use k_public=0"
+            )
+        return None
+    vectors = as_vectors(public, "public")
+    if vectors.shape[1] != encodings.d:
+        raise InputError(
+            f"public vectors have {vectors.shape[1]} pixels, encodings {encodings.d}: they must "
+            "come from the same space"
+        )
+    if k_public > len(vectors):
+        raise InputError(
+            f"k_public={k_public} of only {len(vectors)} public vectors: lower k_public or add "
+            "vectors"
+        )
+    return vectors
+
+
+def _as_labels(labels: ArrayLike, m: int) -> NDArray[np.float32]:
+    weights = as_vectors(labels, "labels")
+    if len(weights) != m:
+        raise InputError(
+            f"{len(weights)} labels of {m} encodings: give one row of class weights per encoding"
+        )
+    if weights.min() < 0:
+        raise InputError("labels below zero: give the weight of each class, 0 or more")
+    return weights

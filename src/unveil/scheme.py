@@ -1,0 +1,154 @@
+"""How encodings are made: y = |Σ_public a_pub·p + Σ_private a_priv·x| (`defn:select_distribution`).
+
+The printed definition fixes one weight per part. Released code draws weights anew for every
+encoding; those laws are functions of `encode.weights`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Literal
+
+from unveil.checks import InputError, is_count
+
+Weighting = Literal[
+    "equal",
+    "paper",
+    "convex",
+    "half-normal",
+    "released",
+    "uniform",
+    "dirichlet",
+    "sorted",
+    "unknown",
+]
+Signs = Literal["absolute", "random", "kept"]
+Pairing = Literal["independent", "epochs"]
+
+FIXED_WEIGHTINGS: tuple[Weighting, ...] = ("equal", "paper", "convex")
+EXACT_WEIGHTINGS: tuple[Weighting, ...] = (*FIXED_WEIGHTINGS, "half-normal")
+"""Those the attacks that recover exact values take on."""
+WEIGHTINGS: tuple[Weighting, ...] = (
+    *EXACT_WEIGHTINGS,
+    "released",
+    "uniform",
+    "dirichlet",
+    "sorted",
+    "unknown",
+)
+SIGNS: tuple[Signs, ...] = ("absolute", "random", "kept")
+PAIRINGS: tuple[Pairing, ...] = ("independent", "epochs")
+MOST_MIXED = 10**9
+"""Vectors per encoding: beyond it counts of subsets leave 64 bits, and nobody mixes so many."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How encodings are made: how many vectors each one mixes, with which weights and signs.
+
+    Parameters
+    ----------
+    k_private, k_public : int
+        Private and public vectors that each encoding mixes; one of them at least.
+    weighting : str
+        "equal": every selected entry is 1/√(k_public + k_private), so that the selection vector
+        has norm 1.
+        "paper": 1/√k_public and 1/√k_private as printed; norm √2 when both parts are present.
+        "convex": every selected entry is 1/(k_public + k_private); entries sum to 1.
+        "half-normal": magnitudes of normal numbers divided by their sum, drawn anew for every
+        encoding and unknown; no public part.
+        "released", "uniform", "dirichlet", "sorted": weights of private and public vectors
+        together, drawn anew for every encoding and unknown (`unveil.encode.weights`).
+        "unknown": one of these; `attack="natural"` finds out which.
+    signs : str
+        "absolute": y = |Xw|. "random": y = ±Xw with a fair coin per pixel (InstaHide as
+        released); it carries the same information. "kept": y = Xw (MixUp).
+    pairing : str
+        "independent": every encoding draws a subset of private vectors of its own.
+        "epochs": as a training run does. In each epoch encoding i mixes private vector i with
+        those that random permutations put at place i, one for each further slot. A vector may
+        meet itself; its weights then add.
+
+    References
+    ----------
+    `defn:select_distribution` of the paper.
+
+    Examples
+    --------
+    >>> import unveil
+    >>> scheme = unveil.Scheme(k_private=2, k_public=2)
+    >>> scheme.private_weight, scheme.public_variance
+    (0.5, 0.5)
+    """
+
+    k_private: int = 2
+    k_public: int = 0
+    weighting: Weighting = "equal"
+    signs: Signs = "absolute"
+    pairing: Pairing = "independent"
+
+    def __post_init__(self) -> None:
+        for name in ("k_private", "k_public"):
+            value = getattr(self, name)
+            if not is_count(value) or value > MOST_MIXED:
+                raise InputError(f"{name}={value!r}: give a whole number, 0 or more")
+            object.__setattr__(self, name, int(value))
+        if self.k_private + self.k_public == 0:
+            raise InputError("k_private=0 and k_public=0: an encoding must mix at least one vector")
+        if self.weighting not in WEIGHTINGS:
+            raise InputError(f"weighting={self.weighting!r}: choose one of {', '.join(WEIGHTINGS)}")
+        if self.weighting == "half-normal" and self.k_public:
+            raise InputError(
+                f"weighting={self.weighting!r} with k_public={self.k_public}: weights of their own "
+                "need k_public=0, or weighting='released'"
+            )
+        if self.signs not in SIGNS:
+            raise InputError(f"signs={self.signs!r}: choose one of {', '.join(SIGNS)}")
+        if self.pairing not in PAIRINGS:
+            raise InputError(f"pairing={self.pairing!r}: choose one of {', '.join(PAIRINGS)}")
+
+    @property
+    def fixed_weights(self) -> bool:
+        """Whether all encodings have the same weights."""
+        return self.weighting in FIXED_WEIGHTINGS
+
+    @property
+    def private_weight(self) -> float:
+        """The weight of each selected private vector."""
+        return self._weight(self.k_private)
+
+    @property
+    def public_weight(self) -> float:
+        """The weight of each selected public vector."""
+        return self._weight(self.k_public)
+
+    @property
+    def private_variance(self) -> float:
+        """What the private part adds to E[y²] when vectors are standard: ‖[w]_private‖²."""
+        return self.k_private * self.private_weight**2
+
+    @property
+    def public_variance(self) -> float:
+        """What the public part adds to E[y²] when vectors are standard: ‖[w]_public‖²."""
+        return self.k_public * self.public_weight**2
+
+    def require_weighting(self, *known: Weighting) -> None:
+        """Asked by what can take on some weightings only."""
+        if self.weighting not in known:
+            attack = "full" if self.weighting in EXACT_WEIGHTINGS else "natural"
+            raise InputError(
+                f"weighting={self.weighting!r}: every encoding has weights of its own; "
+                f"use attack='{attack}'"
+            )
+
+    def _weight(self, part: int) -> float:
+        # A part that is not there has weight 0 under every law, also where others have no one
+        # weight.
+        if part == 0:
+            return 0.0
+        self.require_weighting(*FIXED_WEIGHTINGS)
+        total = self.k_private + self.k_public
+        return {"equal": 1 / sqrt(total), "paper": 1 / sqrt(part), "convex": 1 / total}[
+            self.weighting
+        ]
