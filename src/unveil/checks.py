@@ -84,7 +84,7 @@ def as_shape(shape: Any, d: int) -> tuple[int, ...]:
 def as_array(values: Any, name: str) -> NDArray[Any]:
     """An array of whatever was given; masked numbers become NaN, so that they are noticed."""
     try:
-        array = np.asanyarray(values)
+        array: NDArray[Any] = np.asanyarray(values)
     except ValueError:
         raise InputError(f"{name}: rows of different lengths; give a rectangular array") from None
     if isinstance(array, np.ma.MaskedArray) and array.dtype.kind == "f":

@@ -7,8 +7,8 @@ import pytest
 from unveil import Encodings, Scheme, Supports, gram_extract, simulate
 from unveil.checks import InputError
 from unveil.encode import selection_matrix
-from unveil.gram import lattice, overlap_engine, overlap_thresholds, psi, psi_inverse
-from unveil.gram.engine.plan import ROUNDINGS
+from unveil.gram import lattice, overlap_engine, psi, psi_inverse
+from unveil.gram.engine.plan import ROUNDINGS, level_thresholds
 from unveil.gram.levels import folded_levels
 from unveil.scheme import FIXED_WEIGHTINGS
 
@@ -178,7 +178,7 @@ def test_thresholds_rise_with_every_shared_vector_and_lie_between_neighbours(
     assert z[0, 0] == 0
     assert z[-1, -1] == pytest.approx(1)
     for rounding in ROUNDINGS:
-        t = overlap_thresholds(scheme, 1000, rounding)
+        t = level_thresholds(folded_levels(scheme), rounding, z)
         assert t.shape == (k_public + 1, k_private)
         assert (np.diff(t, axis=1) > 0).all()
         assert (np.diff(t, axis=0) > 0).all()

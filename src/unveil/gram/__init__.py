@@ -1,7 +1,7 @@
 """Overlaps of encodings: Ψ and its inverse, pair statistics, the blocked engine, GramExtract."""
 
 from unveil.gram.engine.plan import OverlapPlan
-from unveil.gram.gram_extract import gram_extract, overlap_engine, overlap_thresholds
+from unveil.gram.gram_extract import gram_extract, overlap_engine
 from unveil.gram.levels import lattice
 from unveil.gram.psi import psi, psi_inverse
 
@@ -10,7 +10,6 @@ __all__ = [
     "gram_extract",
     "lattice",
     "overlap_engine",
-    "overlap_thresholds",
     "psi",
     "psi_inverse",
 ]

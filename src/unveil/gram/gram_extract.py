@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from unveil.checks import InputError
 from unveil.encodings import Encodings, as_public
@@ -43,12 +43,11 @@ from unveil.gram.engine.plan import (
     level_thresholds,
     make_plan,
 )
-from unveil.gram.levels import Levels, folded_levels, lattice
+from unveil.gram.levels import Levels, lattice
 from unveil.gram.statistics import STATISTICS, PublicPart, Statistic, public_part, statistic_levels
 from unveil.parallel import memory_limit as settle_limit
 from unveil.parallel import where, worker_count
 from unveil.records import Overlaps, Progress, Supports
-from unveil.scheme import Scheme
 from unveil.supports import learn_public
 
 Choice = Literal["auto"] | Statistic
@@ -106,12 +105,6 @@ def gram_extract(
     k = encodings.scheme.k_private
     matrix, confidence = assemble(blocks, encodings.m, k, evidence.fractions)
     return Overlaps(matrix, k, evidence.expected_errors, confidence)
-
-
-def overlap_thresholds(scheme: Scheme, d: int, rounding: Rounding) -> NDArray[np.float64]:
-    """(k_public+1, k_private): the folded covariance from which on, given p, the private overlap is
-    at least q = 1, 2, …"""
-    return level_thresholds(folded_levels(scheme), rounding, lattice(scheme))
 
 
 def overlap_engine(

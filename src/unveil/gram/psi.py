@@ -1,4 +1,4 @@
-"""The folded-Gaussian covariance Ψ, its inverse and its noise (`lem:kr17`, `cor:kr17`, `lem:lip`).
+"""The folded-Gaussian covariance Ψ, its inverse (`lem:kr17`, `cor:kr17`, `lem:lip`).
 
 For standard normal a, b with correlation z,
 
@@ -37,12 +37,3 @@ def psi_inverse(covariance: ArrayLike, floor: float = 0.0) -> NDArray[np.float64
             z - np.divide(psi(z) - c, slope, out=np.zeros_like(z), where=slope > 0), 0.0, 1.0
         )
     return z
-
-
-def psi_noise(z: ArrayLike) -> NDArray[np.float64]:
-    """Standard deviation of (|a| − E|a|)(|b| − E|b|) for one pixel, in closed form from the moments
-    of (a, b)."""
-    z = np.asarray(z, dtype=np.float64)
-    mu2, value = 2 / np.pi, psi(z)
-    second = 1 + 2 * z * z - 4 * mu2 * (1 + z * z) + 2 * mu2 + 4 * mu2 * value + mu2 * mu2
-    return np.asarray(np.sqrt(np.maximum(second - value * value, 0)))

@@ -114,7 +114,7 @@ def learn_public(
         )
     job = _Job(encodings, surveyed, None if k_public is None else k, limit, workers, progress)
     if encodings.scheme.k_private == 0:
-        return job.without_private_part(signed=False)
+        return job.without_private_part()
     differ = departures(surveyed)
     if differ and weights == "scheme" and k_public is not None:
         return job.with_measured_margins(differ)
@@ -226,12 +226,11 @@ class _Job:
             interchangeable=self.public.interchangeable,
         )
 
-    def without_private_part(self, *, signed: bool) -> Supports:
+    def without_private_part(self) -> Supports:
         solved = retrieve(
             self.encodings,
             self.public,
             k_public=self.k,
-            signed=signed,
             limit=self.limit,
             workers=self.workers,
             progress=self.progress,

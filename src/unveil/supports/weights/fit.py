@@ -26,21 +26,18 @@ def fit_weights(
     weights: NDArray[np.float64],
     variance: NDArray[np.float64],
     *,
-    signed: bool = False,
     steps: int = 30,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """From `weights` (N, k) and `variance` (N,): both fitted to encoding rows[t] on supports[t],
-    and L; members < 0 are empty.
-
-    Weights are kept positive unless `signed`.
+    and L; members < 0 are empty. Weights are kept positive.
     """
     weights, variance, likelihood = weights.copy(), variance.copy(), np.empty(len(rows))
-    _fit(magnitudes, public, rows, supports, weights, variance, likelihood, steps, SMALLEST, signed)
+    _fit(magnitudes, public, rows, supports, weights, variance, likelihood, steps, SMALLEST)
     return weights, variance, likelihood
 
 
 @njit(fastmath=True, cache=True, nogil=True)
-def _fit(Y, P, rows, supports, weights, variance, likelihood, steps, smallest, signed):  # type: ignore[no-untyped-def]
+def _fit(Y, P, rows, supports, weights, variance, likelihood, steps, smallest):  # type: ignore[no-untyped-def]
     d = Y.shape[1]
     mu = np.empty(d, np.float32)
     trial_mu = np.empty(d, np.float32)
@@ -92,9 +89,7 @@ def _fit(Y, P, rows, supports, weights, variance, likelihood, steps, smallest, s
             for newton in (True, False):
                 if newton and np.linalg.eigvalsh(H)[0] < 0.05 * size:
                     continue
-                trial = w + np.linalg.solve(H if newton else G, g)
-                if not signed:
-                    trial = np.maximum(trial, floor)
+                trial = np.maximum(w + np.linalg.solve(H if newton else G, g), floor)
                 _mean(X, trial, trial_mu)
                 s = float32(0)
                 for j in range(d):

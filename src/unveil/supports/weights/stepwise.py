@@ -27,7 +27,7 @@ from unveil.encodings import Encodings
 from unveil.parallel import run_blocks
 from unveil.records import Progress
 from unveil.supports.folded.likelihood import Floats, Indices, gradient
-from unveil.supports.folded.screen import pixel_weights, screen, top_products
+from unveil.supports.folded.screen import screen, top_products
 from unveil.supports.folded.search import SPARE, block_rows
 from unveil.supports.folded.starts import start_supports
 from unveil.supports.folded.survey import Public
@@ -70,7 +70,6 @@ def learn_weights(
     *,
     k_public: int | None,
     k_max: int = K_MAX,
-    signed: bool = False,
     limit: int,
     workers: int,
     progress: Progress | None = None,
@@ -100,7 +99,6 @@ def learn_weights(
             public,
             k,
             k_public is not None,
-            signed,
             min(limit // 4, SPARE),
         )
         for name, value in search.run().items():
@@ -131,10 +129,8 @@ class _Stepwise:
     """Stepwise search for a block of encodings, several starts each; one slot per member, −1 where
     it is empty."""
 
-    def __init__(
-        self, magnitudes: Floats, public: Public, k: int, fixed: bool, signed: bool, spare: int
-    ) -> None:
-        self.y, self.public, self.k, self.fixed, self.signed = magnitudes, public, k, fixed, signed
+    def __init__(self, magnitudes: Floats, public: Public, k: int, fixed: bool, spare: int) -> None:
+        self.y, self.public, self.k, self.fixed = magnitudes, public, k, fixed
         self.price = 0.0 if fixed else np.log(public.count) + PRICE
         self._start(spare)
 
@@ -166,12 +162,6 @@ class _Stepwise:
         self.supports[:, :size] = flat
         self.weights = np.zeros((n, k))
         self.weights[:, :size] = 0.4 * np.sqrt(total / self.public.power)[:, None]
-        if self.signed and size == 2:
-            z, P = pixel_weights(self.y), self.public.vectors
-            self.weights[:, 1] *= [
-                np.sign(z[i] @ (P[a] * P[b])) or 1.0
-                for i, (a, b) in zip(self.rows, flat, strict=True)
-            ]
         self.variance = 0.68 * total
         self.likelihood = np.empty(n)
         self.following = np.full(n, -np.inf)
@@ -222,14 +212,6 @@ class _Stepwise:
             self.variance[active],
         )
         values, indices = top_products(at.residual, self.public, CANDIDATES + self.k)
-        sign = np.ones(values.shape)
-        if self.signed:
-            below, others = top_products(-at.residual, self.public, CANDIDATES + self.k)
-            values, indices = (
-                np.concatenate([values, below], axis=1),
-                np.concatenate([indices, others], axis=1),
-            )
-            sign = np.concatenate([sign, -sign], axis=1)
         values[(indices[:, :, None] == supports[:, None, :]).any(axis=2)] = -np.inf
         order = np.argsort(-values, axis=1, kind="stable")[:, :CANDIDATES]
         values, indices = (
@@ -238,9 +220,7 @@ class _Stepwise:
         )
         indices[values == -np.inf] = -1
         values[values == -np.inf] = 0
-        step = (
-            np.take_along_axis(sign, order, axis=1) * values / (self.y.shape[1] * self.public.power)
-        )
+        step = values / (self.y.shape[1] * self.public.power)
         return indices, step / np.clip(at.information, 0.2, 1)[:, None]
 
     def _without_each(self, active: Indices) -> tuple[NDArray[np.float64], ...]:
@@ -327,7 +307,6 @@ class _Stepwise:
             supports,
             weights,
             variance,
-            signed=self.signed,
             steps=steps,
         )
 
