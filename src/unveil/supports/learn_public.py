@@ -3,10 +3,12 @@ confidence.
 
 `folded-em` has four ways, by what is known:
 
-    weights of the scheme, k_public given       `supports.folded.search`
-    weights of the scheme, k_public unknown     k from a sample (`supports.weights.stepwise`), then the same
-    weights unknown                             `supports.weights.stepwise`, each encoding by itself
-    k_private = 0                               `supports.weights.exact`: nothing is noise, so w is exact
+    weights of the scheme, k_public given      `supports.folded.search`
+    weights of the scheme, k_public unknown    k from a sample (`supports.weights.stepwise`), then
+                                               the same
+    weights unknown                            `supports.weights.stepwise`, each encoding by itself
+    k_private = 0                              `supports.weights.exact`: nothing is noise, so that w
+                                               is exact
 
 Where the public vectors are not independent Gaussian pixels (`supports.correlated.pixel_law`) a
 warning says so, `supports.correlated.tree_search` goes on from what folded-em found, and its
@@ -34,20 +36,28 @@ from unveil.scheme import Scheme
 from unveil.supports.correlated.pixel_law import departures
 from unveil.supports.correlated.tree_search import measured_search
 from unveil.supports.folded.confidence import MARGIN, confidence, is_certain
-from unveil.supports.folded.likelihood import Floats, Indices, Model
+from unveil.supports.folded.likelihood import Indices, Model
 from unveil.supports.folded.search import Found, block_columns, folded_em
 from unveil.supports.folded.survey import Public, survey_public
 from unveil.supports.paper.diagonal import diagonal_supports
-from unveil.supports.paper.moment import moment_matrix
-from unveil.supports.paper.sdp import solve_sdp, top_coordinates
+from unveil.supports.paper.sdp import sdp_supports
 from unveil.supports.weights.exact import TOLERANCE, retrieve
 from unveil.supports.weights.stepwise import PRICE, SAMPLE, Estimate, estimate_scheme, learn_weights
 
 METHODS = ("folded-em", "diagonal", "sdp")
-SDP_LARGEST = 1000
 TOO_GOOD, TOO_MANY = 3.5, 0.02
 """A fit z beyond 3.5 has a chance of 2e-4; more than one in fifty, and two, show a private part
 that is not Gaussian."""
+POOR, BETTER = -1.5, 1.0
+"""A typical fit z below −1.5 says that the model is wrong, since it is 0 under the truth; another
+k_public is named only where it fits by one standard deviation better."""
+OFF = 0.05
+"""How far the scheme's weight may be off the estimate, relative: the estimate is no better."""
+CHANCE = 5.0
+"""Standard errors by which the mean of y² may differ from the scheme's."""
+LEAST = 1e-3
+"""Share of mean y² that the private part has at least: beyond that there is nothing to search
+in."""
 
 
 def learn_public(
@@ -61,16 +71,54 @@ def learn_public(
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Supports:
-    """supp([w]_S) of every encoding: `indices` (m, k_public), sorted in each row, with a confidence
-    in [0, 1].
+    """Which public vectors each encoding uses, supp([w]_S), with a confidence for each.
 
-    method    "folded-em": search in the folded-normal likelihood, with confidence; public vectors may be memory-mapped
-              "diagonal":  the screen of the paper's experiments, any n_public, all encodings in blocks
-              "sdp":       the paper's program, one encoding at a time, n_public up to a few hundred
-    k_public  "scheme", or None: unknown, to be estimated (folded-em only)
-    weights   "scheme", or "unknown": nonnegative, different in every encoding, to be estimated (folded-em only)
-    workers   threads; the answer does not depend on it
+    Parameters
+    ----------
+    encodings : Encodings
+        The encodings, with their scheme.
+    public : array of shape (n_public, d) or None
+        The public vectors; may be memory-mapped. None only where the scheme has no public part.
+    method : str
+        "folded-em": search in the folded-normal likelihood, with confidence.
+        "diagonal": the screen of the paper's experiments, any n_public, all encodings in blocks.
+        "sdp": the paper's program, one encoding at a time, n_public up to a few hundred.
+    k_public : "scheme" or None
+        None: unknown, to be estimated ("folded-em" only).
+    weights : "scheme" or "unknown"
+        "unknown": nonnegative, different in every encoding, to be estimated ("folded-em" only).
+    workers : int or None
+        Threads; None: one per core. The answer does not depend on it.
+    memory_limit : int or None
+        Bytes that may be taken; None: half of what is free.
+    progress : callable or None
+        progress(stage, done, total), called as encodings are done.
+
+    Returns
+    -------
+    Supports
+        `indices` (m, k_public), sorted in each row, `confidence` in [0, 1], `certain`, and a
+        `warning` where scheme and encodings contradict each other.
+
+    Raises
+    ------
+    InputError
+        Where vectors do not fit the encodings, or the method does not fit the question.
+
+    References
+    ----------
+    `alg:public_attack`, `lem:public` and `lem:population` of the paper; docs/learn_public.md.
+
+    Examples
+    --------
+    >>> import unveil
+    >>> scheme = unveil.Scheme(k_private=2, k_public=2)
+    >>> sim = unveil.simulate(scheme, n_private=10, n_public=30, m=5, d=600, rng=0)
+    >>> supports = unveil.learn_public(sim.encodings, sim.public)
+    >>> bool((supports.indices == sim.selection.public).all())
+    True
     """
+    # 1. A question that can be asked.
     if method not in METHODS:
         raise InputError(f"method={method!r}: choose one of {', '.join(METHODS)}")
     if k_public not in ("scheme", None):
@@ -86,6 +134,7 @@ def learn_public(
     limit, workers = settle_limit(memory_limit), worker_count(workers)
     if k_public is None and public is None:
         raise InputError("k_public=None but no public vectors: pass public=")
+    # 2. Vectors that fit; without a public part there is nothing to learn.
     vectors = as_public(public, encodings)
     k = encodings.scheme.k_public
     if vectors is None or (k == 0 and k_public is not None):
@@ -100,29 +149,30 @@ def learn_public(
             f"weighting={encodings.scheme.weighting!r}: every encoding has weights of its own; "
             "use method='folded-em' with weights='unknown'"
         )
+    # 3. The paper's methods.
     if method == "sdp":
-        return _sdp(encodings, vectors, progress)
+        return sdp_supports(encodings, vectors, progress)
     if method == "diagonal":
         return Supports(
             *diagonal_supports(encodings.magnitudes(), vectors, k, limit=limit, progress=progress),
             method,
         )
+    # 4. Folded-em, by what is known.
     surveyed = survey_public(vectors, block_columns(encodings.d, limit))
     if surveyed.count < max(1, 0 if k_public is None else k):
         raise InputError(
-            f"k_public={k} of only {surveyed.count} public vectors that differ and are not zero: lower k_public or add vectors"
+            f"k_public={k} of only {surveyed.count} public vectors that differ and are not zero: "
+            "lower k_public or add vectors"
         )
     job = _Job(encodings, surveyed, None if k_public is None else k, limit, workers, progress)
     if encodings.scheme.k_private == 0:
         return job.without_private_part()
+    # 5. Where vectors are not Gaussian, margins are measured, or nothing is certain.
     differ = departures(surveyed)
     if differ and weights == "scheme" and k_public is not None:
         return job.with_measured_margins(differ)
-    if differ:
-        return _in_doubt(
-            job.with_unknown_weights() if weights == "unknown" else job.with_equal_weights(), differ
-        )
-    return job.with_unknown_weights() if weights == "unknown" else job.with_equal_weights()
+    found = job.with_unknown_weights() if weights == "unknown" else job.with_equal_weights()
+    return _in_doubt(found, differ) if differ else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +187,7 @@ class _Job:
     progress: Progress | None
 
     def with_equal_weights(self) -> Supports:
+        """The scheme's weights; k is estimated first where it is unknown."""
         if self.k is None:
             estimate = estimate_scheme(
                 self.encodings, self.public, limit=self.limit, workers=self.workers
@@ -156,6 +207,7 @@ class _Job:
             model = self._model(self.k)
         found = self._search(self.encodings, model, self.progress)
         warning = "" if self.k is None else self._contradiction(model, found)
+        # More fits that are too good than chance allows: the private part is not Gaussian noise.
         if (
             self.k is not None
             and not warning
@@ -190,7 +242,8 @@ class _Job:
         words = [f"{differ}: margins were measured instead of assumed"]
         if 2 * int(found.stands.sum()) < self.encodings.m:
             words.append(
-                f"most encodings look like more or fewer members than k_public={k}: check the scheme"
+                f"most encodings look like more or fewer members than k_public={k}: "
+                "check the scheme"
             )
         return Supports(
             found.indices,
@@ -227,6 +280,7 @@ class _Job:
         )
 
     def without_private_part(self) -> Supports:
+        """k_private = 0: exact, or not solved."""
         solved = retrieve(
             self.encodings,
             self.public,
@@ -258,7 +312,7 @@ class _Job:
         """The scheme with k public vectors; where it is more than a twentieth off the estimate, the
         estimate."""
         scheme = replace(self.encodings.scheme, k_public=k)
-        if estimate is not None and abs(estimate.weight / scheme.public_weight - 1) > 0.05:
+        if estimate is not None and abs(estimate.weight / scheme.public_weight - 1) > OFF:
             return Model(k, estimate.weight, estimate.variance, self.public.power)
         return Model(k, scheme.public_weight, self._private_variance(scheme), self.public.power)
 
@@ -272,7 +326,7 @@ class _Job:
         )
         total /= encodings.values.size
         known = scheme.public_variance * power
-        left = max(total - known, 1e-3 * total, 1e-12)
+        left = max(total - known, LEAST * total, 1e-12)
         if encodings.pixel_rms is None:
             return left
         expected = scheme.private_variance * encodings.pixel_rms**2
@@ -280,14 +334,15 @@ class _Job:
         # independent.
         independent = encodings.d * min(encodings.m, max(1, self.public.count // scheme.k_public))
         chance = np.sqrt((2 * known**2 + 4 * known * expected) / independent)
-        return expected if abs(total - known - expected) <= 5 * chance else left
+        return expected if abs(total - known - expected) <= CHANCE * chance else left
 
     def _contradiction(self, model: Model, found: Found) -> str:
         """In words: that another k_public fits these encodings, and the given one does not. Empty:
         no contradiction."""
         typical = float(np.median(found.fit))
-        if typical > -1.5 - 2 / np.sqrt(self.encodings.m):
+        if typical > POOR - 2 / np.sqrt(self.encodings.m):
             return ""
+        # Which k_public would fit, and does it? Asked of a sample: the search is not cheap.
         estimate = estimate_scheme(
             self.encodings, self.public, limit=self.limit, workers=self.workers
         )
@@ -298,11 +353,11 @@ class _Job:
             self.encodings.values[some], self.encodings.scheme, self.encodings.pixel_rms
         )
         better = float(np.median(self._search(sample, self._model(estimate.k, estimate)).fit))
-        if better < max(-1.5, typical + 1):
+        if better < max(POOR, typical + BETTER):
             return ""
         return (
-            f"k_public={model.k} does not fit these encodings, they look like k_public={estimate.k}: "
-            "correct the scheme, or give k_public=None"
+            f"k_public={model.k} does not fit these encodings, they look like "
+            f"k_public={estimate.k}: correct the scheme, or give k_public=None"
         )
 
 
@@ -316,18 +371,3 @@ def _in_doubt(found: Supports, differ: str) -> Supports:
         certain=np.zeros(len(found.indices), bool),
         warning="; ".join(w for w in (found.warning, words) if w),
     )
-
-
-def _sdp(encodings: Encodings, vectors: Floats, progress: Progress | None) -> Supports:
-    k = encodings.scheme.k_public
-    if len(vectors) > SDP_LARGEST:
-        raise InputError(
-            f"method='sdp' with n_public={len(vectors)}: it costs n_public³ per step; use method='folded-em'"
-        )
-    indices, margin = np.empty((encodings.m, k), np.int64), np.empty(encodings.m)
-    for i in range(encodings.m):
-        moment = moment_matrix(encodings.magnitudes(slice(i, i + 1))[0], vectors)
-        indices[i], margin[i] = top_coordinates(solve_sdp(moment, k).matrix, k)
-        if progress:
-            progress("learn public", i + 1, encodings.m)
-    return Supports(indices, margin, "sdp")

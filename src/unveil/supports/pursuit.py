@@ -16,6 +16,7 @@ from unveil.parallel import rows_per_block
 from unveil.records import Progress
 
 SWEEPS = 3
+"""Rounds in which each choice is taken back and made again, with the others in place."""
 Floats = NDArray[np.float32]
 
 
@@ -35,9 +36,11 @@ def pursue(
         for turn in range((1 + SWEEPS) * k):
             slot = turn % k
             before = chosen[:, slot].copy()
+            # After the first round every turn takes one choice back.
             if turn >= k:
                 rest += b * public[before]
             gain = b * (rest @ public.T) - price
+            # A vector is chosen once.
             others = np.delete(chosen, slot, axis=1)
             for column in others.T:
                 gain[rows[column >= 0], column[column >= 0]] = -np.inf

@@ -109,7 +109,7 @@ def test_the_answer_is_feasible_and_its_certificate_bounds_every_sparse_vector_a
 def test_a_tighter_tolerance_closes_the_gap():
     M = symmetric(8, 3)
     for tolerance in (1e-2, 1e-4, 1e-6):
-        solution = solve_sdp(M, 3, tolerance=tolerance, max_steps=20_000)
+        solution = solve_sdp(M, 3, gap=tolerance, max_steps=20_000)
         assert solution.bound - solution.value <= tolerance * max(
             np.abs(M).max(), abs(solution.value)
         )

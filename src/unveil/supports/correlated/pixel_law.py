@@ -8,9 +8,8 @@ pixel has a mean, a deviation, and a correlation with one other pixel, the neigh
 (Chow and Liu 1968: of all trees the maximum spanning tree of |correlation| is the likeliest).
 
 The private vectors are taken to be alike up to one factor, which the mean of y² tells. Whether they
-are is not believed but
-asked: the search compares the likelihood of this law with that of the plain one
-(`supports.correlated.tree_search`).
+are is not believed but asked: the search compares the likelihood of this law with that of the plain
+one (`supports.correlated.tree_search`).
 
 Means and deviations of single pixels are shrunk towards those of all pixels by how well two halves
 of the vectors agree on them. Cost n·d² for at most 2000 vectors; pixels beyond 4096 are not linked.
@@ -44,6 +43,11 @@ show far less."""
 FLOOR = 1e-4
 """Least conditional variance of a pixel, per mean variance: a pixel that never varies must not
 decide alone."""
+SILENT = 1e-6
+"""Added to every variance, per mean variance, before logarithms are taken: a pixel that is always 0
+has none."""
+LARGEST = 0.9999
+"""The largest correlation with a parent: 1 would leave a pixel no variance of its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,19 +109,23 @@ def departures(public: Public) -> str:
     n, d = X.shape
     power = float((X**2).mean()) or 1.0
     found = []
-    # Single pixels of single vectors are what is independent, under the model.
+    # 1. Tails. Single pixels of single vectors are what is independent, under the model; the fourth
+    # moment of a normal number has variance 96.
     kurtosis = float((X**4).mean()) / power**2 - 3
     if abs(kurtosis) > KURTOSIS + SIGMAS * np.sqrt(96 / (n * d)):
         kind = "heavy-tailed" if kurtosis > 0 else "discrete or bounded"
         found.append(f"values are {kind} (excess kurtosis {kurtosis:.1f})")
+    # 2. A mean.
     if float(X.mean()) ** 2 / power > MEAN + SIGMAS**2 / (n * d):
         found.append(f"values have a mean ({X.mean() / np.sqrt(power):.2f} of their size)")
     profile = (X**2).mean(axis=0) / power
-    # The mean of n squares has variance 2/n, that of d squared deviations about 8(1 + 6/n)/(d n²).
+    # 3. A profile. The mean of n squares has variance 2/n, that of d squared deviations about
+    # 8(1 + 6/n)/(d n²).
     if n > 1 and float(((profile - 1) ** 2).mean()) > 2 / n + SIGMAS * np.sqrt(
         8 * (1 + 6 / n) / d
     ) / n * (3 + kurtosis):
         found.append("some pixels are brighter than others")
+    # 4. Correlations: 1/n is the mean square of those that are 0.
     square = _mean_square_correlation(X)
     if n > 2 and d > 1 and square > 1 / n + SIGMAS * 2 / (n * np.sqrt(d * (d - 1))):
         found.append(f"pixels are correlated ({np.sqrt(square - 1 / n):.2f} rms)")
@@ -149,8 +157,8 @@ def measure_law(public: Public) -> Law:
     # 2. Deviations, on a logarithmic scale.
     Z = X - mean
     power = float((Z**2).mean()) or 1.0
-    logs = np.log((Z**2).mean(axis=0) + 1e-6 * power)
-    parts = [np.log(h.var(axis=0) + 1e-6 * power) for h in halves]
+    logs = np.log((Z**2).mean(axis=0) + SILENT * power)
+    parts = [np.log(h.var(axis=0) + SILENT * power) for h in halves]
     variance = np.exp(logs.mean() + _agreement(*parts) * (logs - logs.mean()))
     variance *= power / variance.mean()
     # 3. The tree, with links that stand out among all d²/2 pairs.
@@ -160,8 +168,9 @@ def measure_law(public: Public) -> Law:
         Z = (X - X.mean(axis=0)).astype(np.float32)
         Z /= np.maximum(np.linalg.norm(Z, axis=0), np.float32(1e-12))
         order, parent, correlation = _spanning_tree(Z.T @ Z)
+        # The largest of d²/2 correlations that are 0 is about √(2·log(d²)/n).
         correlation[np.abs(correlation) < np.sqrt(4 * np.log(d) / n)] = 0
-        correlation = np.clip(correlation, -0.9999, 0.9999)
+        correlation = np.clip(correlation, -LARGEST, LARGEST)
     return Law(mean, np.sqrt(variance), order, parent, correlation)
 
 
@@ -210,6 +219,7 @@ def _spanning_tree(R):  # type: ignore[no-untyped-def]
         place[j] = step
         parent[step] = place[above[j]] if step else -1
         correlation[step] = R[j, above[j]] if step else 0.0
+        # Who is next: the pixel outside the tree with the strongest link to one inside.
         following = -1
         for i in range(d):
             if place[i] < 0:

@@ -1,14 +1,16 @@
 """The folded likelihood where pixels are correlated along a tree: signs are lost, but neighbours
 lose theirs together.
 
-    y = |μ_S + g|,   g_j = ν_j + slope_j·(g_parent − ν_parent) + N(0, v_j)      (`supports.correlated.pixel_law`: Noise)
+    y = |μ_S + g|,   g_j = ν_j + slope_j·(g_parent − ν_parent) + N(0, v_j)      (`pixel_law.Noise`)
     L = log Σ_s Π_j N(s_j·y_j; …),   the sum over all 2^d signs
 
 On a tree that sum is exact in one pass from the leaves to the root, two numbers per pixel: each
 pixel tells its parent how well everything below is explained under either sign of the parent. A
 pass back gives E[s_j], and with it
 
-    ∂L/∂μ = Q·(E[s]∘y − μ),   Q the precision of g                              the residual, for products with new vectors.
+    ∂L/∂μ = Q·(E[s]∘y − μ),   Q the precision of g
+
+which is the residual that new vectors are multiplied with.
 
 Without links this is L of `supports.folded.likelihood`. Messages are normalised where they are
 sent, and the logarithms of their norms are terms that add up to L, one per pixel. The difference of
@@ -111,7 +113,9 @@ def _mix(P, support, weight, order, mean, mu):  # type: ignore[no-untyped-def]
 
 
 @njit(fastmath=True, inline="always")
-def _upward(y, mu, parent, slope, half, soft, plus, minus, sent_plus, sent_minus, terms):  # type: ignore[no-untyped-def]
+def _upward(  # type: ignore[no-untyped-def]
+    y, mu, parent, slope, half, soft, plus, minus, sent_plus, sent_minus, terms
+):
     """plus, minus: what a pixel's subtree says of its sign; sent: its message to the parent; terms
     add up to L."""
     d = len(y)
@@ -143,12 +147,15 @@ def _upward(y, mu, parent, slope, half, soft, plus, minus, sent_plus, sent_minus
 
 
 @njit(fastmath=True, cache=True, nogil=True)
-def _likelihoods(Y, P, rows, supports, weight, order, parent, slope, half, mean, soft, out):  # type: ignore[no-untyped-def]
+def _likelihoods(  # type: ignore[no-untyped-def]
+    Y, P, rows, supports, weight, order, parent, slope, half, mean, soft, out
+):
     d = Y.shape[1]
     work = np.empty((6, d), np.float32)
     y, mu = work[0], work[1]
     terms = np.empty(d, np.float32)
     for t in range(len(rows)):
+        # Rows come in runs: the pixels of one are put in order once.
         if t == 0 or rows[t] != rows[t - 1]:
             for j in range(d):
                 y[j] = Y[rows[t], order[j]]
@@ -188,7 +195,9 @@ def _differences(  # type: ignore[no-untyped-def]
 
 
 @njit(fastmath=True, cache=True, nogil=True)
-def _residuals(Y, P, rows, supports, weight, order, parent, slope, half, mean, out):  # type: ignore[no-untyped-def]
+def _residuals(  # type: ignore[no-untyped-def]
+    Y, P, rows, supports, weight, order, parent, slope, half, mean, out
+):
     d = Y.shape[1]
     work = np.empty((6, d), np.float32)
     y, mu, plus, minus = work[0], work[1], work[2], work[3]
@@ -198,7 +207,7 @@ def _residuals(Y, P, rows, supports, weight, order, parent, slope, half, mean, o
             y[j] = Y[rows[t], order[j]]
         _mix(P, supports[t], weight, order, mean, mu)
         _upward(y, mu, parent, slope, half, True, plus, minus, work[4], work[5], terms)
-        # From the root on, plus and minus become the whole evidence for either sign.
+        # 1. From the root on, plus and minus become the whole evidence for either sign.
         for j in range(d):
             h = half[j]
             if slope[j] == 0:
@@ -216,7 +225,7 @@ def _residuals(Y, P, rows, supports, weight, order, parent, slope, half, mean, o
             minus[j] += _either(
                 high - _cost(h, -y[j] + shift - lean), low - _cost(h, -y[j] + shift + lean)
             )
-        # Q = (1 − B)ᵀ·diag(1/v)·(1 − B), B the slopes.
+        # 2. E[s]·y − μ, then Q times it: Q = (1 − B)ᵀ·diag(1/v)·(1 − B), B the slopes.
         for j in range(d):
             plus[j] = y[j] * np.tanh(float32(0.5) * (plus[j] - minus[j])) - mu[j]
         for j in range(d):
@@ -225,6 +234,7 @@ def _residuals(Y, P, rows, supports, weight, order, parent, slope, half, mean, o
                 e -= slope[j] * plus[parent[j]]
             # Beyond the cap a pixel says nothing more.
             minus[j] = 2 * half[j] * e if half[j] * e * e < CAP else float32(0)
+        # 3. Back into the order of the pixels.
         r = out[t]
         for j in range(d):
             r[order[j]] = minus[j]

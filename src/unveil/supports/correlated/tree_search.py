@@ -3,10 +3,12 @@ margins that are measured.
 
 The recipe, after `supports.folded.search` has given one support of every encoding as a start:
 
-  1  which law: plain, or the one measured on the public vectors; the likelier one on a sample of encodings, both searched
-  2  beam: every public vector alone, the rest of the public part being noise of the same law; the best 12 go on, and grow
-     by the vectors of the largest product with the residual, to k members each
-  3  swaps: every member is left out in turn, the best newcomers are tried, from the two best of the beam and from the start
+  1  which law: plain, or the one measured on the public vectors; the likelier one on a sample of
+     encodings, both searched
+  2  beam: every public vector alone, the rest of the public part being noise of the same law; the
+     best 12 go on, and grow by the vectors of the largest product with the residual, to k members
+  3  swaps: every member is left out in turn, the best newcomers are tried, from the two best of the
+     beam and from the start
   4  margin, measured
 
 A margin D = L(S) − L(S′) is log odds only if the likelihood is right. If it is, D is a sum of terms
@@ -50,6 +52,11 @@ SAMPLE = 32
 """Encodings that choose the law: likelihoods differ by tens of nats in each."""
 PAIRS = 16
 """Pairs of vectors, per encoding, that measure c."""
+LEAST = 1e-3
+"""Share of the mean of y² that is left to the private part at least, where the public part would
+explain more than there is."""
+GAIN = 1e-3
+"""Nats a swap must gain: less is rounding, and would go round in circles."""
 CERTAIN = float(np.log(1000))
 """Nats beyond log n: one certain support in a thousand may be wrong."""
 
@@ -146,7 +153,7 @@ class _Setting:
         # (count·b²·power + count²·b²·mean)·q² + 2·count·b·k·a·mean·q = total − public part, for the
         # size q of private vectors.
         second, first = count * b * b * (power + count * mean), count * b * k * a * mean
-        left = max(total - k * a * a * power - (k * a) ** 2 * mean, 1e-3 * total)
+        left = max(total - k * a * a * power - (k * a) ** 2 * mean, LEAST * total)
         q = (np.sqrt(first**2 + second * left) - first) / second if second > 0 else 0.0
         self.noise = [
             Noise.of(law, q * b * count + r * a, max(q * q * b * b * count + r * a * a, 1e-12))
@@ -182,7 +189,9 @@ class _Block:
         D, V = tree_difference(
             self.y, self.public.vectors, rows, supports, rivals, self.weight, self.noise[0]
         )
+        # What is no rival is infinitely far behind.
         D[~real], V[~real] = np.inf, 1.0
+        # One member fewer: each left out in turn. One more: the best newcomers at S.
         fewer = np.repeat(supports[:, None], k, axis=1)
         fewer[:, np.arange(k), np.arange(k)] = -1
         residual = tree_residual(
@@ -218,6 +227,7 @@ class _Block:
             self.weight,
             self.noise[0],
         )
+        # Members and vectors that cannot be selected say nothing about chance.
         drawn = draws.reshape(-1, 2, PAIRS)
         known = (drawn[..., None] == supports[:, None, None, :]).any(
             axis=(1, 3)
@@ -248,6 +258,7 @@ class _Block:
         fewer."""
         m, k = len(self.y), self.k
         beam = self.alone[:, :, None]
+        # Supports of one member more each time; the members still unknown count as noise.
         for size in range(1, k):
             rows, flat = np.repeat(np.arange(m), beam.shape[1]), beam.reshape(-1, size)
             u = tree_residual(
@@ -307,6 +318,7 @@ class _Block:
         without[every, every % k] = -1
         at = np.repeat(rows, k)
         new = np.empty((n * k, PLACES), np.int64)
+        # In blocks: a residual per member and encoding would not fit.
         step = rows_per_block(8 * self.y.shape[1], self.limit // 4, most=max(1, n * k))
         for first in range(0, n * k, step):
             part = slice(first, first + step)
@@ -328,7 +340,7 @@ class _Block:
             L = np.where(real, self._values(rows[active], rivals), -np.inf)
             best = L.argmax(axis=1)
             here = np.arange(len(active))
-            up = L[here, best] > value[active] + 1e-3
+            up = L[here, best] > value[active] + GAIN
             moved = active[up]
             supports[moved], value[moved] = (
                 np.sort(rivals[here, best][up], axis=1),

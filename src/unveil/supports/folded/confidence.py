@@ -1,8 +1,8 @@
 """How sure is a support? Three questions, and the rule for "certain".
 
 Swap margin (`supports.folded.swaps`): L(S) less the best L one swap away, or of another local
-optimum met. It is no confidence by
-itself: where pixels are few, supports that share little with S win by their number.
+optimum met. It is no confidence by itself: where pixels are few, supports that share little with S
+win by their number.
 
 Evidence margin: all supports that share exactly A ⊂ S with S, C(n−k, k−|A|) of them, have together
 the expected likelihood
@@ -35,7 +35,9 @@ from unveil.supports.folded.likelihood import Floats, Indices, Model, fold32, mi
 from unveil.supports.folded.survey import Public
 
 MARGIN = 10.0
+"""Nats by which a certain support leads: odds of e⁻¹⁰ = 5e-5 against it."""
 FIT = -4.0
+"""Least fit of a certain support: the truth is below it once in 30,000 times."""
 
 
 def is_certain(margin: NDArray[np.float64], fit: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -51,7 +53,7 @@ def confidence(
     Below z = −4 the model itself is in doubt: there the probability of so low a z, as a share of
     that of −4, is the cap.
     """
-    sure = 1 / (1 + np.exp(-np.clip(margin, -700, 700)))
+    sure = 1 / (1 + np.exp(-np.clip(margin, -700, 700)))  # e^±709 is the range of a double
     return np.asarray(
         sure
         if fit is None
@@ -112,7 +114,7 @@ def _law(public_variance: float, private_variance: float) -> NDArray[np.float64]
     mu = np.sqrt(public_variance) * t[t >= 0]
     g = np.sqrt(private_variance) * t
     weight = np.outer(np.exp(-0.5 * t[t >= 0] ** 2), np.exp(-0.5 * t**2))
-    weight[0] /= 2
+    weight[0] /= 2  # μ = 0 stands for both signs
     mu, y = np.broadcast_arrays(mu[:, None], np.abs(mu[:, None] + g))
     density = -0.5 * (y - mu) ** 2 / private_variance + np.log1p(
         np.exp(-2 * mu * y / private_variance)
@@ -120,6 +122,7 @@ def _law(public_variance: float, private_variance: float) -> NDArray[np.float64]
     density -= 0.5 * np.log(2 * np.pi * private_variance)
     columns = np.stack([y, y * y, mu, mu * mu, np.ones(y.shape)], axis=-1).reshape(-1, 5)
     weight, density = weight.ravel() / weight.sum(), density.ravel()
+    # Least squares under the law of the pixels: rows weighted by the root of their probability.
     root = np.sqrt(weight)
     law = np.linalg.lstsq(columns * root[:, None], density * root, rcond=None)[0]
     left = np.sqrt(weight @ (density - columns @ law) ** 2)
@@ -138,8 +141,10 @@ def _evidence(Y, P, rows, supports, a, v, spread, number, out):  # type: ignore[
     total = np.empty(d, np.float32)
     for t in range(len(rows)):
         y = Y[rows[t]]
+        # 1. No member in common: the whole public part is noise.
         mu[:] = 0
         best = fold32(y, mu, float32(1) / (v + float32(k) * spread)) + number[k]
+        # 2. One member in common, each in turn.
         if k > 1:
             for q in range(k):
                 p = P[supports[t, q]]
@@ -148,6 +153,7 @@ def _evidence(Y, P, rows, supports, a, v, spread, number, out):  # type: ignore[
                 best = max(
                     best, fold32(y, mu, float32(1) / (v + float32(k - 1) * spread)) + number[k - 1]
                 )
+        # 3. All but one in common.
         if k > 2:
             total[:] = 0
             for q in range(k):

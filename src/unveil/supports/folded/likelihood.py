@@ -4,13 +4,14 @@ is Gaussian noise.
 Inside the modulus the private part is Gaussian, y = |μ + g| with μ = Σ_i w_i p_i and g ~ N(0, s²)
 at every pixel, so
 
-    L(μ) = Σ_j log[N(y_j; μ_j, s²) + N(y_j; −μ_j, s²)]                      log-likelihood of a public part
-    r    = y·tanh(yμ/s²) − μ,    ∂L/∂w_i = ⟨r, p_i⟩/s²                      posterior mean of the signed y, less μ
-    J    = 1 − mean(y²·sech²(yμ/s²))/s²                                      information per pixel, times s²
+    L(μ) = Σ_j log[N(y_j; μ_j, s²) + N(y_j; −μ_j, s²)]     log-likelihood of a public part
+    r    = y·tanh(yμ/s²) − μ,    ∂L/∂w_i = ⟨r, p_i⟩/s²     posterior mean of the signed y, less μ
+    J    = 1 − mean(y²·sech²(yμ/s²))/s²                    information per pixel, times s²
 
 J is what the lost signs cost: 1 where they are obvious, near 0 where μ is small. Pixels are
 float32, sums over them are float32 within a vector lane; a log-likelihood is right to about 1e-6 of
-itself, far below one nat.
+itself, far below one nat. This is the one place of these formulas for LearnPublic: the search over
+supports, the fit of weights and the swaps all call `fold32`, `tanh32` and `mix32`.
 """
 
 from __future__ import annotations
@@ -111,20 +112,24 @@ def _full(value: float | NDArray[np.floating], shape: tuple[int, ...]) -> Floats
 @njit(fastmath=True, inline="always")
 def tanh32(x):  # type: ignore[no-untyped-def]
     """tanh to float32 by a rational function: several times faster than the library's, and it
-    vectorises."""
-    x = min(max(x, float32(-7.9)), float32(7.9))
+    vectorises.
+
+    x·p(x²)/q(x²), fitted to tanh on [−7.9, 7.9]; beyond, tanh is 1 to float32.
+    """
+    x = min(max(x, float32(-7.9)), float32(7.9))  # where the fit ends
     u = x * x
-    p = float32(-2.76076847742355e-16)
-    p = p * u + float32(2.00018790482477e-13)
-    p = p * u + float32(-8.60467152213735e-11)
-    p = p * u + float32(5.12229709037114e-08)
-    p = p * u + float32(1.48572235717979e-05)
-    p = p * u + float32(6.37261928875436e-04)
-    p = p * u + float32(4.89352455891786e-03)
-    q = float32(1.19825839466702e-06)
-    q = q * u + float32(1.18534705686654e-04)
-    q = q * u + float32(2.26843463243900e-03)
-    q = q * u + float32(4.89352518554385e-03)
+    # Horner's scheme, the highest power first.
+    p = float32(-2.76076847742355e-16)  # p, u⁶
+    p = p * u + float32(2.00018790482477e-13)  # p, u⁵
+    p = p * u + float32(-8.60467152213735e-11)  # p, u⁴
+    p = p * u + float32(5.12229709037114e-08)  # p, u³
+    p = p * u + float32(1.48572235717979e-05)  # p, u²
+    p = p * u + float32(6.37261928875436e-04)  # p, u¹
+    p = p * u + float32(4.89352455891786e-03)  # p, u⁰
+    q = float32(1.19825839466702e-06)  # q, u³
+    q = q * u + float32(1.18534705686654e-04)  # q, u²
+    q = q * u + float32(2.26843463243900e-03)  # q, u¹
+    q = q * u + float32(4.89352518554385e-03)  # q, u⁰
     return x * p / q
 
 
@@ -164,7 +169,9 @@ def _log_likelihoods(Y, P, rows, supports, weights, variance, out):  # type: ign
 
 
 @njit(fastmath=True, cache=True, nogil=True)
-def _gradients(Y, P, rows, supports, weights, variance, residual, information, likelihood, members):  # type: ignore[no-untyped-def]
+def _gradients(  # type: ignore[no-untyped-def]
+    Y, P, rows, supports, weights, variance, residual, information, likelihood, members
+):
     d = Y.shape[1]
     mu = np.empty(d, np.float32)
     for t in range(len(rows)):

@@ -21,6 +21,8 @@ from unveil.supports.folded.likelihood import Floats, Indices
 from unveil.supports.folded.survey import Public
 
 CLIP = 6.0
+"""Squares are cut here, in units of their mean: of normal numbers one in seventy is larger, and it
+would speak for many wrong vectors at once."""
 ROWS = 512
 """Rows of one product: more gain nothing once a block of public vectors is in the cache."""
 SHORT = 128
@@ -59,6 +61,7 @@ def top_products(
     for first in range(0, len(P), public.columns):
         block = P[first : first + public.columns]
         unusable = ~public.usable[first : first + public.columns]
+        # Bright pixels are cut in the public vectors as they are in the encodings.
         if squares:
             clipped = np.empty(block.shape, np.float32)
             _clip_squares(block, np.float32(CLIP * public.power), clipped)
@@ -68,6 +71,7 @@ def top_products(
             if unusable.any():
                 product[:, unusable] = -np.inf
             value, index = values[start : start + ROWS], indices[start : start + ROWS]
+            # Most products are below the smallest kept one: one comparison each.
             if kept <= SHORT:
                 _insert(product, first, value, index)
             else:

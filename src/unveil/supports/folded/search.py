@@ -3,18 +3,25 @@
 The private part is Gaussian noise inside the modulus. Given S, an encoding is folded normal around
 μ_S = a·Σ_{i∈S} p_i,
 
-    maximise  L(S) = Σ_j log[N(y_j; μ_S, s²) + N(y_j; −μ_S, s²)]   over the k-subsets S of the public vectors.     (*)
+    maximise  L(S) = Σ_j log[N(y_j; μ_S, s²) + N(y_j; −μ_S, s²)]                              (*)
+
+over the k-subsets S of the public vectors.
 
 The recipe, for a block of encodings at once; every pass over the public vectors is one matrix
 product (`supports.folded.screen`):
 
-  1  pool: the 100 public vectors of the largest centred, clipped Σ y²p²                         one pass
-  2  starts: pair matrix of the pool, each vector grown to k; the likeliest of six goes on       `supports.folded.starts`
-  3  Newton, hard threshold over all public vectors: w ← the k largest of w + ⟨p, r⟩/(d·J)       about two passes
-  4  swaps with candidates from the gradient and from leave-one-out residuals                    one pass, `supports.folded.swaps`
-  5  confidence: swap margin, evidence margin, fit                                               `supports.folded.confidence`
-  6  more starts from larger pools, and swaps with every member left out in turn, where the fit is bad or a margin small
-  7  where public vectors correlate, nothing is called certain before every member was left out in turn
+  1  pool: the 100 public vectors of the largest centred, clipped Σ y²p²; one pass
+  2  starts: pair matrix of the pool, each vector grown to k; the likeliest of six goes on
+     (`supports.folded.starts`)
+  3  Newton, hard threshold over all public vectors: w ← the k largest of w + ⟨p, r⟩/(d·J); about
+     two passes
+  4  swaps with candidates from the gradient and from leave-one-out residuals; one pass
+     (`supports.folded.swaps`)
+  5  confidence: swap margin, evidence margin, fit (`supports.folded.confidence`)
+  6  more starts from larger pools, and swaps with every member left out in turn, where the fit is
+     bad or a margin small
+  7  where public vectors correlate, nothing is called certain before every member was left out in
+     turn
 
 Where it departs from the paper: no SDP, and no top eigenvector of a thresholded diagonal. The SDP
 relaxes the second-order expansion of (*) at μ = 0, which is where step 2 starts. The name is from
@@ -50,7 +57,18 @@ from unveil.supports.folded.swaps import (
     swap_to_better,
 )
 
-POOL, STARTS, STEPS, CANDIDATES = 100, 6, 8, 16
+POOL, STARTS = 100, 6
+"""Vectors the pair matrix is made of, and supports grown from it; those who need more get them in
+further rounds."""
+STEPS, CANDIDATES = 8, 16
+"""Newton steps, which mostly end earlier by themselves; vectors kept as candidates of a swap."""
+IN_TURN = 12
+"""Candidates per member where each is left out in turn: its near-twins are among the first."""
+LEAST_TOLD = 0.2
+"""Least information per pixel in a Newton step. Where signs are lost it tends to 0, and the step
+with it to infinity."""
+TWINS = 5.0
+"""Standard errors at which a candidate counts as correlated with a member."""
 SPARE = 100_000_000
 """Bytes one block may use beyond its residuals when the limit allows."""
 SWEEPS = 4
@@ -70,6 +88,7 @@ class Round(NamedTuple):
     steps: int
 
 
+# Each round costs three to four times the one before, and is for those that fit worse.
 ROUNDS = (Round(-2.5, 8, 200, 6), Round(-3.0, 32, 400, 8), Round(-4.0, 96, 1200, 8))
 
 
@@ -153,6 +172,7 @@ def newton(
     lacking = np.full((n, kept), -1, np.int64)
     active = np.arange(n)
     for _ in range(steps):
+        # 1. The gradient here, and the vectors outside that it favours.
         here = np.sort(current[active], axis=1)
         at = gradient(magnitudes, public.vectors, rows[active], here, model.weight, model.variance)
         values, indices = top_products(at.residual, public, kept + k)
@@ -162,14 +182,15 @@ def newton(
             np.take_along_axis(values, order, axis=1),
             np.take_along_axis(indices, order, axis=1),
         )
+        # 2. The likeliest support so far is kept, since a step may lose.
         up = at.log_likelihood > likelihood[active]
         best[active[up]], likelihood[active[up]], lacking[active[up]] = (
             here[up],
             at.log_likelihood[up],
             indices[up],
         )
-        # Where signs are lost J tends to 0, and the step with it to infinity.
-        step = norm2 * np.clip(at.information, 0.2, 1)[:, None]
+        # 3. A step for members and newcomers alike; the k largest weights are the next support.
+        step = norm2 * np.clip(at.information, LEAST_TOLD, 1)[:, None]
         weights = np.concatenate([model.weight + at.members / step, values[:, :k] / step], axis=1)
         largest = np.argpartition(-weights, k - 1, axis=1)[:, :k]
         new = np.sort(
@@ -180,7 +201,8 @@ def newton(
         active = active[(new != here).any(axis=1)]
         if len(active) == 0:
             break
-    if len(active):  # The last step led somewhere new.
+    # 4. The last step may have led somewhere new.
+    if len(active):
         last = log_likelihood(
             magnitudes, public.vectors, rows[active], current[active], model.weight, model.variance
         )
@@ -219,20 +241,21 @@ class _Search:
 
     def run(self, correlated: bool) -> None:
         """Steps 1 to 7 of the recipe."""
-        self._first_round()
-        # With k = 1 there is nothing to combine: the pool has said it all.
+        self._first_round()  # steps 1 to 5
+        # 6. With k = 1 there is nothing to combine: the pool has said it all.
         for number, effort in enumerate(ROUNDS if self.model.k > 1 else ()):
             unsettled = (self.fit < effort.fit) | (self.evidence < MARGIN / 2)
             if number == 0:
                 unsettled |= self.swap < MARGIN
             self._further_round(np.flatnonzero(unsettled), effort)
+        # 7. Twins of a member hide from the gradient.
         if self.model.k > 1:
             sure = np.flatnonzero(is_certain(self.margin, self.fit))
             if not correlated:
                 nearest = largest_correlation(
                     self.public, self.supports[sure], self.candidates[sure]
                 )
-                sure = sure[nearest > 5 / np.sqrt(self.y.shape[1])]
+                sure = sure[nearest > TWINS / np.sqrt(self.y.shape[1])]
             self._leave_out_in_turn(sure)
             self._weigh(sure)
 
@@ -249,6 +272,7 @@ class _Search:
         self.supports, self.likelihood, self.lacking = newton(
             self.y, self.public, rows, chosen, model, STEPS, CANDIDATES
         )
+        # After a move there may be a better neighbour still.
         active = rows
         for _ in range(SWEEPS):
             if len(active) == 0:
@@ -266,6 +290,7 @@ class _Search:
 
     def _further_round(self, unsettled: Indices, effort: Round) -> None:
         k, count = self.model.k, effort.starts
+        # Starts that share most of their members end in the same optimum.
         most_shared = k // 2 if k >= 4 else max(k - 2, 0)
         block = rows_per_block(4 * self.y.shape[1] * count, self.spare, most=max(1, len(unsettled)))
         for first in range(0, len(unsettled), block):
@@ -279,6 +304,7 @@ class _Search:
             optima, L, lacking = newton(
                 self.y, self.public, rows, flat, self.model, effort.steps, CANDIDATES
             )
+            # Every optimum that is not the best is a rival: it bounds the margin.
             for t in np.lexsort((-L, rows)):
                 i = rows[t]
                 if (optima[t] == self.supports[i]).all():
@@ -300,7 +326,7 @@ class _Search:
                 active,
                 self.supports[active],
                 self.model,
-                12 + self.model.k,
+                IN_TURN + self.model.k,
                 self.spare,
             )
             active = self._swap(active, np.concatenate([self.candidates[active], more], axis=1))

@@ -20,6 +20,10 @@ from unveil.parallel import rows_per_block
 from unveil.supports.folded.likelihood import Floats, Indices
 from unveil.supports.folded.screen import pixel_weights
 
+TAKEN = -1e30
+"""The gain of a vector that is already a member: less than any sum of squares, so never the
+best."""
+
 
 def start_supports(
     magnitudes: Floats,
@@ -69,13 +73,14 @@ def _grow(pairs, most_shared, out):  # type: ignore[no-untyped-def]
     grown = np.empty((K, k), np.int64)
     value = np.empty(K, np.float32)
     for b in range(pairs.shape[0]):
+        # 1. Every vector of the pool grown to k: the next one is that which adds most to Σ M.
         M = pairs[b]
         for i in range(K):
             value[i] = M[i, i]
             grown[i, 0] = i
             for j in range(K):
                 gain[j] = M[j, j] + 2 * M[i, j]
-            gain[i] = -1e30
+            gain[i] = TAKEN
             for q in range(1, k):
                 best = gain.argmax()
                 value[i] += gain[best]
@@ -83,7 +88,8 @@ def _grow(pairs, most_shared, out):  # type: ignore[no-untyped-def]
                 row = M[best]
                 for j in range(K):
                     gain[j] += 2 * row[j]
-                gain[best] = -1e30
+                gain[best] = TAKEN
+        # 2. The best of these, as long as they differ from those before.
         taken = 0
         for i in np.argsort(-value):
             new = True

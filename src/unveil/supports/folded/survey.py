@@ -46,6 +46,8 @@ def survey_public(vectors: Floats, columns: int) -> Public:
     for start, block in row_blocks(plain, 1 << 22):
         _hash_rows(block, hashes[start : start + len(block)], squares[start : start + len(block)])
     usable = squares > 0
+    # Equal hashes are neighbours once sorted; equal hashes of different rows are possible, so rows
+    # are compared.
     groups = []
     order = np.argsort(hashes, kind="stable")
     same = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])

@@ -5,8 +5,8 @@ A swap exchanges a member i ∈ S for another public vector. Two passes over all
 which are worth trying:
 
     r(S)           the gradient at S: vectors S lacks
-    Σ_i r(S∖i)     the sum of the leave-one-out residuals: vectors that could stand in for some member, its near-twins
-                   included, which the gradient at S does not see
+    Σ_i r(S∖i)     the sum of the leave-one-out residuals: vectors that could stand in for some
+                   member, its near-twins included, which the gradient at S does not see
     r(S∖i), each   k products instead of one: sure where the sum drowns a twin among k residuals
 
 All swaps with these candidates are ranked by the efficient score of the newcomer given S∖i (its
@@ -28,6 +28,11 @@ from unveil.supports.folded.survey import Public
 EXACT = 4
 """Swaps evaluated exactly besides the best one for each member."""
 MOVES = 8
+"""Swaps followed one after the other: a start that is nearly right needs one or two."""
+GAIN = 1e-3
+"""Nats a swap must gain: less is rounding, and would go round in circles."""
+NO_SWAP = -1e30
+"""The score of a swap that is not possible, below that of any other."""
 
 
 def swap_to_better(
@@ -53,7 +58,7 @@ def swap_to_better(
             magnitudes, public, rows[active], supports[active], candidates[active], model
         )
         margin[active] = likelihood[active] - best
-        up = np.flatnonzero(best > likelihood[active] + 1e-3)
+        up = np.flatnonzero(best > likelihood[active] + GAIN)
         if len(up) == 0:
             break
         active = active[up]
@@ -173,7 +178,9 @@ def is_correlated(public: Public, members: Indices) -> bool:
 
 
 @njit(fastmath=True, cache=True, nogil=True)
-def _best_swaps(Y, P, rows, supports, a, v, power, candidates, exact, best, leaves, enters):  # type: ignore[no-untyped-def]
+def _best_swaps(  # type: ignore[no-untyped-def]
+    Y, P, rows, supports, a, v, power, candidates, exact, best, leaves, enters
+):
     d = Y.shape[1]
     k = supports.shape[1]
     C = candidates.shape[1]
@@ -187,12 +194,15 @@ def _best_swaps(Y, P, rows, supports, a, v, power, candidates, exact, best, leav
     for t in range(len(rows)):
         y = Y[rows[t]]
         S = supports[t]
+        # 1. μ of the support as it is.
         mu[:] = 0
         for q in range(k):
             p = P[S[q]]
             for j in range(d):
                 mu[j] += a * p[j]
-        score[:] = -1e30
+        # 2. Every member left out in turn: first and second Hermite coefficient of a newcomer,
+        # which counts as noise until it is chosen.
+        score[:] = NO_SWAP
         for i in range(k):
             p = P[S[i]]
             offset = float32(0)
@@ -209,6 +219,7 @@ def _best_swaps(Y, P, rows, supports, a, v, power, candidates, exact, best, leav
                     * ((y[j] * y[j] - 2 * x * m + m * m) * loose - float32(1))
                 )
                 offset += second[j] * power
+            # 3. The score of every candidate in its place.
             base = fold32(y, part, loose) - offset
             for c in range(C):
                 g = candidates[t, c]
@@ -222,7 +233,8 @@ def _best_swaps(Y, P, rows, supports, a, v, power, candidates, exact, best, leav
                 for j in range(d):
                     s += p[j] * (first[j] + second[j] * p[j])
                 score[i, c] = base + s
-        best[t] = -1e30
+        # 4. The best for each member, and the best few of all, evaluated exactly.
+        best[t] = NO_SWAP
         leaves[t] = -1
         enters[t] = -1
         for e in range(k + exact):
@@ -233,12 +245,13 @@ def _best_swaps(Y, P, rows, supports, a, v, power, candidates, exact, best, leav
                 flat = score.argmax()
                 i = flat // C
                 c = flat % C
-            if score[i, c] < -1e29:
+            if score[i, c] <= NO_SWAP / 10:
                 continue
             g = candidates[t, c]
+            # A candidate may be listed twice; it is tried once.
             for c2 in range(C):
                 if candidates[t, c2] == g:
-                    score[i, c2] = -1e30
+                    score[i, c2] = NO_SWAP
             p = P[S[i]]
             new = P[g]
             for j in range(d):

@@ -17,6 +17,7 @@ from unveil.records import Progress
 from unveil.supports.paper.moment import moment_weights
 
 KEPT = 25
+"""Public vectors that survive the screen, as in the paper's experiments."""
 
 
 def diagonal_supports(
@@ -43,6 +44,7 @@ def diagonal_supports(
             P = public[candidates[i]]
             moments[a] = (P * z[a].astype(np.float32)) @ P.T / d
         moments[:, np.arange(kept), np.arange(kept)] -= z.mean(axis=1, keepdims=True)
+        # The support is where the top eigenvector is largest.
         vectors = np.abs(np.linalg.eigh(moments)[1][:, :, -1])
         order = np.argsort(-vectors, axis=1, kind="stable")
         chosen = candidates[start : start + len(rows)]
@@ -82,6 +84,7 @@ def _screen(
                 [index, np.broadcast_to(np.arange(first, first + score.shape[1]), score.shape)],
                 axis=1,
             )
+            # The best so far and this block's, so that no row of all scores is ever held.
             if value.shape[1] > kept:
                 top = np.argpartition(-value, kept - 1, axis=1)[:, :kept]
                 value, index = (

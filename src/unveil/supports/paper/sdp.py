@@ -18,6 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from unveil.checks import InputError
+from unveil.encodings import Encodings
+from unveil.records import Progress, Supports
+from unveil.supports.paper.moment import moment_matrix
+
+LARGEST = 1000
+"""Public vectors at most: a step costs n³, and a run takes hundreds of them."""
+OVER = 1.6
+"""Over-relaxation of ADMM: 1.5 to 1.8 often converges faster (Boyd et al. 2011, section 3.4.3)."""
+LOOK = 10
+"""Steps between two looks at the certificate, which costs an eigenvalue problem of its own."""
+
 
 @dataclass(frozen=True, eq=False)
 class SdpSolution:
@@ -30,10 +42,29 @@ class SdpSolution:
     steps: int
 
 
+def sdp_supports(
+    encodings: Encodings, public: NDArray[np.float32], progress: Progress | None
+) -> Supports:
+    """The program for every encoding in turn."""
+    k = encodings.scheme.k_public
+    if len(public) > LARGEST:
+        raise InputError(
+            f"method='sdp' with n_public={len(public)}: it costs n_public³ per step; use "
+            "method='folded-em'"
+        )
+    indices, margin = np.empty((encodings.m, k), np.int64), np.empty(encodings.m)
+    for i in range(encodings.m):
+        moment = moment_matrix(encodings.magnitudes(slice(i, i + 1))[0], public)
+        indices[i], margin[i] = top_coordinates(solve_sdp(moment, k).matrix, k)
+        if progress:
+            progress("learn public", i + 1, encodings.m)
+    return Supports(indices, margin, "sdp")
+
+
 def solve_sdp(
-    moment: NDArray[np.float64], k_public: int, *, tolerance: float = 1e-4, max_steps: int = 2000
+    moment: NDArray[np.float64], k_public: int, *, gap: float = 1e-4, max_steps: int = 2000
 ) -> SdpSolution:
-    """The sparse-PCA program; stops when the certified gap is below tolerance·max(1, |value|)."""
+    """The sparse-PCA program; stops when bound and value are within gap·max(1, |value|)."""
     n = len(moment)
     # A common scale makes one step length serve every instance.
     scale = float(np.abs(moment).max()) or 1.0
@@ -43,17 +74,19 @@ def solve_sdp(
     V = np.zeros((n, n))  # scaled multiplier
     Z, value, bound, steps = U, -np.inf, np.inf, 0
     for steps in range(1, max_steps + 1):
+        # 1. One copy on the spectraplex, one on the ℓ1 ball, and the multiplier between them.
         Z = _onto_spectraplex(U - V + step * M)
-        relaxed = 1.6 * Z + (1 - 1.6) * U
+        relaxed = OVER * Z + (1 - OVER) * U
         U = _onto_l1_ball(relaxed + V, float(k_public))
         V = V + relaxed - U
-        if steps % 10 == 0 or steps == max_steps:
+        if steps % LOOK == 0 or steps == max_steps:
+            # 2. A value that is reached, and a bound that no other can exceed.
             feasible = _make_feasible(Z, k_public)
             value = float(np.vdot(feasible, M))
             Y = V / step
             top = float(eigh(M - Y, eigvals_only=True, subset_by_index=[n - 1, n - 1])[0])
             bound = min(bound, top + k_public * float(np.abs(Y).max()))
-            if bound - value <= tolerance * max(1.0, abs(value)):
+            if bound - value <= gap * max(1.0, abs(value)):
                 break
     return SdpSolution(_make_feasible(Z, k_public), value * scale, bound * scale, steps)
 

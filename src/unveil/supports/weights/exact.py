@@ -20,6 +20,11 @@ from unveil.supports.folded.survey import Public
 from unveil.supports.weights.stepwise import K_MAX, learn_weights
 
 TOLERANCE = 1e-4
+"""Relative residual of an encoding that counts as solved: float32 leaves 1e-6, and a wrong support
+with fewer unknowns than pixels leaves tenths."""
+SIGN_STEPS, STILL = 20, 1e-12
+"""Rounds of signs and weights, which mostly end much earlier; weights that move less than this have
+settled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +73,9 @@ def _fixed_point(
     X: NDArray[np.float64], y: NDArray[np.float64], w: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Signs from weights, weights from signs, until nothing changes."""
-    for _ in range(20):
+    for _ in range(SIGN_STEPS):
         new = np.asarray(np.linalg.lstsq(X, np.copysign(y, X @ w), rcond=None)[0], np.float64)
-        if np.abs(new - w).max(initial=0) < 1e-12:
+        if np.abs(new - w).max(initial=0) < STILL:
             return new
         w = new
     return w

@@ -16,6 +16,21 @@ from unveil.supports.folded.likelihood import Floats, Indices, fold32, tanh32
 
 SMALLEST = 1e-6
 """Smallest share of mean y² that the private variance is given."""
+EMPTY = 1e-20
+"""Added to mean squares, so that an encoding or a vector of zeros divides by something."""
+RIDGE = 1e-6
+"""Share of the mean square that is added to the diagonal: equal vectors leave the system
+singular."""
+LEAST_WEIGHT = 1e-4
+"""Least weight of a member, in units of the encoding per vector: at 0 the likelihood is flat in it,
+and no step would leave."""
+CURVED = 0.05
+"""Least eigenvalue of the information, per mean square of a vector, at which a Newton step is
+tried; below, it goes far astray."""
+LOST, GAINED = 1e-2, 1e-3
+"""Nats a step may lose to rounding, and the gain below which the fit has ended."""
+NOTHING = -1e300
+"""Before anything was tried."""
 
 
 def fit_weights(
@@ -37,17 +52,20 @@ def fit_weights(
 
 
 @njit(fastmath=True, cache=True, nogil=True)
-def _fit(Y, P, rows, supports, weights, variance, likelihood, steps, smallest):  # type: ignore[no-untyped-def]
+def _fit(  # type: ignore[no-untyped-def]
+    Y, P, rows, supports, weights, variance, likelihood, steps, smallest
+):
     d = Y.shape[1]
     mu = np.empty(d, np.float32)
     trial_mu = np.empty(d, np.float32)
     r = np.empty(d, np.float32)
     h = np.empty(d, np.float32)
     for t in range(len(rows)):
+        # 1. The encoding and its members; without members all is private.
         y = Y[rows[t]]
         slots = np.flatnonzero(supports[t] >= 0)
         q = len(slots)
-        total = 1e-20
+        total = EMPTY
         for j in range(d):
             total += y[j] * y[j] / d
         if q == 0:
@@ -60,18 +78,20 @@ def _fit(Y, P, rows, supports, weights, variance, likelihood, steps, smallest): 
         for i in range(q):
             X[i] = P[supports[t, slots[i]]]
             w[i] = weights[t, slots[i]]
+        # 2. What does not change: the products of members, for EM steps; bounds; where we start.
         G = np.empty((q, q))
         _products(X, np.ones(d, np.float32), G)
-        size = np.trace(G) / q + 1e-20
+        size = np.trace(G) / q + EMPTY
         for i in range(q):
-            G[i, i] += 1e-6 * size
-        floor = 1e-4 * np.sqrt(total * d / size)
+            G[i, i] += RIDGE * size
+        floor = LEAST_WEIGHT * np.sqrt(total * d / size)
         v = max(variance[t], smallest * total)
         _mean(X, w, mu)
         current = fold32(y, mu, float32(1 / v))
         H = np.empty((q, q))
         g = np.empty(q)
         for _ in range(steps):
+            # 3. Residual, information per pixel, and what they are on the members.
             precision = float32(1 / v)
             for j in range(d):
                 th = tanh32(y[j] * mu[j] * precision)
@@ -83,14 +103,16 @@ def _fit(Y, P, rows, supports, weights, variance, likelihood, steps, smallest): 
                     s += r[j] * X[i, j]
                 g[i] = s
             _products(X, h, H)
-            best = -1e300
+            # 4. A Newton step where it may be trusted, else or if it loses an EM step.
+            best = NOTHING
             best_w = w
             best_v = v
             for newton in (True, False):
-                if newton and np.linalg.eigvalsh(H)[0] < 0.05 * size:
+                if newton and np.linalg.eigvalsh(H)[0] < CURVED * size:
                     continue
                 trial = np.maximum(w + np.linalg.solve(H if newton else G, g), floor)
                 _mean(X, trial, trial_mu)
+                # The variance that goes with it: the expected square of what is left.
                 s = float32(0)
                 for j in range(d):
                     m = trial_mu[j]
@@ -103,14 +125,15 @@ def _fit(Y, P, rows, supports, weights, variance, likelihood, steps, smallest): 
                     best_v = trial_v
                 if best > current:
                     break
-            if best < current - 1e-2:
+            # 5. Stop where nothing is gained.
+            if best < current - LOST:
                 break
             gain = best - current
             w = best_w
             v = best_v
             current = best
             _mean(X, w, mu)
-            if gain < 1e-3:
+            if gain < GAINED:
                 break
         for i in range(q):
             weights[t, slots[i]] = w[i]

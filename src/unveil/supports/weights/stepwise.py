@@ -1,6 +1,8 @@
 """LearnPublic when the weights, and perhaps the number of public vectors, are unknown.
 
-    maximise  L(S, w, s²) − |S|·(log n + 1.5)   over supports S, weights w ≥ 0 and the private variance s², per encoding.
+    maximise  L(S, w, s²) − |S|·(log n + 1.5)
+
+over supports S, weights w ≥ 0 and the private variance s², for each encoding by itself.
 
 log n nats is what choosing one of n public vectors is worth, so a vector must gain more than that
 to count as a member; what gains less cannot be told from the best of n others. Stepwise: the best
@@ -33,10 +35,27 @@ from unveil.supports.folded.starts import start_supports
 from unveil.supports.folded.survey import Public
 from unveil.supports.weights.fit import fit_weights
 
-K_MAX, STARTS, POOL, CANDIDATES, REPAIRS = 8, 4, 100, 4, 3
+K_MAX = 8
+"""Members at most where k is unknown: twice what the schemes in use mix."""
+STARTS, POOL = 4, 100
+"""Pairs to start from, each a search of its own, and the vectors they are made of."""
+CANDIDATES, REPAIRS = 4, 3
+"""Newcomers fitted in each step; rounds of dropping the weakest member and growing again."""
+FIRST_WEIGHT, FIRST_VARIANCE = 0.4, 0.68
+"""Where the fit of a pair starts, in units of mean y²: two members of 0.16 each and the rest."""
+LEAST_TOLD = 0.2
+"""Least information per pixel in a Newton step: where signs are lost it tends to 0."""
+FIRST_STEPS, MORE_STEPS = 30, 12
+"""Steps of a fit from scratch, and of one that goes on from a fitted support."""
+EMPTY = 1e-20
+"""Added to mean squares, so that an encoding of zeros divides by something."""
+GAIN = 1e-3
+"""Nats a repair must gain: less is rounding."""
 PRICE = 1.5
 """Nats a member must gain beyond log n."""
 SAMPLE = 64
+"""Encodings that tell k, weight and variance of all: the most frequent k counts, so that most of
+them must be right, not all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,23 +169,25 @@ class _Stepwise:
         starts = pool[:, :STARTS, None]
         if size == 2:
             starts = start_supports(self.y, self.public.vectors, pool, 2, STARTS, 1, spare)
+        # One row per start; encodings with fewer starts have fewer rows.
         self.rows = np.repeat(np.arange(m), starts.shape[1])
         flat = starts.reshape(-1, size)
         self.rows, flat = self.rows[flat[:, 0] >= 0], flat[flat[:, 0] >= 0]
         n = len(flat)
         total = (
             np.einsum("ij,ij->i", self.y, self.y, dtype=np.float64)[self.rows] / self.y.shape[1]
-            + 1e-20
+            + EMPTY
         )
         self.supports = np.full((n, k), -1, np.int64)
         self.supports[:, :size] = flat
         self.weights = np.zeros((n, k))
-        self.weights[:, :size] = 0.4 * np.sqrt(total / self.public.power)[:, None]
-        self.variance = 0.68 * total
+        self.weights[:, :size] = FIRST_WEIGHT * np.sqrt(total / self.public.power)[:, None]
+        self.variance = FIRST_VARIANCE * total
         self.likelihood = np.empty(n)
         self.following = np.full(n, -np.inf)
         self._set(
-            np.arange(n), *self._fit(self.rows, self.supports, self.weights, self.variance, 30)
+            np.arange(n),
+            *self._fit(self.rows, self.supports, self.weights, self.variance, FIRST_STEPS),
         )
 
     def _grow(self, active: Indices) -> None:
@@ -174,6 +195,7 @@ class _Stepwise:
         for _ in range(self.k + 2):
             if len(active) == 0:
                 return
+            # 1. The best newcomers, each beside the members there are, fitted again.
             added, step = self._newcomers(active)
             # One slot more than k: what lies beyond it tells how much the next vector would gain.
             count = added.shape[1]
@@ -185,12 +207,14 @@ class _Stepwise:
             variance = np.repeat(self.variance[active], count)
             variance = np.maximum(variance - self.public.power * weights[:, -1] ** 2, variance / 2)
             weights, variance, likelihood = self._fit(
-                np.repeat(self.rows[active], count), supports, weights, variance, 12
+                np.repeat(self.rows[active], count), supports, weights, variance, MORE_STEPS
             )
+            # 2. The best of them, and what it gains.
             likelihood = np.where(added >= 0, likelihood.reshape(-1, count), -np.inf)
             best = np.arange(len(active)) * count + likelihood.argmax(axis=1)
             gain = likelihood.max(axis=1) - self.likelihood[active]
             self.following[active] = gain
+            # 3. Where that pays and a slot is free, it is a member.
             pays = (gain > self.price) & (self.supports[active] < 0).any(axis=1)
             active, best = active[pays], best[pays]
             slot = (self.supports[active] < 0).argmax(axis=1)
@@ -221,7 +245,7 @@ class _Stepwise:
         indices[values == -np.inf] = -1
         values[values == -np.inf] = 0
         step = values / (self.y.shape[1] * self.public.power)
-        return indices, step / np.clip(at.information, 0.2, 1)[:, None]
+        return indices, step / np.clip(at.information, LEAST_TOLD, 1)[:, None]
 
     def _without_each(self, active: Indices) -> tuple[NDArray[np.float64], ...]:
         """Drop each member in turn and fit again: the loss (N, k), inf for empty slots; weights,
@@ -235,7 +259,7 @@ class _Stepwise:
         supports[every, every % k], weights[every, every % k] = -1, 0
         variance = np.repeat(self.variance[active], k)
         weights, variance, likelihood = self._fit(
-            np.repeat(self.rows[active], k), supports, weights, variance, 12
+            np.repeat(self.rows[active], k), supports, weights, variance, MORE_STEPS
         )
         likelihood = likelihood.reshape(n, k)
         loss = np.where(
@@ -249,6 +273,7 @@ class _Stepwise:
         size = (self.supports >= 0).sum(axis=1)
         every = np.arange(len(self.rows))
         loss, weights, variance, likelihood = self._without_each(every)
+        # With k given the weakest member is replaced whether it pays or not: there is no price.
         weakest = loss.argmin(axis=1)
         active = np.flatnonzero(
             size > 1 if self.fixed else (size > 0) & (loss.min(axis=1) < self.price)
@@ -265,8 +290,9 @@ class _Stepwise:
         self.supports[active, slot] = -1
         self._set(active, weights[active, slot], variance[active, slot], likelihood[active, slot])
         self._grow(active)
+        # A replacement that does not help is taken back.
         if self.fixed:
-            worse = self.likelihood[active] <= before[3] + 1e-3
+            worse = self.likelihood[active] <= before[3] + GAIN
             self.supports[active[worse]] = before[0][worse]
             self._set(active[worse], before[1][worse], before[2][worse], before[3][worse])
             return not worse.all()
