@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from unveil.checks import InputError
 
 _FALLBACK = 2 << 30
-Block = TypeVar("Block")
+BlockT = TypeVar("BlockT")
 
 
 def free_memory() -> int:
@@ -128,10 +128,10 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def run_blocks(
-    task: Callable[[Block], None],
-    blocks: Sequence[Block],
+    task: Callable[[BlockT], None],
+    blocks: Sequence[BlockT],
     workers: int,
-    done: Callable[[Block], None] | None = None,
+    done: Callable[[BlockT], None] | None = None,
 ) -> None:
     """task(block) for every block, `workers` at a time; done(block) in the calling thread as each
     one ends.

@@ -7,7 +7,7 @@ import pytest
 from unveil import Encodings, Overlaps, Scheme, score, simulate
 from unveil.attacks.full import full
 from unveil.attacks.large import MOST_VECTORS, large
-from unveil.factor.cliques import Subsets
+from unveil.factor.cliques import CliqueSubsets
 from unveil.records import AMBIGUOUS
 
 
@@ -120,7 +120,7 @@ def test_it_says_when_overlaps_cannot_be_read():
 
 
 def test_it_says_when_there_are_too_many_vectors(monkeypatch):
-    many = Subsets(np.zeros((60, 3), np.int64), MOST_VECTORS + 1)
+    many = CliqueSubsets(np.zeros((60, 3), np.int64), MOST_VECTORS + 1)
     monkeypatch.setattr("unveil.attacks.large.find_cliques", lambda _: many)
     recovery = attack(simulate(Scheme(3), 20, m=60, d=50, rng=0).encodings)
     assert not len(recovery)

@@ -1,11 +1,11 @@
-"""Subsets from sparse overlaps: exact overlaps give them exactly, wrong and missing entries cost
+"""CliqueSubsets from sparse overlaps: exact overlaps give them exactly, wrong and missing entries cost
 few rows."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from unveil.factor.cliques import Subsets, _graph, _merged, _take_best, _within, find_cliques
+from unveil.factor.cliques import CliqueSubsets, _graph, _merged, _take_best, _within, find_cliques
 from unveil.records import Overlaps
 
 
@@ -31,7 +31,7 @@ def overlaps_of(members, n, wrong=0, missed=0.0, seed=0):
     return Overlaps.from_array(M, k)
 
 
-def right_rows(found: Subsets, members, n):
+def right_rows(found: CliqueSubsets, members, n):
     """Rows whose columns are their vectors, a column being the vector most of its rows use."""
     count = np.zeros((found.columns, n), int)
     for row, names in zip(found.members, members, strict=True):

@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 
 from unveil.attacks.finish import certified
-from unveil.factor.cliques import Subsets, find_cliques
+from unveil.factor.cliques import CliqueSubsets, find_cliques
 from unveil.gram.gram_extract import gram_extract
 from unveil.parallel import Stopwatch, rows_per_block
 from unveil.parallel import memory_limit as settle_limit
@@ -94,7 +94,7 @@ def large(
 
 def _pairs(
     encodings: Encodings,
-    first: Subsets,
+    first: CliqueSubsets,
     seed: np.random.SeedSequence,
     least: float,
     limit: int,
@@ -129,7 +129,7 @@ def _pairs(
 
 def _subsets(
     encodings: Encodings,
-    first: Subsets,
+    first: CliqueSubsets,
     seed: np.random.SeedSequence,
     least: float,
     limit: int,

@@ -36,7 +36,7 @@ ROUNDS = 5000
 """After so many draws of a row the bounds are taken to contradict each other."""
 
 Weights = NDArray[np.float64]
-Law = Callable[[int, Scheme, np.random.Generator], Weights]
+DrawWeights = Callable[[int, Scheme, np.random.Generator], Weights]
 
 
 def half_normal(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
@@ -61,7 +61,7 @@ def descending(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
     return _within_bounds(lambda rows: -np.sort(-half_normal(rows, scheme, rng), axis=1), m, scheme)
 
 
-LAWS: Mapping[str, Law] = {
+LAWS: Mapping[str, DrawWeights] = {
     "half-normal": half_normal,
     "released": released,
     "uniform": uniform,

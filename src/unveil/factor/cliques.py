@@ -38,7 +38,7 @@ LOOSE = 0.6
 
 
 @dataclass(frozen=True, eq=False)
-class Subsets:
+class CliqueSubsets:
     """members (m, k): the columns of each row, −1 in free places, which come last; columns: how
     many there are."""
 
@@ -51,7 +51,7 @@ class Subsets:
         return np.asarray(self.members[:, -1] >= 0)
 
 
-def find_cliques(overlaps: Overlaps, *, rounds: int = 3) -> Subsets:
+def find_cliques(overlaps: Overlaps, *, rounds: int = 3) -> CliqueSubsets:
     """The columns of every row, from the largest cliques to pairs."""
     k, m = overlaps.k_private, overlaps.m
     graph, single = _graph(overlaps)
@@ -67,7 +67,7 @@ def find_cliques(overlaps: Overlaps, *, rounds: int = 3) -> Subsets:
                 continue
             columns = int(_seed(graph.indptr, graph.indices, single, members, columns, least))
         members, columns = _refine(graph, members, columns)
-    return Subsets(members, columns)
+    return CliqueSubsets(members, columns)
 
 
 def _graph(overlaps: Overlaps) -> tuple[sparse.csr_array, NDArray[np.bool_]]:

@@ -22,5 +22,6 @@ def squared_correlations(magnitudes: NDArray[np.float32]) -> NDArray[np.float64]
     """Z (m, m) with E[Z_ij] ≈ z_ij²; the diagonal means nothing."""
     F, _ = feature_rows(magnitudes, "folded", np.arange(magnitudes.shape[1]))
     covariance = np.asarray(F @ F.T, dtype=np.float64)
+    # Ψ⁻¹ by a table, squared; 2000 steps are far finer than the noise of a covariance.
     z = np.linspace(0, 1, 2001)
     return np.where(covariance < 0, np.pi * covariance, np.interp(covariance, psi(z), z * z))

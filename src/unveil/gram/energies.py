@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 
 SHRINKAGE = 0.3
+"""Share of the mean variance added to every component: the smallest ones are noise, and whitening
+would lift them to the height of the rest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,8 @@ def whitened_energies(Y: NDArray[np.float32]) -> Energies:
     shrinkage = SHRINKAGE * max(1.0, d / m)
     F = Y * Y
     mean = F.mean(axis=0)
-    F -= mean
+    F -= mean  # what all encodings have in common is told apart, as `level`
+    # Fewer pixels than encodings: whiten the squares themselves.
     if d <= m:
         C = F.T @ F
         C /= m

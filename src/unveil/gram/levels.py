@@ -28,6 +28,25 @@ from unveil.scheme import Scheme
 
 Array = NDArray[np.float64]
 OfMeans = Callable[[Array], float]
+REACH, NO_SKEW = 1.5, 1e-9
+"""Cornish and Fisher's term x − s·(x² − 1)/6 turns back at x = 3/s; half-way there it stops. A skew
+below 1e-9 changes nothing."""
+FAR = 9.0
+"""x² in a quantile's correction at most: three standard deviations, beyond which the term is no
+longer small."""
+STEP = 1e-4
+"""Of central differences: their error is 1e-8, rounding leaves 1e-8 in the second one."""
+LEAST_SD = 1e-6
+"""Least standard deviation: at z = 1 a normalised statistic has none, and skewness divides by
+it."""
+MOST_SKEW = 30.0
+"""Skewness is cut here: beyond, the correction has no meaning."""
+ANGLES, RADII, RADIUS = 1024, 64, 10.0
+"""Nodes of the polar rule, out to ten standard deviations: moments are right to 2e-6, kinks lie on
+angles."""
+NODES, DEGREE = 96, 48
+"""Gauss–Hermite nodes, and Hermite polynomials kept: half as many, so that their products are still
+integrated exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +66,7 @@ class Levels:
     def of_part(self, fraction: float) -> Levels:
         """For a sum over this fraction of the pixels, where rows were normalised over all of them:
         so much less noise is taken away."""
+        # Normalising correlates with the sum by as much as the sum has of all pixels.
         sd = np.sqrt(self.raw_sd**2 + fraction * (self.sd**2 - self.raw_sd**2))
         skew = self.raw_skew + fraction * (self.skew - self.raw_skew)
         return Levels(self.mean, sd, skew, self.raw_sd, self.raw_skew)
@@ -68,7 +88,7 @@ class Levels:
         x = float(norm.ppf(probability))
         skew = self.skew[p, q] / np.sqrt(d)
         return float(
-            self.mean[p, q] + self.sd[p, q] / np.sqrt(d) * (x + skew * (min(x * x, 9.0) - 1) / 6)
+            self.mean[p, q] + self.sd[p, q] / np.sqrt(d) * (x + skew * (min(x * x, FAR) - 1) / 6)
         )
 
 
@@ -77,7 +97,7 @@ def normal_scale(score: ArrayLike, mean: float, sd: float, skew: float, d: int) 
     back."""
     x = (np.asarray(score, dtype=np.float64) - mean) * (np.sqrt(d) / sd)
     s = skew / np.sqrt(d)
-    reach = np.clip(x, -1.5 / max(abs(s), 1e-9), 1.5 / max(abs(s), 1e-9))
+    reach = np.clip(x, -REACH / max(abs(s), NO_SKEW), REACH / max(abs(s), NO_SKEW))
     return np.asarray(x - s * (reach * reach - 1) / 6)
 
 
@@ -111,9 +131,10 @@ def assisted_levels(k_private: int, k_public: int, ratio: float) -> Levels:
     c_{nl}²·(q/k_private)^n·(p/k_public)^l. For r only odd n + l occur, E[r | μ] = 0 kills n = 0,
     and what is left is nearly linear in q: no flat spot at overlap 0.
     """
-    nodes, weights = np.polynomial.hermite_e.hermegauss(96)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     weights = weights / weights.sum()
-    degree = 48
+    degree = DEGREE
+    # Normalised Hermite polynomials by their recurrence, weights of the nodes included.
     H = np.empty((degree, len(nodes)))
     H[0], H[1] = 1, nodes
     for n in range(1, degree - 1):
@@ -121,6 +142,7 @@ def assisted_levels(k_private: int, k_public: int, ratio: float) -> Levels:
     H *= weights
     g, mu = nodes[:, None], np.sqrt(ratio) * nodes[None, :]
     r = (mu + g) * np.tanh((mu + g) * mu) - mu
+    # Mehler: a coefficient of degree n counts with the n-th power of the correlation.
     private = (np.arange(k_private + 1) / k_private)[:, None] ** np.arange(degree)
     public = (np.arange(k_public + 1) / max(k_public, 1))[:, None] ** np.arange(degree)
     first, second, third = (
@@ -154,10 +176,10 @@ def _moments(statistic: Callable[[Array, Array], tuple[Array, OfMeans]], z: floa
     a function h of pixel means t.
 
     The delta method: to first order h moves by u = ∇h·t; Edgeworth's skewness is E[u³] +
-    3·∇hᵀΣHΣ∇h, H the second
-    derivatives: what normalising bends must be in it. Without normalisation h is the first mean,
-    centred at the true means of the others.
+    3·∇hᵀΣHΣ∇h, H the second derivatives: what normalising bends must be in it. Without
+    normalisation h is the first mean, centred at the true means of the others.
     """
+    # 1. Means, and their covariance, over one pixel.
     a, b, w = polar_nodes(z)
     terms, h = statistic(a, b)
     T = terms.reshape(len(terms), -1)
@@ -165,7 +187,8 @@ def _moments(statistic: Callable[[Array, Array], tuple[Array, OfMeans]], z: floa
     centre = T @ weights
     T = T - centre[:, None]
     covariance = (T * weights) @ T.T
-    step = 1e-4
+    # 2. How h depends on them: first and second derivatives.
+    step = STEP
     at = np.eye(len(centre)) * step
     gradient = np.array([h(centre + e) - h(centre - e) for e in at]) / (2 * step)
     second = np.array(
@@ -177,33 +200,38 @@ def _moments(statistic: Callable[[Array, Array], tuple[Array, OfMeans]], z: floa
             for e in at
         ]
     ) / (4 * step * step)
+    # 3. The moments of h, and those without normalisation.
     u = gradient @ T
-    sd = max(float(np.sqrt(u * u @ weights)), 1e-6)
+    sd = max(float(np.sqrt(u * u @ weights)), LEAST_SD)
     skew = (
         float(u**3 @ weights) + 3 * float(gradient @ covariance @ second @ covariance @ gradient)
     ) / sd**3
     # The same function with the last two means, the rows' mean squares, held fixed.
     v = gradient[:-2] @ T[:-2]
-    if (
-        len(centre) == 3
-    ):  # squares: (a² − 1)(b² − 1), so the rows' mean squares stay in to first order
+    # Squares: (a² − 1)(b² − 1), so that the rows' mean squares stay in to first order.
+    if len(centre) == 3:
         v = T[0] - T[1] - T[2]
-    raw = max(float(np.sqrt(v * v @ weights)), 1e-6)
+    raw = max(float(np.sqrt(v * v @ weights)), LEAST_SD)
     return [
         float(h(centre)),
         sd,
-        float(np.clip(skew, -30, 30)),
+        float(np.clip(skew, -MOST_SKEW, MOST_SKEW)),
         raw,
-        float(np.clip(v**3 @ weights / raw**3, -30, 30)),
+        float(np.clip(v**3 @ weights / raw**3, -MOST_SKEW, MOST_SKEW)),
     ]
 
 
-def polar_nodes(z: float, angles: int = 1024, radii: int = 64) -> tuple[Array, Array, Array]:
+def polar_nodes(z: float) -> tuple[Array, Array, Array]:
     """Nodes and weights for two standard normal variables with correlation z; f(−a, −b) = f(a, b)
     halves the circle."""
-    x, w = np.polynomial.legendre.leggauss(radii)
-    r = 5 * (x + 1)
-    theta = np.pi * (np.arange(angles) + 0.5) / angles
+    x, w = np.polynomial.legendre.leggauss(RADII)
+    r = RADIUS / 2 * (x + 1)
+    # Midpoints in between: no node on an axis, where |a| has its kink.
+    theta = np.pi * (np.arange(ANGLES) + 0.5) / ANGLES
     a = r[:, None] * np.cos(theta)
     b = r[:, None] * (z * np.cos(theta) + np.sqrt(1 - z * z) * np.sin(theta))
-    return a, b, np.repeat((5 * w * r * np.exp(-r * r / 2) / angles)[:, None], angles, axis=1)
+    return (
+        a,
+        b,
+        np.repeat((RADIUS / 2 * w * r * np.exp(-r * r / 2) / ANGLES)[:, None], ANGLES, axis=1),
+    )

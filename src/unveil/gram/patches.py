@@ -5,7 +5,8 @@ At one pixel the sign of z = Σx is hidden. In a patch of an image z mostly has 
 ±z there, one sign for all of the patch, and the square of a product of two encodings does not ask
 which:
 
-    K_ij = Σ_patches ⟨u_i, u_j⟩²,   u = y·(C + s·I)^(−½) within the patch,   C = E[y yᵀ],   s = 0.03·tr C / |patch|
+    K_ij = Σ_patches ⟨u_i, u_j⟩²,   u = y·(C + s·I)^(−½) within the patch,
+    C = E[y yᵀ],   s = 0.03·tr C / |patch|
 
 Whitening counts what differs between images, not the brightness that they share. Encodings with q
 members in common have ⟨u_i, u_j⟩ of about ±q/k in every patch, so that the root of K above what all
@@ -23,6 +24,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
+
+from unveil.gram.statistics import Floats
 
 PATCHES = 8
 """With 4 to 32 of them about as many encodings of photographs are read right; fewer suit pictures
@@ -43,8 +46,6 @@ STILL = 1e-4
 """Spread of a pixel, relative to the largest value of all, below which it says nothing: rounding
 alone leaves 1e-7."""
 
-Floats = NDArray[np.float32]
-
 
 def go_together(Y: Floats) -> bool:
     """Whether there are pixels for all patches, and a typical one has another that is nearly the
@@ -57,12 +58,12 @@ def go_together(Y: Floats) -> bool:
     return bool(np.median(C.max(axis=0)) > ALIKE)
 
 
-def patches(Y: Floats, rng: np.random.Generator, count: int = PATCHES) -> list[NDArray[np.int64]]:
-    """Pixels in `count` groups (a power of two) of those that go together; pixels that never change
+def patches(Y: Floats, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    """Pixels in PATCHES groups (a power of two) of those that go together; pixels that never change
     are left out."""
     A = _standardised(Y)
     groups = [np.arange(A.shape[1])]
-    while 2 * len(groups) <= count:
+    while 2 * len(groups) <= PATCHES:
         groups = [half for group in groups for half in _halves(A[:, group], group, rng)]
     moving = np.flatnonzero(_moves(Y))
     return [moving[group] for group in groups if len(group)]
@@ -79,6 +80,7 @@ def patch_similarity(Y: Floats, rng: np.random.Generator) -> NDArray[np.float64]
         scale = np.sqrt(np.maximum(values, 0) + SHRINKAGE * max(float(values.mean()), 1e-30))
         u = part @ (vectors / scale).astype(np.float32)
         K += (u @ u.T) ** 2
+    # What a row or a column has in common with all others is taken off; then units of its own size.
     S = K.astype(np.float64)
     S -= S.mean(axis=0)
     S -= S.mean(axis=1, keepdims=True)

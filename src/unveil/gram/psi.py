@@ -31,6 +31,7 @@ def psi_inverse(covariance: ArrayLike, floor: float = 0.0) -> NDArray[np.float64
     """
     c = np.clip(np.asarray(covariance, dtype=np.float64), floor, TOP)
     z = np.minimum(np.sqrt(np.pi * c), 1.0)
+    # Newton doubles the digits: six steps from √(π·c) reach rounding.
     for _ in range(6):
         slope = 2 / np.pi * np.arcsin(z)
         z = np.clip(

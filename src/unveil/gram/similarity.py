@@ -18,6 +18,15 @@ from unveil.gram.psi import psi
 from unveil.gram.statistics import feature_rows, public_part
 from unveil.records import Supports
 
+CLIP = 5
+"""Squares are cut here, in units of their mean: one bright pixel would lift many pairs together."""
+REACH, POINTS = 12, 48001
+"""The grid of the Hermite coefficients, in standard deviations: the density beyond is 1e-32."""
+TERMS = 8
+"""Hermite coefficients kept: zⁿ/n! with z ≤ 1/4 leaves next to nothing of the others."""
+FOLDED = 3
+"""Up to this k, correlations are 1/3 and more, where |y| is the better statistic."""
+
 
 def similarity(magnitudes: NDArray[np.float32], k: int) -> NDArray[np.float64]:
     """S with E[S_ij] = 0 for disjoint subsets and 1 for one shared vector: folded for k ≤ 3,
@@ -26,13 +35,13 @@ def similarity(magnitudes: NDArray[np.float32], k: int) -> NDArray[np.float64]:
     |y| is the better statistic for correlations of 1/3 and more, y² for smaller ones; bright pixels
     are clipped.
     """
-    if k <= 3:
+    if k <= FOLDED:
         F, _ = feature_rows(magnitudes, "folded", np.arange(magnitudes.shape[1]))
         one = float(psi(1 / k))
     else:
         square = magnitudes**2
         square /= np.maximum(square.mean(axis=1, keepdims=True), np.float32(1e-30))
-        F = np.minimum(square, np.float32(5))
+        F = np.minimum(square, np.float32(CLIP))
         F -= F.mean(axis=1, keepdims=True)
         F /= np.float32(np.sqrt(F.shape[1]))
         one = _clipped_square_level(1 / k)
@@ -57,13 +66,15 @@ def assisted_similarity(
 
 
 def _clipped_square_level(z: float) -> float:
-    """Cov(min(a², 5), min(b², 5)) at correlation z, by Gauss–Hermite quadrature in the Hermite
-    expansion of min(x², 5)."""
-    x = np.linspace(-12, 12, 48001)
+    """Cov(min(a², CLIP), min(b², CLIP)) at correlation z, by the Hermite expansion of min(x²,
+    CLIP):
+    Σ_n c_n²/n!·zⁿ (Mehler), with coefficients c_n from sums over an even grid."""
+    x = np.linspace(-REACH, REACH, POINTS)
     density = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi) * (x[1] - x[0])
-    f = np.minimum(x**2, 5)
+    f = np.minimum(x**2, CLIP)
+    # Hermite polynomials by their recurrence, He_{n+1} = x·He_n − n·He_{n−1}.
     before, polynomial, total, factorial = np.ones_like(x), x, 0.0, 1.0
-    for degree in range(1, 9):
+    for degree in range(1, TERMS + 1):
         factorial *= degree
         total += float(f @ (polynomial * density)) ** 2 / factorial * z**degree
         before, polynomial = polynomial, x * polynomial - degree * before
@@ -85,6 +96,7 @@ def estimate_vectors(S: NDArray[np.float64], k: int, *, linear: bool = False) ->
             comb(k, q) * comb(n - k, k - q) * float(level[q]) for q in range(1, k + 1)
         ) / comb(n, k)
 
+    # The mean similarity falls with n: the first n that is low enough.
     n = k + 1
     while n < m and expected(n) > mean:
         n += 1

@@ -3,9 +3,10 @@ known function of their overlap.
 
     folded     (|y| − mean)/rms                 mean Ψ(z): the paper (`alg:private_attack`)
     squares    y²/mean(y²) − 1                  mean 2z²: locally optimal at overlap 0, heavy tails
-    assisted   y·tanh(yμ/σ²) − μ                needs the public part μ; nearly linear in the private overlap
+    assisted   y·tanh(yμ/σ²) − μ                needs the public part μ; nearly linear in the
+                                                private overlap
     likelihood folded features for the product, then the likelihood of the pair for all that survive
-    (`gram/engine/likelihood.py`)
+               (`gram/engine/likelihood.py`)
 
 The assisted feature is the posterior mean of the private part g given y = |μ + g| and μ, σ² the
 variance of g: of the two signs ±y the one that agrees with μ is e^{2yμ/σ²} times as likely. Rows
@@ -30,10 +31,15 @@ from unveil.scheme import Scheme
 Statistic = Literal["folded", "squares", "likelihood", "assisted"]
 STATISTICS: tuple[Statistic, ...] = ("folded", "squares", "likelihood", "assisted")
 Floats = NDArray[np.float32]
+LEAST = 1e-3
+"""Least variance of the private part, per variance of the public part: what is left of E[y²] may
+come out negative."""
+FLAT = 1e-12
+"""Contrast, per mean square, below which a row is constant up to rounding."""
 
 
 @dataclass(frozen=True, eq=False)
-class PublicPart:
+class KnownPublic:
     """What is known of the public part: sorted `supports` (m, k_public), and for the assisted
     statistic the vectors themselves.
 
@@ -49,31 +55,34 @@ class PublicPart:
 
 def public_part(
     encodings: Encodings, supports: NDArray[np.int64], vectors: Floats | None
-) -> PublicPart:
+) -> KnownPublic:
     """σ² from the scheme when the pixels' root mean square is known, else from what the public part
     leaves of E[y²]."""
     scheme = encodings.scheme
     sorted_supports = np.ascontiguousarray(np.sort(supports, axis=1), dtype=np.int32)
     if vectors is None:
-        return PublicPart(sorted_supports, None, scheme.public_weight, scheme.private_variance, 0.0)
+        return KnownPublic(
+            sorted_supports, None, scheme.public_weight, scheme.private_variance, 0.0
+        )
     public_power = scheme.public_variance * _mean_square(vectors)
     if encodings.pixel_rms is not None:
         variance = scheme.private_variance * encodings.pixel_rms**2
     else:
-        variance = max(_mean_square(encodings.values) - public_power, 1e-3 * public_power, 1e-30)
-    return PublicPart(
+        variance = max(_mean_square(encodings.values) - public_power, LEAST * public_power, 1e-30)
+    return KnownPublic(
         sorted_supports, vectors, scheme.public_weight, variance, public_power / variance
     )
 
 
-def statistic_levels(statistic: Statistic, scheme: Scheme, public: PublicPart | None) -> Levels:
+def statistic_levels(statistic: Statistic, scheme: Scheme, public: KnownPublic | None) -> Levels:
     """Mean, noise and skewness of the product of two features at every lattice point."""
     if statistic == "squares":
         return squares_levels(scheme)
     if statistic == "assisted":
         if public is None or public.vectors is None:
             raise InputError(
-                "statistic='assisted' without public vectors: pass public= and k_public of 1 or more"
+                "statistic='assisted' without public vectors: pass public= and k_public of 1 or "
+                "more"
             )
         return assisted_levels(scheme.k_private, scheme.k_public, public.ratio)
     return folded_levels(scheme)
@@ -92,7 +101,7 @@ def feature_rows(
     values: Floats,
     statistic: Statistic,
     order: NDArray[np.intp],
-    public: PublicPart | None = None,
+    public: KnownPublic | None = None,
     start: int = 0,
 ) -> tuple[Floats, Floats]:
     """Features (rows, d) in `order`, and mean/rms of each row, which takes folded features back to
@@ -112,7 +121,7 @@ def feature_rows(
 
 
 def _assisted_rows(
-    values: Floats, order: NDArray[np.intp], public: PublicPart, start: int
+    values: Floats, order: NDArray[np.intp], public: KnownPublic, start: int
 ) -> Floats:
     assert public.vectors is not None
     out = np.empty(values.shape, np.float32)
@@ -123,6 +132,7 @@ def _assisted_rows(
     for at, rows in row_blocks(values, 1 << 18):
         y = np.abs(rows)
         chosen = public.supports[start + at : start + at + len(rows)]
+        # Posterior mean of the private part; a constant row says nothing.
         mu = np.zeros(rows.shape, np.float32)
         for column in chosen.T:
             mu += public.vectors[column]
@@ -156,7 +166,7 @@ def _fill_rows(values, order, squared, out, offset):  # type: ignore[no-untyped-
             total += y
             power += y * y
         mean, square = total / d, power / d
-        contrast = square - mean * mean > 1e-12 * square
+        contrast = square - mean * mean > FLAT * square
         offset[i] = mean / np.sqrt(square) if square > 0 else 0.0
         if not contrast:
             out[i, :] = 0

@@ -3,11 +3,13 @@ without any folding.
 
 Two statistics, both in units in which one shared vector counts 1:
 
-    plain      ⟨y_i, y_j⟩/d, divided by what one vector brings to ⟨y, y⟩/d. Its noise is 1/√d per vector, and vectors that look
-               alike count as shared. Any size: blocks of rows, rounded, kept sparse
-    whitened   UUᵀ·mk/n, U the leading left singular vectors of Y, n of them. With n ≤ d independent vectors the columns of Y
-               span what the columns of W span, so that UUᵀ = W(WᵀW)⁻¹Wᵀ, whatever the vectors are:
-               no noise from finite d, none from vectors that are alike. Dense, m×m
+    plain      ⟨y_i, y_j⟩/d, divided by what one vector brings to ⟨y, y⟩/d. Its noise is 1/√d per
+               vector, and vectors that look alike count as shared. Any size: blocks of rows,
+               rounded, kept sparse
+    whitened   UUᵀ·mk/n, U the leading left singular vectors of Y, n of them. With n ≤ d independent
+               vectors the columns of Y span what the columns of W span, so that UUᵀ = W(WᵀW)⁻¹Wᵀ,
+               whatever the vectors are: no noise from finite d, none from vectors that are alike.
+               Dense, m×m
 
 n is where the singular values fall off: the rank of Y, which noise only blurs.
 """
@@ -19,13 +21,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh
 
+from unveil.gram.statistics import Floats
 from unveil.parallel import rows_per_block
 from unveil.records import Overlaps, Progress
 
 FALL = 4.0
 """Factor by which eigenvalues of YYᵀ must fall for the rank to be taken from there."""
-
-Floats = NDArray[np.float32]
+ROUNDING = 1e-11
+"""Eigenvalues below this share of the largest are rounding: falls among them mean nothing."""
 
 
 def spectrum(Y: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -35,6 +38,7 @@ def spectrum(Y: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if m <= d:
         values, vectors = eigh(np.asarray(Y @ Y.T, np.float64))
         return values[::-1], vectors[:, ::-1]
+    # Left singular vectors from the right ones: Y·v/σ, σ not below rounding.
     wide = Y.astype(np.float64)
     values, right = eigh(wide.T @ wide)
     values, right = values[::-1], right[:, ::-1]
@@ -45,10 +49,11 @@ def spectrum(Y: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 def rank_of(values: NDArray[np.float64]) -> int | None:
     """Where falling eigenvalues fall most, or None where they fall nowhere by more than chance."""
-    safe = np.maximum(values, 1e-11 * max(float(values[0]), 1e-300))
+    safe = np.maximum(values, ROUNDING * max(float(values[0]), 1e-300))
     last = int(0.95 * len(safe))  # the smallest eigenvalues of noise fall by large factors as well
     if last < 2:
         return None
+    # The largest fall; elsewhere eigenvalues of noise fall slowly.
     falls = safe[: last - 1] / safe[1:last]
     best = int(falls.argmax())
     return best + 1 if falls[best] > FALL else None
@@ -85,6 +90,7 @@ def plain_overlaps(Y: Floats, k: int, limit: int, progress: Progress | None = No
         shared = np.rint(
             (Y[start : start + step] - centre) @ (Y - centre).T / np.float32(max(one, 1e-30))
         )
+        # An encoding shares all of its vectors with itself, whatever noise says.
         here = np.arange(len(shared))
         shared[here, start + here] = k
         parts.append(sparse.csr_array(np.clip(shared, 0, k).astype(np.int8)))

@@ -37,7 +37,7 @@ from unveil.supports.correlated.pixel_law import departures
 from unveil.supports.correlated.tree_search import measured_search
 from unveil.supports.folded.confidence import MARGIN, confidence, is_certain
 from unveil.supports.folded.likelihood import Indices, Model
-from unveil.supports.folded.search import Found, block_columns, folded_em
+from unveil.supports.folded.search import FoundSupports, block_columns, folded_em
 from unveil.supports.folded.survey import Public, survey_public
 from unveil.supports.paper.diagonal import diagonal_supports
 from unveil.supports.paper.sdp import sdp_supports
@@ -303,7 +303,7 @@ class _Job:
 
     def _search(
         self, encodings: Encodings, model: Model, progress: Progress | None = None
-    ) -> Found:
+    ) -> FoundSupports:
         return folded_em(
             encodings, self.public, model, limit=self.limit, workers=self.workers, progress=progress
         )
@@ -336,7 +336,7 @@ class _Job:
         chance = np.sqrt((2 * known**2 + 4 * known * expected) / independent)
         return expected if abs(total - known - expected) <= CHANCE * chance else left
 
-    def _contradiction(self, model: Model, found: Found) -> str:
+    def _contradiction(self, model: Model, found: FoundSupports) -> str:
         """In words: that another k_public fits these encodings, and the given one does not. Empty:
         no contradiction."""
         typical = float(np.median(found.fit))

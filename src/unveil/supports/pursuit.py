@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from unveil.parallel import rows_per_block
 from unveil.records import Progress
+from unveil.supports.folded.likelihood import Floats
 
 SWEEPS = 3
 """Rounds in which each choice is taken back and made again, with the others in place."""
-Floats = NDArray[np.float32]
 
 
 def pursue(

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from unveil.supports.correlated.pixel_law import Law, Noise
+from unveil.supports.correlated.pixel_law import Noise, PixelLaw
 from unveil.supports.correlated.tree import CAP, tree_difference, tree_likelihood, tree_residual
 from unveil.supports.folded.likelihood import log_likelihood
 
@@ -19,7 +19,7 @@ def law(d, seed, linked=True):
     rng = np.random.default_rng(seed)
     parent = np.array([-1] + [int(rng.integers(j)) for j in range(1, d)])
     correlation = rng.uniform(-0.7, 0.7, d) * (parent >= 0) * linked
-    return Law(
+    return PixelLaw(
         rng.normal(0, 0.3, d), rng.uniform(0.5, 1.5, d), rng.permutation(d), parent, correlation
     )
 
@@ -76,7 +76,7 @@ def test_without_links_it_is_the_plain_likelihood():
     rng = np.random.default_rng(0)
     P = rng.standard_normal((5, 300)).astype(np.float32)
     y = np.abs(0.5 * (P[1] + P[3]) + 0.7 * rng.standard_normal(300))[None].astype(np.float32)
-    plain = Law(np.zeros(300), np.ones(300), np.arange(300), np.full(300, -1), np.zeros(300))
+    plain = PixelLaw(np.zeros(300), np.ones(300), np.arange(300), np.full(300, -1), np.zeros(300))
     S = np.array([[1, 3], [0, 3], [-1, 2]])
     rows = np.zeros(3, np.int64)
     found = tree_likelihood(y, P, rows, S, 0.5, Noise.of(plain, 0, 0.49))
@@ -122,7 +122,7 @@ def test_one_pixel_costs_at_most_the_cap():
     rng = np.random.default_rng(1)
     P = rng.standard_normal((3, 50)).astype(np.float32)
     y = np.abs(0.7 * P[0] + 0.7 * rng.standard_normal(50))[None].astype(np.float32)
-    plain = Law(np.zeros(50), np.ones(50), np.arange(50), np.full(50, -1), np.zeros(50))
+    plain = PixelLaw(np.zeros(50), np.ones(50), np.arange(50), np.full(50, -1), np.zeros(50))
     noise = Noise.of(plain, 0, 0.49)
     before = tree_likelihood(y, P, ROWS, np.array([[0]]), 0.7, noise)[0]
     y[0, 7] = 1000

@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 
 from unveil.gram.engine.likelihood import LARGEST, log_ratios, ratio_thresholds
 from unveil.gram.engine.plan import OverlapPlan
-from unveil.gram.levels import Levels, lattice
-from unveil.gram.statistics import PublicPart, Statistic, feature_rows, pixel_order
+from unveil.gram.levels import NO_SKEW, REACH, Levels, lattice
+from unveil.gram.statistics import Floats, KnownPublic, Statistic, feature_rows, pixel_order
 from unveil.parallel import one_blas_thread
 from unveil.scheme import Scheme
 
-Floats = NDArray[np.float32]
 BIN, LOWEST, BINS = 0.25, -30.0, 320
 """Margins are counted in bins of this width, from this one on."""
 
@@ -62,7 +61,7 @@ class OverlapEngine:
         scheme: Scheme,
         plan: OverlapPlan,
         levels: Levels,
-        public: PublicPart | None = None,
+        public: KnownPublic | None = None,
         cache_bytes: int = 256 << 20,
     ) -> None:
         self.values, self.scheme, self.plan, self.levels, self.public = (
@@ -104,6 +103,7 @@ class OverlapEngine:
             full,
             offset,
         )
+        # Two threads may make the same features; the last one stays, and both are right.
         with self._lock:
             self._kept[index] = made
             while len(self._kept) > self._most:
@@ -113,10 +113,12 @@ class OverlapEngine:
     def block(self, i: int, j: int) -> Block:
         """The entries between row blocks i ≤ j; for i = j those above the diagonal."""
         plan, levels = self.plan, self.levels
+        # 1. Scores of all pairs that pass the cuts.
         A1, A, offset_a = self.features(i)
         B1, B, offset_b = (A1, A, offset_a) if i == j else self.features(j)
         edges, cuts = np.array(plan.edges), np.array(plan.cuts, dtype=np.float32)
         r, c, score = _survivors(A1 @ B1.T, A, B, edges, cuts, i == j)
+        # 2. How many public vectors they share, which decides the thresholds; then round.
         shared = np.zeros(len(r), np.int8)
         if self.public is not None:
             S = self.public.supports
@@ -128,8 +130,10 @@ class OverlapEngine:
         q, rival, margin = _weigh(
             score, shared, thresholds, levels.mean, levels.sd, levels.skew, plan.d
         )
+        # 3. Pairs in doubt by their likelihood.
         if plan.doubt > 0:
             self._settle(A, B, offset_a, offset_b, r, c, shared, q, rival, margin)
+        # 4. The table counts doubtful zeros too; the entries are those above 0.
         here = (q > 0) | (margin < plan.doubt)
         if not here.all():
             r, c, q, rival, margin = r[here], c[here], q[here], rival[here], margin[here]
@@ -162,6 +166,7 @@ class OverlapEngine:
     ) -> None:
         """Pairs in doubt are rounded again, in place, by the log-likelihood ratio of the two levels
         in question."""
+        # At the top of the lattice there is no density: those pairs stay as the product has them.
         z = lattice(self.scheme)
         low = np.minimum(q, rival)
         pick = np.flatnonzero((margin < self.plan.doubt) & (z[shared, low + 1] < LARGEST))
@@ -178,7 +183,7 @@ class OverlapEngine:
 
 
 def score_rows(
-    values: Floats, rows: NDArray[np.intp], statistic: Statistic, public: PublicPart | None
+    values: Floats, rows: NDArray[np.intp], statistic: Statistic, public: KnownPublic | None
 ) -> tuple[Floats, NDArray[np.int64]]:
     """Scores on all pixels of every two of the given rows, and the public vectors they share: for
     samples, and for plans."""
@@ -217,11 +222,13 @@ def _survivors(C, A, B, edges, cuts, upper):  # type: ignore[no-untyped-def]
     count = 0
     stages = len(edges)
     for i in range(rows):
+        # 1. The screen: what passes the first cut.
         kept = 0
         for j in range(i + 1 if upper else 0, columns):
             line[kept] = j
             value[kept] = C[i, j]
             kept += C[i, j] >= cuts[0]
+        # 2. Further pixels, stage by stage, for those still in.
         for stage in range(1, stages):
             first, last, cut = edges[stage - 1], edges[stage], cuts[stage]
             before, kept = kept, 0
@@ -230,13 +237,13 @@ def _survivors(C, A, B, edges, cuts, upper):  # type: ignore[no-untyped-def]
                 j = line[x]
                 b = B[j, first:last]
                 total = value[x]
-                for pixel in range(
-                    len(a)
-                ):  # counting from 0 lets the compiler use vector instructions
+                # Counting from 0 lets the compiler use vector instructions.
+                for pixel in range(len(a)):
                     total += a[pixel] * b[pixel]
                 line[kept] = j
                 value[kept] = total
                 kept += total >= cut
+        # 3. What is left is noted; room is doubled where it runs out.
         if count + kept > room:
             room = 2 * (count + kept)
             r2, c2, s2 = (
@@ -281,10 +288,12 @@ def _weigh(score, shared, thresholds, mean, sd, skew, d):  # type: ignore[no-unt
         level = 0
         while level < top and score[t] >= thresholds[p, level]:
             level += 1
+        # The level and its neighbours: which of the two comes closest?
         for v in range(max(level - 1, 0), min(level + 1, top) + 1):
             x = (score[t] - mean[p, v]) * root / sd[p, v]
             s = skew[p, v] / root
-            reach = 1.5 / max(abs(s), 1e-9)
+            # As `levels.normal_scale`: the correction stops where it would turn back.
+            reach = REACH / max(abs(s), NO_SKEW)
             w = min(max(x, -reach), reach)
             u = x - s * (w * w - 1) / 6
             density[v] = -u * u / 2 - np.log(sd[p, v])

@@ -21,6 +21,8 @@ from unveil.gram.engine.blocks import Block, OverlapEngine
 from unveil.kept import keep_arrays, kept_arrays
 
 FORMAT = 1
+"""Part of the fingerprint: raised whenever blocks are written differently, so that old ones do not
+count."""
 _FIELDS = ("rows", "columns", "overlap", "rival", "margin", "table")
 
 
@@ -28,6 +30,7 @@ class Checkpoint:
     """The finished blocks of one engine in a folder."""
 
     def __init__(self, folder: Path, engine: OverlapEngine) -> None:
+        # A folder of its own for every input: blocks of another run cannot be taken for these.
         self.folder = Path(folder) / fingerprint(engine)
         self.folder.mkdir(parents=True, exist_ok=True)
 
@@ -46,7 +49,8 @@ class Checkpoint:
             )
         except FileNotFoundError:
             raise InputError(
-                f"{self.folder} vanished while blocks were written to it: leave the checkpoint folder alone"
+                f"{self.folder} vanished while blocks were written to it: leave the checkpoint "
+                "folder alone"
             ) from None
 
     def _name(self, i: int, j: int) -> str:
@@ -58,6 +62,7 @@ class Checkpoint:
 
 def fingerprint(engine: OverlapEngine) -> str:
     """Of all that decides the blocks; the number of workers does not."""
+    # Options by their text, arrays by their bytes, shapes and types.
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr((FORMAT, __version__, engine.scheme, engine.plan)).encode())
     arrays: list[NDArray[Any]] = [

@@ -28,10 +28,15 @@ from unveil.gram.engine.plan import OverlapPlan
 from unveil.gram.levels import Levels
 
 ROUNDS = 200
+"""Steps of expectation–maximisation at most: a table costs next to nothing."""
+LEAST = 1e-3
+"""Pairs that every overlap is given at least: a fraction of 0 could never come back."""
+STEADY, ROUNDING = 1e-6, 1e-15
+"""Fractions that move less than this, relative and absolute, have settled."""
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class OverlapEvidence:
     """fractions (k+1,) of all pairs at each overlap; wrong pairs to expect among those kept, and
     overlapping pairs missed."""
 
@@ -44,36 +49,39 @@ class Evidence:
         return self.wrong_kept + self.missed
 
 
-def weigh_evidence(table: NDArray[np.int64], plan: OverlapPlan, levels: Levels) -> Evidence:
+def weigh_evidence(table: NDArray[np.int64], plan: OverlapPlan, levels: Levels) -> OverlapEvidence:
     """π by expectation–maximisation, and the errors that follow from it."""
     pairs = plan.m * (plan.m - 1) / 2
     top = table.shape[0] - 1
     if pairs == 0:
-        return Evidence(np.eye(top + 1)[0], 0.0, 0.0)
+        return OverlapEvidence(np.eye(top + 1)[0], 0.0, 0.0)
     lost = _lost(plan, levels)
     margin = LOWEST + BIN * (np.arange(BINS) + 0.5)
     counts = table.sum(axis=(1, 2)).astype(np.float64)
+    # Pairs that were never written down share nothing, as far as anybody knows.
     counts[0] = pairs - counts[1:].sum()
     pi = np.maximum(counts, 0.5) / pairs
     moved = np.zeros(table.shape)
     for _ in range(ROUNDS):
+        # 1. How many of those rounded to q belong to a neighbour, by their margins and π.
         for q in range(top + 1):
             for side, r in ((0, q - 1), (1, q + 1)):
                 if 0 <= r <= top:
                     odds = np.log(pi[r] / pi[q]) - margin
                     moved[q, side] = table[q, side] / (1 + np.exp(-np.clip(odds, -500, 500)))
+        # 2. Move them, and add what was dropped unseen; the rest of the pairs share nothing.
         new = counts - moved.sum(axis=(1, 2))
         new[1:] += moved[:-1, 1].sum(axis=1)
         new[:-1] += moved[1:, 0].sum(axis=1)
         new[1:] += pairs * pi[1:] * lost[1:]
         new[0] = pairs - new[1:].sum()
-        new = np.maximum(new, 1e-3) / pairs
-        done = np.abs(new - pi).max() < 1e-6 * pi.min() + 1e-15
+        new = np.maximum(new, LEAST) / pairs
+        done = np.abs(new - pi).max() < STEADY * pi.min() + ROUNDING
         pi = new
         if done:
             break
     wrong_zero = float(moved[0].sum())
-    return Evidence(
+    return OverlapEvidence(
         pi, float(moved[1:].sum()), wrong_zero + float(pairs * (pi[1:] * lost[1:]).sum())
     )
 
@@ -96,6 +104,7 @@ def assemble(
     data = np.empty(indptr[-1], np.int8)
     confidence = np.empty(indptr[-1], np.float32)
     at = indptr[:-1].copy()
+    # Lower half, diagonal, upper half: rows come out sorted.
     trust = [_confidence(block, fractions) for block in blocks]
     for block, t in zip(blocks, trust, strict=True):
         _place(block.columns, block.rows, block.overlap, t, at, indices, data, confidence)
@@ -134,7 +143,9 @@ def _add_degrees(rows, columns, degree):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _place(rows, columns, overlap, trust, at, indices, data, confidence):  # type: ignore[no-untyped-def]
+def _place(  # type: ignore[no-untyped-def]
+    rows, columns, overlap, trust, at, indices, data, confidence
+):
     for t in range(len(rows)):
         x = at[rows[t]]
         indices[x], data[x], confidence[x] = columns[t], overlap[t], trust[t]

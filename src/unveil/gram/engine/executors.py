@@ -26,7 +26,7 @@ from unveil.checks import InputError
 from unveil.gram.engine.blocks import Block, OverlapEngine
 from unveil.parallel import one_blas_thread, worker_count
 
-Task = tuple[int, int]
+BlockPair = tuple[int, int]
 PROCESSES = "processes"
 PATIENCE = 20
 """Seconds to wait for a scheduler to answer."""
@@ -37,14 +37,15 @@ _log = logging.getLogger(__name__)
 
 def run_blocks(
     engine: OverlapEngine,
-    tasks: Sequence[Task],
+    tasks: Sequence[BlockPair],
     *,
     workers: int | None = None,
     scheduler: str | None = None,
-) -> Iterator[tuple[Task, Block]]:
+) -> Iterator[tuple[BlockPair, Block]]:
     """Every task with its result, in the order they finish.
 
-    scheduler  None: threads; "processes": a local Dask cluster; an address such as "tcp://host:8786": an existing one
+    scheduler  None: threads; "processes": a local Dask cluster; an address such as
+               "tcp://host:8786": an existing one
     """
     if scheduler is None:
         yield from _on_threads(engine, tasks, worker_count(workers))
@@ -53,8 +54,8 @@ def run_blocks(
 
 
 def _on_threads(
-    engine: OverlapEngine, tasks: Sequence[Task], workers: int
-) -> Iterator[tuple[Task, Block]]:
+    engine: OverlapEngine, tasks: Sequence[BlockPair], workers: int
+) -> Iterator[tuple[BlockPair, Block]]:
     with one_blas_thread():
         if workers == 1:
             for task in tasks:
@@ -81,16 +82,18 @@ def _on_threads(
 
 
 def _on_dask(
-    engine: OverlapEngine, tasks: Sequence[Task], workers: int | None, scheduler: str
-) -> Iterator[tuple[Task, Block]]:
+    engine: OverlapEngine, tasks: Sequence[BlockPair], workers: int | None, scheduler: str
+) -> Iterator[tuple[BlockPair, Block]]:
     distributed = _distributed()
     left = dict.fromkeys(tasks)
     with _client(scheduler, workers) as client:
         for attempt in range(ATTEMPTS):
+            # 1. The data to every worker, then a task per block.
             sent = client.scatter(_Shipment.of(engine, client), broadcast=True, hash=False)
             futures = {
                 client.submit(_run, sent, *task, pure=False, retries=2): task for task in left
             }
+            # 2. Results as they come; what was lost with a worker is still among those left.
             for future in distributed.as_completed(list(futures), loop=client.loop):
                 if future.status == "cancelled" or (future.status == "error" and _was_lost(future)):
                     continue
@@ -107,7 +110,8 @@ def _on_dask(
             )
             client.wait_for_workers(1, timeout=PATIENCE)
     raise InputError(
-        f"{len(left)} blocks were lost {ATTEMPTS} times: the workers of {scheduler} keep dying; give them more memory"
+        f"{len(left)} blocks were lost {ATTEMPTS} times: the workers of {scheduler} keep dying; "
+        "give them more memory"
     )
 
 
@@ -123,6 +127,7 @@ def _distributed() -> Any:
 def _client(scheduler: str, workers: int | None) -> Iterator[Any]:
     distributed = _distributed()
     if scheduler == PROCESSES:
+        # One thread each: tasks are the unit of work. memory_limit 0: the plan keeps to the limit.
         options = {
             "n_workers": worker_count(workers),
             "threads_per_worker": 1,
@@ -142,8 +147,8 @@ def _client(scheduler: str, workers: int | None) -> Iterator[Any]:
         client.wait_for_workers(1, timeout=PATIENCE)
     except (OSError, TimeoutError, ValueError) as error:
         raise InputError(
-            f"scheduler={scheduler!r} does not answer or has no workers ({type(error).__name__}): start `dask scheduler` and "
-            "`dask worker`, or use scheduler='processes'"
+            f"scheduler={scheduler!r} does not answer or has no workers ({type(error).__name__}): "
+            "start `dask scheduler` and `dask worker`, or use scheduler='processes'"
         ) from None
     with client:
         yield client
@@ -173,6 +178,7 @@ class _Shipment:
     @classmethod
     def of(cls, engine: OverlapEngine, client: Any) -> _Shipment:
         file = mapped_file(engine.values)
+        # A file of the same size under the same name, seen by every worker, is the same file.
         if file is not None:
             sizes = client.run(_size, file[0])
             if any(size != _size(file[0]) for size in sizes.values()):
@@ -219,8 +225,7 @@ def _size(name: str) -> int:
 def _run(shipment: _Shipment, i: int, j: int) -> tuple[Any, ...]:
     from threadpoolctl import threadpool_limits
 
-    threadpool_limits(
-        1, user_api="blas"
-    )  # and it stays: a worker's tasks may overlap, none may lift the limit of another
+    # And it stays: a worker's tasks may overlap, none may lift the limit of another.
+    threadpool_limits(1, user_api="blas")
     block = shipment.engine.block(i, j)
     return block.rows, block.columns, block.overlap, block.rival, block.margin, block.table

@@ -21,14 +21,17 @@ from functools import lru_cache
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from unveil.gram.levels import Array, lattice, polar_nodes
 from unveil.scheme import Scheme
 
+STEP = 1e-4
+"""Of the central difference: its error is 1e-8, rounding leaves 1e-12."""
+CHUNK = 256
+"""Factors of at most 2 multiplied before a logarithm is taken: 2²⁵⁶ is far below the largest
+double."""
 LARGEST = 0.999
 """Correlations from here on are not told apart by density."""
-Floats = NDArray[np.float32]
 
 
 @lru_cache(maxsize=64)
@@ -40,6 +43,7 @@ def ratio_thresholds(scheme: Scheme) -> Array:
     for p, q in np.ndindex(*out.shape):
         low, high = float(z[p, q]), float(z[p, q + 1])
         if high < LARGEST:
+            # As many standard deviations from either mean.
             (m0, s0), (m1, s1) = (_ratio_moments(low, high, truth) for truth in (low, high))
             out[p, q] = (m0 * s1 + m1 * s0) / (s0 + s1)
     return out
@@ -57,7 +61,7 @@ def _ratio_moments(low: float, high: float, truth: float) -> tuple[float, float]
         return log_density(a, b, high) - log_density(a, b, low)
 
     a, b, w = polar_nodes(truth)
-    value, step = ratio(a, b), 1e-4
+    value, step = ratio(a, b), STEP
     mean = float((w * value).sum())
     stretch = float((w * (ratio(a * (1 + step), b) - ratio(a * (1 - step), b))).sum()) / (2 * step)
     u = value - mean - stretch * (a * a + b * b - 2) / 2
@@ -83,8 +87,7 @@ def log_ratios(A, B, offset_a, offset_b, rows, columns, low, high):  # type: ign
     features A and B.
 
     Features are (|a| − mean)/(rms·√d); `offset` = mean/rms gives |a|/rms back. log Π(1 + e^{−2x})
-    is taken once per 256
-    pixels: each factor is at most 2, so the product stays far below the largest double.
+    is taken once per CHUNK pixels.
     """
     d = A.shape[1]
     root = np.sqrt(d)
@@ -95,9 +98,10 @@ def log_ratios(A, B, offset_a, offset_b, rows, columns, low, high):  # type: ign
         quadratic = high[t] * high[t] / (2 * s1) - low[t] * low[t] / (2 * s0)
         x0, x1 = low[t] / s0, high[t] / s1
         total = -0.5 * d * (np.log(s1) - np.log(s0))
-        for start in range(0, d, 256):
+        # log cosh(x) = x + log(1 + e^(−2x)) − log 2; logarithms are slow, so products come first.
+        for start in range(0, d, CHUNK):
             above, below = 1.0, 1.0
-            for x in range(start, min(start + 256, d)):
+            for x in range(start, min(start + CHUNK, d)):
                 a = A[i, x] * root + offset_a[i]
                 b = B[j, x] * root + offset_b[j]
                 product = a * b

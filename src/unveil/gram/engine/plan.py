@@ -39,14 +39,27 @@ SMALLEST_BLOCK, LARGEST_BLOCK, BLOCKS = 1024, 8192, 64
 nothing, tasks have a price."""
 SMALLEST_SCREENED = 2048
 """Fewer encodings than this are not worth a screen."""
-SHARE = 0.25
-FLOOR = 2.5e9
+SHARE, FLOOR = 0.25, 2.5e9
 """Deciding doubtful pairs may cost this share of the rest, and always this much (a tenth of a
 second)."""
 
 
+GROWTH, LAST = 1.25, 0.9
+"""Pixels grow by a quarter from stage to stage; a last stage of less than a tenth is not worth
+one."""
+AT_SCREEN, LATER = 0.9, 0.1
+"""Shares of the loss: the screen decides about most pairs, all later stages have the rest."""
+FINEST, STRIDE = 128, 64
+"""Screens that are tried: from so many pixels on, in such steps. Fewer let nearly all through."""
+LEAST_DOUBT = 1.0
+"""A narrower band of doubt, in nats, would decide next to nothing."""
+
+
 @dataclass(frozen=True)
 class _Unit:
+    """Cost of other operations, in multiply-adds of a matrix product: to look at a score, to score
+    one pixel of a survivor, to take one pixel's likelihood; measured (`benchmarks/overlaps.py`)."""
+
     pick: float = 36.0
     score: float = 10.0
     likelihood: float = 600.0
@@ -59,11 +72,13 @@ _UNIT = _Unit()
 class OverlapPlan:
     """What the engine will do, and what to expect of it. `str(plan)` says it in words.
 
-    edges, cuts       after edges[s] pixels a pair below cuts[s] is dropped; one entry each means one pass
+    edges, cuts       after edges[s] pixels a pair below cuts[s] is dropped; one entry each means
+                      one pass
     thresholds        (k_public+1, k_private) scores from which on the overlap is at least 1, 2, …
-    doubt             log-likelihood ratio below which a pair is decided by its likelihood (0: never)
-    occupancy, shared fraction of pairs with a private overlap, and with 0, 1, … shared public
-    vectors, in a sample
+    doubt             log-likelihood ratio below which a pair is decided by its likelihood (0:
+                      never)
+    occupancy         fraction of pairs with a private overlap, in a sample
+    shared            fraction of pairs with 0, 1, … shared public vectors, in a sample
     """
 
     m: int
@@ -103,13 +118,14 @@ class OverlapPlan:
             how = f"one pass over {self.d} pixels"
         else:
             how = (
-                f"screen on {self.edges[0]} of {self.d} pixels (about {self.survivors:.2%} of the pairs survive, at most "
-                f"{self.loss:.0e} of the overlapping ones are lost), then up to {len(self.edges) - 1} stages on the survivors"
+                f"screen on {self.edges[0]} of {self.d} pixels (about {self.survivors:.2%} of the "
+                f"pairs survive, at most {self.loss:.0e} of the overlapping ones are lost), then "
+                f"up to {len(self.edges) - 1} stages on the survivors"
             )
         doubt = f", likelihood where the odds are below e^{self.doubt:.0f}" if self.doubt else ""
         return (
-            f"{self.m * (self.m - 1) // 2} pairs in blocks of {self.block}, {self.statistic} statistic: {how}{doubt}; "
-            f"about {self.expected_errors:.2g} wrong entries expected"
+            f"{self.m * (self.m - 1) // 2} pairs in blocks of {self.block}, {self.statistic} "
+            f"statistic: {how}{doubt}; about {self.expected_errors:.2g} wrong entries expected"
         )
 
 
@@ -132,15 +148,18 @@ def make_plan(
     `z` is for rounding="paper"."""
     if not 0 < loss < 0.5:
         raise InputError(
-            f"loss={loss!r}: give the fraction of overlapping pairs that may be lost, between 0 and 0.5"
+            f"loss={loss!r}: give the fraction of overlapping pairs that may be lost, between 0 "
+            "and 0.5"
         )
+    # 1. How many pixels a screen may have.
     thresholds = level_thresholds(levels, rounding, z)
     pairs = max(m * (m - 1) / 2, 1.0)
     candidates = [d]
     if screen is not None:
         candidates = [min(screen, d)]
     elif rounding != "paper" and m >= SMALLEST_SCREENED:
-        candidates += list(range(128, d, 64))
+        candidates += list(range(FINEST, d, STRIDE))
+    # 2. What each would cost; the cheapest wins.
     plans = []
     for first in candidates:
         edges = _edges(first, d)
@@ -149,6 +168,7 @@ def make_plan(
         work, survivors = _work(levels, edges, cuts, occupancy, shared)
         plans.append((work, edges, cuts, survivors))
     work, edges, cuts, survivors = min(plans, key=lambda plan: plan[0])
+    # 3. How much doubt the likelihood can afford; pairs in doubt must survive the last cut.
     band = 0.0
     if doubt != "never" and rounding != "paper":
         budget = np.inf if doubt == "always" else max(SHARE * work * pairs, FLOOR) / pairs
@@ -157,6 +177,7 @@ def make_plan(
             *cuts[:-1],
             min(_doubt_line(levels, thresholds, p, band, d) for p in range(len(thresholds))),
         )
+    # 4. Blocks that fit the memory.
     block = _block(m, d, limit)
     return OverlapPlan(
         m=m,
@@ -210,18 +231,18 @@ def log_odds(
 def _edges(first: int, d: int) -> tuple[int, ...]:
     """Stages grow by a quarter, so that a pair that is clear early costs little."""
     edges = [first]
-    while edges[-1] * 1.25 < 0.9 * d:
-        edges.append(int(edges[-1] * 1.25) // 16 * 16)
+    while edges[-1] * GROWTH < LAST * d:
+        edges.append(int(edges[-1] * GROWTH) // 16 * 16)  # whole vector registers
     return (*edges, d) if edges[-1] < d else (d,)
 
 
 def _cuts(levels: Levels, edges: tuple[int, ...], line: float, loss: float) -> tuple[float, ...]:
     """Features are divided by √d for all pixels, so a sum over e of them is e/d times an
     average."""
-    d, later = edges[-1], 0.1 * loss / max(len(edges) - 2, 1)
+    d, later = edges[-1], LATER * loss / max(len(edges) - 2, 1)
     cuts = []
     for s, e in enumerate(edges[:-1]):
-        share = 0.9 * loss if s == 0 else later
+        share = AT_SCREEN * loss if s == 0 else later
         cuts.append(
             min(levels.of_part(e / d).quantile(share, p, 1, e) for p in range(len(levels.mean)))
             * e
@@ -259,6 +280,7 @@ def _doubt_line(
     t = float(thresholds[p, 0])
     if band <= 0:
         return t
+    # Where the odds turn: the last score below the threshold that is clear.
     scores = np.linspace(min(float(levels.mean[p, 0]), t), t, 400)
     clear = log_odds(levels, scores, p, 0, d) < -band
     return float(scores[np.flatnonzero(clear)[-1]]) if clear.any() else float(scores[0])
@@ -278,12 +300,13 @@ def _band(
     mass = (1 - occupancy) * np.diff(levels.below(scores, 0, 0, d)) + occupancy * np.diff(
         levels.below(scores, 0, 1, d)
     )
+    # Scores by how doubtful they are: take in the most doubtful first, until the budget is spent.
     order = np.argsort(odds[:-1])
     affordable = np.cumsum(mass[order]) <= budget
     if affordable.all():
         return DOUBT
     widest = float(odds[:-1][order][int(np.argmin(affordable))])
-    return min(DOUBT, widest) if widest >= 1.0 else 0.0
+    return min(DOUBT, widest) if widest >= LEAST_DOUBT else 0.0
 
 
 def _errors(

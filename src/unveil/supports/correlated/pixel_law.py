@@ -51,7 +51,7 @@ LARGEST = 0.9999
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class PixelLaw:
     """Mean and deviation of every pixel; correlation with its parent (0: none) in an order that
     puts parents first.
 
@@ -82,7 +82,7 @@ class Noise(NamedTuple):
     constant: float
 
     @classmethod
-    def of(cls, law: Law, size: float, square: float) -> Noise:
+    def of(cls, law: PixelLaw, size: float, square: float) -> Noise:
         """The sum of independent vectors of the law whose weights add up to `size`, their squares
         to `square`."""
         deviation = np.sqrt(square) * law.deviation[law.order]
@@ -136,14 +136,14 @@ def departures(public: Public) -> str:
     )
 
 
-def plain_law(public: Public) -> Law:
+def plain_law(public: Public) -> PixelLaw:
     """Independent pixels of one deviation, mean 0: the model of `folded`."""
     d = public.vectors.shape[1]
     none = np.full(d, -1, np.int64)
-    return Law(np.zeros(d), np.full(d, np.sqrt(public.power)), np.arange(d), none, np.zeros(d))
+    return PixelLaw(np.zeros(d), np.full(d, np.sqrt(public.power)), np.arange(d), none, np.zeros(d))
 
 
-def measure_law(public: Public) -> Law:
+def measure_law(public: Public) -> PixelLaw:
     """Mean, deviation and tree of the public vectors, each as far as the vectors bear it out."""
     # 1. Means: one of all pixels where it is more than chance, and what halves of the vectors agree
     # on beyond.
@@ -171,7 +171,7 @@ def measure_law(public: Public) -> Law:
         # The largest of d²/2 correlations that are 0 is about √(2·log(d²)/n).
         correlation[np.abs(correlation) < np.sqrt(4 * np.log(d) / n)] = 0
         correlation = np.clip(correlation, -LARGEST, LARGEST)
-    return Law(mean, np.sqrt(variance), order, parent, correlation)
+    return PixelLaw(mean, np.sqrt(variance), order, parent, correlation)
 
 
 def _sample(public: Public, vectors: int, pixels: int) -> NDArray[np.float64]:

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from unveil.encodings import Encodings
 from unveil.parallel import rows_per_block, run_blocks
 from unveil.records import Progress
-from unveil.supports.correlated.pixel_law import Law, Noise, measure_law, plain_law
+from unveil.supports.correlated.pixel_law import Noise, PixelLaw, measure_law, plain_law
 from unveil.supports.correlated.tree import tree_difference, tree_likelihood, tree_residual
 from unveil.supports.folded.likelihood import Floats, Indices
 from unveil.supports.folded.screen import screen, top_products
@@ -71,7 +71,7 @@ class Measured:
     margin: NDArray[np.float64]
     stands: NDArray[np.bool_]
     repeats: float
-    law: Law
+    law: PixelLaw
 
     @property
     def certain(self) -> NDArray[np.bool_]:
@@ -142,7 +142,7 @@ class _Setting:
     """One law, and the noise when 0 to k members are unknown: private part, at the scale the mean
     of y² tells, and those."""
 
-    def __init__(self, encodings: Encodings, public: Public, law: Law, k: int) -> None:
+    def __init__(self, encodings: Encodings, public: Public, law: PixelLaw, k: int) -> None:
         self.public, self.law, self.k, self.weight = public, law, k, encodings.scheme.public_weight
         count, a, b = encodings.scheme.k_private, self.weight, encodings.scheme.private_weight
         mean, power = float((law.mean**2).mean()), float((law.deviation**2).mean())

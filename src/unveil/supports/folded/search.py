@@ -93,7 +93,7 @@ ROUNDS = (Round(-2.5, 8, 200, 6), Round(-3.0, 32, 400, 8), Round(-4.0, 96, 1200,
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundSupports:
     """Supports (m, k) sorted, their L, the margin to the best rival or the evidence of all others,
     the fit z."""
 
@@ -122,11 +122,11 @@ def folded_em(
     limit: int,
     workers: int,
     progress: Progress | None = None,
-) -> Found:
+) -> FoundSupports:
     """Maximise (*) for every encoding. Needs model.k of at least 1 and at most the number of usable
     public vectors."""
     m, d, k = encodings.m, encodings.d, model.k
-    found = Found(np.empty((m, k), np.int64), np.empty(m), np.empty(m), np.empty(m))
+    found = FoundSupports(np.empty((m, k), np.int64), np.empty(m), np.empty(m), np.empty(m))
     block = block_rows(m, d, limit)
     # Fewer blocks at a time where the limit asks for it, so that the blocks, and with them the
     # answer, do not depend on the number of workers.

@@ -28,7 +28,7 @@ settled."""
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class ExactWeights:
     """indices (m, k) sorted, padded with −1; weights (m, k) up to one sign per encoding; relative
     residual (m,)."""
 
@@ -45,7 +45,7 @@ def retrieve(
     limit: int,
     workers: int,
     progress: Progress | None = None,
-) -> Solved:
+) -> ExactWeights:
     """w of every encoding without a private part; k_public, when given, only bounds the search."""
     # Two slots more than members: a wrong vector taken early is dropped once the right ones are in.
     k_max = K_MAX if k_public is None else k_public + 2
@@ -66,7 +66,7 @@ def retrieve(
         w = _fixed_point(X, y, weights[i, used])
         weights[i, used] = w
         residual[i] = np.linalg.norm(np.abs(X @ w) - y) / (np.linalg.norm(y) or 1.0)
-    return Solved(found.indices, weights, residual)
+    return ExactWeights(found.indices, weights, residual)
 
 
 def _fixed_point(
