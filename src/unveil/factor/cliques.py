@@ -5,15 +5,16 @@ The encodings that use one vector overlap pairwise: a clique of about mk/n rows 
 overlaps. Two encodings that share nothing, or that are joined by a wrong entry, have next to no
 common neighbours. So cliques are found locally:
 
-  seed     at a row with fewer than k columns: among its neighbours that share no column with it yet take the one with most
-           of the others as neighbours; the two and what they have in common are the seed
+  seed     at a row with fewer than k columns: among its neighbours that share no column with it yet
+           take the one with most of the others as neighbours; the two and what they have in common
+           are the seed
   grow     C ← the rows that neighbour at least half as much of C as the members of C do on average
-  refine   every row takes the k columns that most exceed half of the overlaps a member has; entries count with their
-           confidence; to a fixed point. Columns that are much less dense than most are two vectors
-           in one, or nothing: they are dropped
-  again    seeding goes on in what is not explained, for smaller and smaller cliques: with k = 2 the encodings ab, bc, ca are
-           a clique as well, and are told apart from a vector by the larger cliques of a, b and c,
-           which come first
+  refine   every row takes the k columns that most exceed half of the overlaps a member has; entries
+           count with their confidence; to a fixed point. Columns that are much less dense than most
+           are two vectors in one, or nothing: they are dropped
+  again    seeding goes on in what is not explained, for smaller and smaller cliques: with k = 2 the
+           encodings ab, bc, ca are a clique as well, and are told apart from a vector by the larger
+           cliques of a, b and c, which come first
 
 The number of vectors is not needed. Rows for which fewer than k columns are found keep −1 in the
 free places. Cost: a constant number of passes over the overlaps, each k lookups per entry; for each
@@ -35,6 +36,10 @@ TRUSTED = 0.5
 """Entries at least this likely to be right take part."""
 LOOSE = 0.6
 """Columns whose members overlap less often than this share of the median are not cliques."""
+ROUNDS, STEPS = 3, 8
+"""Rounds of seeding and refining: the first two explain nearly all; steps of a refinement."""
+CHANCE = 4
+"""Rows that two columns must have in common to be one vector: fewer are shared by chance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +56,7 @@ class CliqueSubsets:
         return np.asarray(self.members[:, -1] >= 0)
 
 
-def find_cliques(overlaps: Overlaps, *, rounds: int = 3) -> CliqueSubsets:
+def find_cliques(overlaps: Overlaps) -> CliqueSubsets:
     """The columns of every row, from the largest cliques to pairs."""
     k, m = overlaps.k_private, overlaps.m
     graph, single = _graph(overlaps)
@@ -59,7 +64,7 @@ def find_cliques(overlaps: Overlaps, *, rounds: int = 3) -> CliqueSubsets:
     expected = max(2.0, graph.nnz / max(1, m) / k)
     members = np.full((m, k), -1, np.int64)
     columns = 0
-    for turn in range(rounds):
+    for turn in range(ROUNDS):
         for least in sorted(
             {max(2, int(expected / 2)), max(2, int(expected / 4)), 3, 2}, reverse=True
         ):
@@ -83,11 +88,11 @@ def _graph(overlaps: Overlaps) -> tuple[sparse.csr_array, NDArray[np.bool_]]:
 
 
 def _refine(
-    graph: sparse.csr_array, members: NDArray[np.int64], columns: int, steps: int = 8
+    graph: sparse.csr_array, members: NDArray[np.int64], columns: int
 ) -> tuple[NDArray[np.int64], int]:
     """Every row takes its best columns until nothing changes; copies are merged, columns of fewer
     than two rows dropped."""
-    for _ in range(steps):
+    for _ in range(STEPS):
         within, size = _within(graph.indptr, graph.indices, graph.data, members, columns)
         # The median over members, not over columns: noise makes many small cliques.
         typical = np.median(within[members[members >= 0]]) if columns else 0.0
@@ -111,7 +116,7 @@ def _merged(members: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
     shared = sparse.triu(W.T @ W, 1).tocoo()
     size = np.bincount(members[row, place], minlength=columns)
     alike = shared.data > 0.5 * np.minimum(size[shared.row], size[shared.col])
-    alike &= shared.data >= 4
+    alike &= shared.data >= CHANCE
     if not alike.any():
         return members
     name = np.arange(columns)

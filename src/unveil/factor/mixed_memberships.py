@@ -4,11 +4,15 @@ entries and sum 1 in each row.
 A symmetric nonnegative factorisation whose rows lie in a simplex with one corner per vector. Where
 weights vary, some encodings are almost nothing but one vector: they sit at the corners.
 
-  count    n = the place of the largest drop in the spectrum of Z, near 1/(mean of Z), which is n for subsets drawn uniformly
+  count    n = the place of the largest drop in the spectrum of Z, near 1/(mean of Z), which is n
+           for subsets drawn uniformly
   space    R = the n leading eigenvectors times √eigenvalue, the diagonal filled in from R itself
-  corners  successive projection: the longest row is a corner; take its direction out of all rows; repeat n times
-  refine   P = rows of R in the frame of the corners, its k largest entries; corners again by least squares
-  extend   later, once most rows are explained: what they leave of the others is the share of vectors not counted yet
+  corners  successive projection: the longest row is a corner; take its direction out of all rows;
+           repeat n times
+  refine   P = rows of R in the frame of the corners, its k largest entries; corners again by least
+           squares
+  extend   later, once most rows are explained: what they leave of the others is the share of
+           vectors not counted yet
 
 Cost one partial eigendecomposition of Z (m up to some thousands) for each filling of the diagonal.
 """
@@ -21,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-Matrix = NDArray[np.float64]
+from unveil.factor.all_vectors import Matrix
+
 WINDOW = (0.75, 1.35)
 """n is sought between these multiples of 1/(mean of Z)."""
 SPREAD = 0.1
@@ -29,6 +34,14 @@ SPREAD = 0.1
 
 NOTICEABLE = 0.08
 """A squared correlation of two encodings that is not chance."""
+FILLINGS = 3
+"""Rounds in which the diagonal is filled in from the space found: it hardly moves after that."""
+DIAGONAL = 0.75
+"""The diagonal to start from: E[Σ u⁴] for two half-normal weights; what R says replaces it."""
+RIDGE = 1e-3
+"""Added to the squares of a column: one that no explained row uses would divide by nothing."""
+UNKNOWN = 0.1
+"""Share of an encoding that must be unexplained for a new column: less is noise of the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +54,7 @@ class Memberships:
     n: int
 
 
-def mixed_memberships(
-    Z: Matrix, k: int, *, fillings: int = 3, refits: int = 2
-) -> Memberships | None:
+def mixed_memberships(Z: Matrix, k: int) -> Memberships | None:
     """Count, space, corners, refine; None when Z tells of no more than k vectors."""
     Z = Z.copy()
     m = len(Z)
@@ -52,12 +63,13 @@ def mixed_memberships(
     if m < k + 3 or mean <= 1 / m:
         return None
     low, high = (int(np.clip(side / mean, k + 1, m - 1)) for side in WINDOW)
-    np.fill_diagonal(Z, 0.75)  # E[Σ u⁴] for two half-normal weights; what R says replaces it
+    np.fill_diagonal(Z, DIAGONAL)
     R: Matrix = np.empty((m, 0))
     n = 0
-    for _ in range(fillings):
+    for _ in range(FILLINGS):
         values, vectors = eigh(Z, subset_by_index=[m - high - 1, m - 1])
         values, vectors = np.maximum(values[::-1], 1e-12), vectors[:, ::-1]
+        # The largest drop, with a prior that n is near 1/(mean of Z).
         counts = np.arange(low, high + 1)
         drop = np.log(values[low - 1 : high] / values[low : high + 1])
         n = int(counts[np.argmax(drop * np.exp(-0.5 * (np.log(counts * mean) / SPREAD) ** 2))])
@@ -65,11 +77,11 @@ def mixed_memberships(
         np.fill_diagonal(Z, np.einsum("ij,ij->i", R, R))
     frame = R[_corners(R, n)]
     members, shares = _largest(R, frame, k)
-    for _ in range(refits - 1):
-        P = np.zeros((m, n))
-        np.put_along_axis(P, members, shares, axis=1)
-        frame = np.asarray(np.linalg.lstsq(P, R, rcond=None)[0], dtype=np.float64)
-        members, shares = _largest(R, frame, k)
+    # Corners once more, now from all rows instead of one each.
+    P = np.zeros((m, n))
+    np.put_along_axis(P, members, shares, axis=1)
+    frame = np.asarray(np.linalg.lstsq(P, R, rcond=None)[0], dtype=np.float64)
+    members, shares = _largest(R, frame, k)
     return Memberships(members, shares, n)
 
 
@@ -86,7 +98,7 @@ def extend(Z: Matrix, known: Memberships, explained: NDArray[np.bool_]) -> Membe
     P = np.zeros((len(Z), known.n))
     np.put_along_axis(P, known.members, known.shares, axis=1)
     E = P[explained]
-    shares = np.linalg.solve(E.T @ E + 1e-3 * np.eye(known.n), E.T @ Z[np.ix_(explained, rows)]).T
+    shares = np.linalg.solve(E.T @ E + RIDGE * np.eye(known.n), E.T @ Z[np.ix_(explained, rows)]).T
     partners = np.argsort(-shares, axis=1, kind="stable")[:, : k - 1]
     part = np.clip(np.take_along_axis(shares, partners, axis=1), 0, 1)
     unknown = np.maximum(1 - part.sum(axis=1), 0)
@@ -95,7 +107,8 @@ def extend(Z: Matrix, known: Memberships, explained: NDArray[np.bool_]) -> Membe
     rest = Z[np.ix_(rows, rows)] - own @ own.T
     np.fill_diagonal(rest, 0)
     members, out, n = known.members.copy(), known.shares.copy(), known.n
-    free = unknown > 0.1
+    free = unknown > UNKNOWN
+    # From the row with the largest unknown share: those alike have the same unknown vector.
     for i in np.argsort(-unknown, kind="stable"):
         alike = free & (rest[i] > 0.5 * unknown[i] * unknown) & (rest[i] > NOTICEABLE)
         if not free[i] or alike.sum() < 2:

@@ -29,6 +29,8 @@ hundred thousand do."""
 BEHIND = -10.0
 """Nats behind chance at which a comparison ends: a true relation falls so far behind once in e^10 =
 22,000 times."""
+FAR = 1e9
+"""Before any choice of signs was tried: further apart than values ever are."""
 NOISY_LUCK = 16.0
 """Nats beyond the number of comparisons under noise: more than for exact relations, as pixels
 repeat each other."""
@@ -126,7 +128,7 @@ def _search_pairs(differences, pairs, begin, end, gain, need, most):  # type: ig
                 sign = np.float32(1.0 if turn == 0 else -1.0)
                 total = np.float32(0.0)
                 for p in range(len(gain)):
-                    best = np.float32(1e9)
+                    best = np.float32(FAR)
                     for u in range(options):
                         for v in range(options):
                             best = min(

@@ -5,9 +5,12 @@
 says that the pairs {a, b} and {c, d} have a difference in common. At a pixel without public part a
 pair has two differences up to sign, |y_a − y_b| and y_a + y_b, with one it has four. So
 
-  keys      a few pivot pixels, rounded to a grid: every choice of one difference per pivot is a key of the pair
-  collide   pairs with equal keys are compared at all pixels of the sketch, and most are ruled out by the next one
-  accept    where the evidence, in nats against chance, exceeds what the number of comparisons can reach by luck
+  keys      a few pivot pixels, rounded to a grid: every choice of one difference per pivot is a key
+            of the pair
+  collide   pairs with equal keys are compared at all pixels of the sketch, and most are ruled out by
+            the next one
+  accept    where the evidence, in nats against chance, exceeds what the number of comparisons can
+            reach by luck
 
 Cost: m²/2 pairs, 2^t keys each for t pivots (4^t with a public part). A share holds the keys whose
 difference at the first pivot lies in one interval, and memory one share per core at a time
@@ -44,6 +47,8 @@ MOST_KEYS = 2e9
 MANY_KEYS = 2e8
 """Keys beyond which half of the shares will do: four encodings are two pairs in three ways, so that
 a relation lies in three shares, and half of them hold seven in eight relations."""
+NEVER = 1e-9
+"""Chance that two pairs fall into one cell, at least: where the sample shows none it is not 0."""
 ENTRY = 20
 """Bytes per key while a share is worked on: the key with its pair, as generated and in buckets, and
 its place in a chain."""
@@ -186,7 +191,7 @@ def _pivots(sketch: Sketch, pairs: int, cell: float) -> tuple[int, NDArray[np.fl
         one, two = sketch.hi[a, t] - sketch.hi[b, t], sketch.hi[a, t] - sketch.lo[b, t]
         cells = np.rint(np.abs(np.concatenate([one, two])) / grid[t])
         count = np.unique(cells, return_counts=True)[1] / len(cells)
-        same = max(float((count**2).sum()) - 1 / len(cells), 1e-9)
+        same = max(float((count**2).sum()) - 1 / len(cells), NEVER)
         fewer = left * branch**2 * same
         if (
             t

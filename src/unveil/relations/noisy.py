@@ -1,11 +1,13 @@
 """Relations under rounding and noise: candidates by similarity, then a likelihood ratio, then the
 size of what is left.
 
-    1  pairs ← most similar encodings          whitened energies (`gram.energies`): a guide, no more; wrong pairs cost time only
-    2  relations ← every two of these pairs    Gaussian residuals against chance, pixel by pixel (`relations.among`)
-    3  relations ← those with the least residual  on many more pixels: a relation that nearly holds, because two vectors are
-                                               alike, leaves more than noise does; and that least
-                                               residual is the noise
+    1  pairs ← most similar encodings, by whitened energies (`gram.energies`): a guide, no more;
+       wrong pairs cost time only
+    2  relations ← every two of these pairs, Gaussian residuals against chance, pixel by pixel
+       (`relations.among`)
+    3  relations ← those with the least residual on many more pixels: a relation that nearly holds,
+       because two vectors are alike, leaves more than noise does; and that least residual is the
+       noise
 
 Under noise hashing finds nothing: a cell wide enough for noise holds most pairs of encodings.
 """

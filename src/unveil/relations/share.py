@@ -3,10 +3,13 @@ compared.
 
 Plain arrays in, plain arrays out; `relations.find` says what they mean.
 
-    runs      with the encodings sorted at the first pivot, pairs with a difference in an interval are runs of neighbours
-    keys      one for each choice of a difference at the other pivots: a linear hash in 32 bits, the pair in the other 32
+    runs      with the encodings sorted at the first pivot, pairs with a difference in an interval
+              are runs of neighbours
+    keys      one for each choice of a difference at the other pivots: a linear hash in 32 bits, the
+              pair in the other 32
     buckets   keys by their first bits, then a hash table for each bucket, which fits the cache
-    evidence  equal keys: the two pairs are compared pixel by pixel, until enough is said for or against them
+    evidence  equal keys: the two pairs are compared pixel by pixel, until enough is said for or
+              against them
 """
 
 from __future__ import annotations
@@ -18,6 +21,9 @@ from unveil.relations.sketch import WIDTH
 
 BUCKETS, SLOTS = 9, 12
 """Bits of the key for the bucket, and for its slot in the hash table of the bucket."""
+RULED_OUT = 6.0
+"""Spreads beyond which one pixel rules a relation out: a Gaussian residual is larger twice in a
+thousand million times."""
 
 
 @njit(cache=True, nogil=True)
@@ -53,7 +59,9 @@ def _apart(hi, lo, free, a, b, c, d, p):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _evidence(hi, lo, free, a, b, c, d, spread, nats, begin, rest, need):  # type: ignore[no-untyped-def]
+def _evidence(  # type: ignore[no-untyped-def]
+    hi, lo, free, a, b, c, d, spread, nats, begin, rest, need
+):
     """Whether z_a − z_b = z_c − z_d holds at all pixels, with enough evidence against chance;
     pivots, which are before pixel `begin`, are looked at last: they have hardly anything to say any
     more."""
@@ -62,7 +70,7 @@ def _evidence(hi, lo, free, a, b, c, d, spread, nats, begin, rest, need):  # typ
     for at in range(pixels):
         p = begin + at if begin + at < pixels else begin + at - pixels
         z = _apart(hi, lo, free, a, b, c, d, p) / spread[p]
-        if z > 6.0:
+        if z > RULED_OUT:
             return False
         # Within the width a pixel is worth its nats, beyond it costs what the tail of a Gaussian
         # costs.
@@ -92,7 +100,9 @@ def pairs_between(values, free, low, high):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _keys(hi, lo, free, values, rows, t, grid, low, high, part, parts):  # type: ignore[no-untyped-def]
+def _keys(  # type: ignore[no-untyped-def]
+    hi, lo, free, values, rows, t, grid, low, high, part, parts
+):
     """Keys of one share: 32 bits of hash, then the two encodings. The hash is linear, Σ
     cell·constant: one sum per key."""
     branch = 2 if free else 4
@@ -182,7 +192,7 @@ def search_share(  # type: ignore[no-untyped-def]
     next_hi, next_lo, close = (
         hi[:, after].copy().reshape(-1, 1),
         lo[:, after].copy().reshape(-1, 1),
-        6.0 * spread[after],
+        RULED_OUT * spread[after],
     )
     keys, start = _bucketed(_keys(hi, lo, free, values, rows, t, grid, low, high, part, parts))
     # Within a bucket a hash table: the last key of each slot, and for every key the one before it.

@@ -1,10 +1,12 @@
 """Signs of all encodings that relations join, pixel by pixel: |Wx| becomes Wx, up to one sign per
 encoding and one per pixel.
 
-    R (q, 4 of m)     relations with the signs they have at one pixel (`relations.subspace.relation_matrix`)
-    allowed           at another pixel, those of the 16 choices of signs of a relation that make it vanish
-    1  set            the sign of one encoding, which is free; encodings that are zero there have none
-    2  propagate      what all choices left to a relation have in common is forced, until nothing is
+    R (q, 4 of m)  relations with the signs they have at one pixel
+                   (`relations.subspace.relation_matrix`)
+    allowed        at another pixel, those of the 16 choices of signs of a relation that make it
+                   vanish
+    1  set         the sign of one encoding, which is free; encodings that are zero there have none
+    2  propagate   what all choices left to a relation have in common is forced, until nothing is
 
 What is forced is proved, whatever the values are. Where values coincide (8-bit images: y_a = y_b
 and y_c = y_d) a relation leaves two choices; encodings that hang on it alone keep the sign 0,
@@ -150,7 +152,9 @@ def _propagated(quads, coefficients, start, using, roots, y, bound):  # type: ig
 
 
 @njit(cache=True, nogil=True)
-def _force(quads, start, using, allowed, y, bound, root, sign, queue):  # type: ignore[no-untyped-def]
+def _force(  # type: ignore[no-untyped-def]
+    quads, start, using, allowed, y, bound, root, sign, queue
+):
     """Signs (m,) that follow from +1 for `root`; how many there are."""
     sign[:] = 0
     sign[root] = 1

@@ -5,12 +5,13 @@ Few relations do not determine subsets by themselves (`relations.subspace`), but
 of nearly all encodings at nearly every pixel (`relations.signs`). With signs D·z = D·W·x is linear.
 Where there are more pixels than vectors,
 
-    1  Z (rows, pixels) ← signed encodings        rows and pixels without any sign unknown
-    2  V ← column space of Z                       the same as that of D·W: the rank is the number of vectors
-    3  P ← V·Vᵀ                                    large where two rows share a vector, about 1/(its number of rows)
-    4  columns ← eigenvectors of P restricted to the few rows Ω that are near to one row, eigenvalue 1: a vector of the
-                 span that vanishes outside Ω is fixed by P[Ω, Ω], and every column of D·W is one,
-                 once Ω holds all its rows
+    1  Z (rows, pixels) ← signed encodings     rows and pixels without any sign unknown
+    2  V ← column space of Z                   that of D·W: the rank is the number of vectors
+    3  P ← V·Vᵀ                                large where two rows share a vector, about 1/(its
+                                               number of rows)
+    4  columns ← eigenvectors of P restricted to the few rows Ω that are near to one row, eigenvalue
+                 1: a vector of the span that vanishes outside Ω is fixed by P[Ω, Ω], and every
+                 column of D·W is one, once Ω holds all its rows
 
 Step 4 is exact and local: no iteration, no matrix larger than some dozen rows, and what one place
 does not give does no harm to another. Cost: the products m·pixels², m·n² and some m·n per row
@@ -49,6 +50,11 @@ WHOLE = 0.01
 leaves 1e-4."""
 ALIKE = 1e-3
 """Directions closer than this are one."""
+PRESENT = 0.05
+"""Length of a row within the local columns from which on it has one of them; rounding leaves
+1e-3."""
+SKEWED = 1e3
+"""Condition number of the directions beyond which they do not tell columns apart."""
 
 
 def complete_part(sign: NDArray[np.int8], most: int) -> tuple[Index, Index]:
@@ -159,7 +165,7 @@ def local_columns(part: Floats) -> list[tuple[Index, Floats]]:
     # Rows with one of these columns only have its direction; two rows and more with one direction
     # are a column.
     size = np.linalg.norm(E, axis=1)
-    rows = np.flatnonzero(size > 0.05)
+    rows = np.flatnonzero(size > PRESENT)
     unit = E[rows] / size[rows, None]
     same = np.abs(unit @ unit.T) > 1 - ALIKE**2
     directions: list[Floats] = []
@@ -171,7 +177,7 @@ def local_columns(part: Floats) -> list[tuple[Index, Floats]]:
     if len(directions) != q:
         return []
     A = np.array(directions)
-    if np.linalg.cond(A) > 1e3:
+    if np.linalg.cond(A) > SKEWED:
         return []
     out = []
     for w in np.linalg.inv(A).T:

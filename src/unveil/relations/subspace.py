@@ -7,9 +7,11 @@ signs. Where the relations are many, nothing else is in the null space, and its 
 number of private vectors. No pixel values are needed beyond that, so that it does not matter
 whether there are more pixels than vectors.
 
-    1  V ← null space of R                          (m, n) orthonormal, one dense eigenproblem
-    2  C ← V·A, A orthogonal, Σ C⁴ largest          the sparsest basis there is: columns of D·W, nearly (A ← polar((VA)³ᵀV)ᵀ)
-    3  exact columns ← the only vector of the span that vanishes wherever a column of C is small; its entries are 0 and ±1
+    1  V ← null space of R                     (m, n) orthonormal, one dense eigenproblem
+    2  C ← V·A, A orthogonal, Σ C⁴ largest     the sparsest basis there is: columns of D·W, nearly
+                                               (A ← polar((VA)³ᵀV)ᵀ)
+    3  exact columns ← the only vector of the span that vanishes wherever a column of C is small; its
+                       entries are 0 and ±1
     4  every row with k members is a subset; what is not explained yet goes through 2 and 3 again
 
 Step 2 is dictionary learning by ℓ4 maximisation (Zhai, Yang, Liao, Wright, Ma: "Complete dictionary
@@ -46,6 +48,11 @@ NULL = 1e-9
 numbers' work, above 1e-4."""
 STEPS = 200
 """Steps of the ℓ4 ascent; it takes twenty, and a hundred where encodings are few."""
+SETTLED = 1e-10
+"""How little the directions of a basis still turn when the ascent has ended."""
+SPANNED = 1e-9
+"""Singular values within this of 1 are 1: rounding leaves 1e-12, other columns leave a part of
+themselves outside."""
 STARTS = 6
 """Ascents from different random bases, where one ends short of a sparse basis."""
 SUPPORTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
@@ -137,7 +144,7 @@ def sparse_basis(V: Floats, rng: np.random.Generator) -> Floats:
         moved = float(np.abs(np.abs(np.einsum("ij,ij->j", new, A)) - 1).max())
         A = new
         C = V @ A
-        if moved < 1e-10:
+        if moved < SETTLED:
             break
     return np.asarray(C)
 
@@ -178,7 +185,7 @@ def exact_column(V: Floats, c: Floats) -> Floats | None:
     for share in SUPPORTS:
         inside = np.flatnonzero(np.abs(c) > share * size[:3].mean())
         _, values, right = np.linalg.svd(V[inside], full_matrices=False)
-        ones = int((values > 1 - 1e-9).sum())
+        ones = int((values > 1 - SPANNED).sum())
         if ones > 1:
             continue  # a smaller support
         if ones == 0:

@@ -15,6 +15,9 @@ import numpy as np
 
 from unveil.records import Overlaps
 
+ALMOST = 0.9
+"""Where there can be one floral only, the chance that it is there at which we call m enough."""
+
 
 def expected_florals(n_private: int, k_private: int, m: int) -> float:
     """Expected number of (k+2)-sets of private vectors all of whose k-subsets are among m random
@@ -24,6 +27,7 @@ def expected_florals(n_private: int, k_private: int, m: int) -> float:
     if n < k + 2:
         return 0.0
     t = comb(k + 2, 2)
+    # With s of the t subsets drawn, the next draw is a new one with probability (t − s)/C(n, k).
     new = (t - np.arange(t + 1)) / subsets
     chain = np.diag(1 - new) + np.diag(new[:-1], 1)
     return float(comb(n, k + 2)) * float(np.linalg.matrix_power(chain, m)[0, t])
@@ -37,7 +41,8 @@ def encodings_needed(n_private: int, k_private: int) -> int:
     """
     if n_private < k_private + 2:
         raise ValueError("a floral needs at least k_private + 2 private vectors")
-    goal = 1.0 if n_private > k_private + 2 else 0.9
+    goal = 1.0 if n_private > k_private + 2 else ALMOST
+    # Double until it is enough, then halve the interval.
     low, high = 1, 2
     while expected_florals(n_private, k_private, high) < goal:
         low, high = high, 2 * high

@@ -4,25 +4,24 @@ Find rows of the overlap matrix whose private subsets are all k-subsets of some 
 name them: a map F from rows to k-subsets of {1, …, k+2} with M[j, j'] = |F(j) ∩ F(j')| for all
 pairs. The order of search is the paper's:
 
-  S_0  = {1, …, k}, S_1 = {3, …, k+2}, with S* = S_0 ∩ S_1           rows i_0, i_1
-  𝓘'   = S* with one of {1, 2} and one of {k+1, k+2}                  4 rows; with i_0 they form a *house*
-  𝓘''  = {1, 2, b} ∪ S*∖s and {k+1, k+2, a} ∪ S*∖s                     4(k−2) rows
-  𝓘''' = {1, 2, k+1, k+2} ∪ G, G a (k−4)-subset of S*                   a floral of sparsity k−4 on k−2 names: recursion
+  S_0  = {1, …, k}, S_1 = {3, …, k+2}, with S* = S_0 ∩ S_1     rows i_0, i_1
+  𝓘'   = S* with one of {1, 2} and one of {k+1, k+2}            4 rows; with i_0 a *house*
+  𝓘''  = {1, 2, b} ∪ S*∖s and {k+1, k+2, a} ∪ S*∖s               4(k−2) rows
+  𝓘''' = {1, 2, k+1, k+2} ∪ G, G a (k−4)-subset of S*            recursion: a floral of sparsity k−4
+                                                                on k−2 names
 
 Where we depart from the print, and why (docs/paper_map.md):
   * Every row is accepted only if its overlaps with *all* rows placed before it are right, so a
-  floral is verified when it
-    is complete, and duplicates or accidental neighbours cost a step back instead of a wrong answer.
+    floral is verified when it is complete, and duplicates or accidental neighbours cost a step back
+    instead of a wrong answer.
   * The printed test "not all (k−1)-neighbours of each other" cannot tell the two ways of reading 𝓘'
-  apart: the right 𝓘''
-    of one b are (k−1)-neighbours of each other too. Both ways are tried.
+    apart: the right 𝓘'' of one b are (k−1)-neighbours of each other too. Both ways are tried.
   * The recursion is for sparsity k−4, not k−2 (all of 𝓘''' contain {1, 2, k+1, k+2}). It unrolls
-  into the order of the
-    names, `floral_labels`: 𝓘'' has named S* already, so the recursive rows are placed by the same
-    check.
+    into the order of the names, `floral_labels`: 𝓘'' has named S* already, so the recursive rows
+    are placed by the same check.
   * Instead of trying every house at i_0, we count two-step paths i_0 – j – i_1: four are needed.
-  Each floral is found
-    once, from its smallest row as i_0 and the smallest (k−2)-neighbour of that as i_1.
+    Each floral is found once, from its smallest row as i_0 and the smallest (k−2)-neighbour of that
+    as i_1.
   * Encodings of the same subset (overlap k) are represented by the first of them.
 
 Cost m·δ² for (k−1)-degree δ, against m² for the matrix itself.
@@ -47,15 +46,69 @@ MAX_HOUSES = 20_000_000
 
 
 def find_floral_submatrix(overlaps: Overlaps, *, progress: Progress | None = None) -> Floral | None:
-    """One floral submatrix with its labels, or None when there is none."""
+    """One floral submatrix with its labels, or None when there is none (FindFloralSubmatrix).
+
+    Parameters
+    ----------
+    overlaps : Overlaps
+        How many private vectors each two encodings share; a few wrong entries hide florals, they
+        do not make any.
+    progress : callable or None
+        progress(stage, done, total), called as rows are done.
+
+    Returns
+    -------
+    Floral or None
+        The floral with the smallest first row.
+
+    References
+    ----------
+    `alg:findsetsystem`, `lem:findsetsystem`, `lem:construct` of the paper.
+
+    Examples
+    --------
+    >>> from itertools import combinations
+    >>> import unveil
+    >>> subsets = [set(pair) for pair in combinations(range(4), 2)]
+    >>> matrix = [[len(a & b) for b in subsets] for a in subsets]
+    >>> floral = unveil.find_floral_submatrix(unveil.Overlaps.from_array(matrix, k_private=2))
+    >>> sorted(floral.rows.tolist())
+    [0, 1, 2, 3, 4, 5]
+    """
     return next(iter_florals(overlaps, progress=progress), None)
 
 
 def find_all_florals(
     overlaps: Overlaps, *, limit: int | None = None, progress: Progress | None = None
 ) -> list[Floral]:
-    """Every floral submatrix, each once, up to `limit`; repeated encodings are represented by the
-    first of them."""
+    """Every floral submatrix, each once; repeated encodings are represented by the first of them.
+
+    Parameters
+    ----------
+    overlaps : Overlaps
+        How many private vectors each two encodings share.
+    limit : int or None
+        Stop after so many.
+    progress : callable or None
+        progress(stage, done, total), called as rows are done.
+
+    Returns
+    -------
+    list of Floral
+        In the order of their smallest rows.
+
+    References
+    ----------
+    `alg:findsetsystem`, `lem:setsystemexist` of the paper.
+
+    Examples
+    --------
+    >>> import unveil
+    >>> sim = unveil.simulate(unveil.Scheme(2), n_private=6, m=40, d=2000, rng=0)
+    >>> florals = unveil.find_all_florals(unveil.gram_extract(sim.encodings), limit=3)
+    >>> len(florals), florals[0].labels.shape
+    (3, (6, 2))
+    """
     found: list[Floral] = []
     for floral in iter_florals(overlaps, progress=progress):
         if limit is not None and len(found) >= limit:
@@ -86,7 +139,8 @@ def iter_florals(overlaps: Overlaps, *, progress: Progress | None = None) -> Ite
     while first < len(rows) and houses < MAX_HOUSES:
         found, number, seen = _search(
             full.indptr, full.indices, full.data, starts, full.indices[near],
-            first, min(first + chunk, len(rows)), k, expected, parent, ordered, counts, room, MAX_HOUSES,
+            first, min(first + chunk, len(rows)), k, expected, parent, ordered, counts, room,
+            MAX_HOUSES,
         )  # fmt: skip
         if number > room:
             chunk, room = max(1, chunk // 8), room * 8
@@ -101,8 +155,28 @@ def iter_florals(overlaps: Overlaps, *, progress: Progress | None = None) -> Ite
 
 
 def is_floral(matrix: ArrayLike) -> bool:
-    """Whether a matrix is floral (`defn:floral`): a reordering of |S ∩ S'| over all k-subsets of
-    k+2 names."""
+    """Whether a matrix is floral: a reordering of |S ∩ S'| over all k-subsets of k+2 names.
+
+    Parameters
+    ----------
+    matrix : array of shape (t, t)
+        Whole numbers; k is told by t = (k+2)(k+1)/2.
+
+    Returns
+    -------
+    bool
+        False also for what is no square matrix of whole numbers.
+
+    References
+    ----------
+    `defn:floral` of the paper.
+
+    Examples
+    --------
+    >>> import numpy as np, unveil
+    >>> unveil.is_floral(np.eye(6, dtype=int))
+    False
+    """
     try:
         H = Overlaps.from_array(matrix, 1).toarray()
     except InputError:
@@ -256,7 +330,9 @@ def _search(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _extend(M, starts, near, k, expected, parent, ordered, placed, found, number):  # type: ignore[no-untyped-def]
+def _extend(  # type: ignore[no-untyped-def]
+    M, starts, near, k, expected, parent, ordered, placed, found, number
+):
     """𝓘'' and 𝓘''' for the six rows placed: depth first, each row checked against all before it."""
     t = len(placed)
     cursor = np.empty(t + 1, dtype=np.int64)

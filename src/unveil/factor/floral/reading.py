@@ -6,7 +6,7 @@ Let C be k−2 vectors and P run over all pairs of k+2 further ones. Then |(C∪
 every floral submatrix has two readings,
 
     "subsets"    T_S = S,              the paper's;
-    "sunflower"  T_S = C ∪ ([k+2]∖S),   k−2 vectors common to all encodings, and pairs of k+2 petals,
+    "sunflower"  T_S = C ∪ ([k+2]∖S),  k−2 vectors common to all encodings, and pairs of k+2 petals,
 
 and both satisfy all t equations of the sign system at every pixel, public part included: if x
 solves the sunflower, then x'_i = (Σ_C x + Σ_{1..k+2} x)/k − x_i solves the subsets. For k = 2 the
@@ -58,12 +58,14 @@ def read_floral(overlaps: Overlaps, floral: Floral) -> Reading:
     k = names - 2
     shared = overlaps.matrix[floral.rows].toarray().T.astype(np.float64)
     tau = shared @ np.linalg.pinv(A).T
-    few = t // 5
+    few = t // 5  # a fifth of a row's overlaps may be wrong
 
+    # 1. The reading "subsets": names in whole numbers, and how many overlaps contradict them.
     members = np.rint(tau) == 1
     whole_wrong = _wrong(shared, members.astype(np.float64) @ A.T)
     size = members.sum(axis=1)
 
+    # 2. The reading "sunflower": g shared vectors in all, some of them petals, the rest core.
     fraction_wrong = np.full(len(shared), t)
     for g in range(1, k):
         petals = np.clip(np.rint(g / k - tau), 0, 1)
@@ -73,6 +75,7 @@ def read_floral(overlaps: Overlaps, floral: Floral) -> Reading:
             fraction_wrong, np.where((core >= 0) & (core <= k - 2), wrong, t)
         )
 
+    # 3. Votes, and encodings that could have voted.
     subsets = (size == 1) & (whole_wrong <= few) & (whole_wrong + 2 <= fraction_wrong)
     sunflower = (fraction_wrong <= few) & (fraction_wrong + 2 <= whole_wrong)
     fits = (whole_wrong <= few) & (size <= k)
@@ -89,4 +92,5 @@ def swap_reading(floral: Floral) -> Floral:
 
 
 def _wrong(found: NDArray[np.float64], predicted: NDArray[np.float64]) -> NDArray[np.int64]:
+    # Predictions are multiples of 1/k: a quarter tells whole numbers apart from what is not.
     return np.asarray((np.abs(found - predicted) > 0.25).sum(axis=1))
