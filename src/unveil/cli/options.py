@@ -19,8 +19,25 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
 COUNT = click.IntRange(0, 10**9)
+SHAPE = "HxW[xC]"
+
+
+def _remember_json(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
+    """An error that comes later is told as JSON too, also where a file of options asked for it."""
+    if value and isinstance(ctx.obj, dict):
+        ctx.obj["json"] = True
+    return value
+
+
 as_json = click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else."
+    "--json",
+    "as_json",
+    is_flag=True,
+    callback=_remember_json,
+    help="One JSON object on stdout, nothing else; errors too.",
+)
+shape_option = click.option(
+    "--shape", metavar=SHAPE, help="Height, width and channels, where vectors are images."
 )
 out_option = click.option(
     "--out", type=PATH, help="Folder to write the results to; it must be new or empty."
