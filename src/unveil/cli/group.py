@@ -22,7 +22,7 @@ class _Polite(click.Group):
         args = sys.argv[1:] if args is None else list(args)
         # A wrong option is told before --json is read: look for the word itself. A file of options
         # may also ask for it; then the option says so (`options.as_json`).
-        asked = {"json": "--json" in args}
+        asked: dict[str, Any] = {"json": "--json" in args, "args": args}
         settings = {**extra, "prog_name": "unveil", "standalone_mode": False, "obj": asked}
         try:
             sys.exit(super().main(args, **settings) or 0)

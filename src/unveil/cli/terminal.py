@@ -16,6 +16,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from unveil._version import SCHEMA
+
 if TYPE_CHECKING:
     from unveil.records import Progress
 
@@ -26,9 +28,6 @@ ROWS = 20
 EVERY = 10.0
 """Seconds between two progress lines where there is no terminal: a log shows that work goes on, and
 an hour of it is no more than 360 lines."""
-SCHEMA = 1
-"""Version of what --json prints; it grows when a field changes its meaning or goes away. Fields may
-be added meanwhile."""
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.data.challenge import CHANNELS
 from unveil.data.features import SUFFIXES, read_features
 from unveil.data.images import load_image_folder
 from unveil.data.tensors import read_any_array
@@ -68,7 +69,8 @@ def load_shaped(
             f"{path.name} holds an array of shape {array.shape}: {name} need (items, pixels)"
         )
     must_fit_as_vectors(array, path.name, limit)
-    shape = array.shape[1:] if array.ndim in (3, 4) else None
+    images = array.ndim == 3 or (array.ndim == 4 and array.shape[3] <= CHANNELS)
+    shape = array.shape[1:] if images else None
     if array.ndim > 2:
         array = array.reshape(len(array), math.prod(array.shape[1:]))
     return as_vectors(array, name), shape

@@ -96,6 +96,14 @@ def read_features(
     return Table(values, tuple(record[1] for record in kept), form.columns, rows)
 
 
+def column_names(path: str | Path) -> tuple[str, ...]:
+    """What the header calls the columns, but for the one with the records' names; () without a
+    header."""
+    path = Path(path)
+    must_be_file(path)
+    return _form(path, _head(path)).columns if path.stat().st_size else ()
+
+
 @dataclass(frozen=True)
 class _Form:
     delimiter: str
