@@ -111,16 +111,55 @@ def make_audit():
 def threats(name="full"):
     """Blind success, a told attacker with more, one with nothing, and one that was not tried."""
     tried = (Attempt(name, 58, 1, 3.25, "from 420 encodings"), Attempt("cliques", 12, 0, 0.4))
-    return (
-        Threat("blind", "sees the encodings only", 58, 1, 60, 0.9, 0.99, 0.02, 0.95, 0.87, 0.98,
-               0.97, tried, (("natural", "these are no images"), ("sdp", "too many encodings"))),
-        Threat("told", "also knows which encodings share a record", 60, 0, 60, 0.94, 1.0, 0.02,
-               0.98, 0.92, 1.0, 1.0, tried[1:]),
-        Threat("insider", "also knows some records", 0, 0, 60, 0.0, 0.06, 0.0, 0.0, -0.02, 0.06,
-               None, tried[1:]),
-        Threat("public", "also knows the public pool", 0, 0, 60, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0,
-               None, (), (("public", "no public vectors are mixed in"),)),
-    )  # fmt: skip
+    blind = Threat(
+        "blind",
+        "sees the encodings only",
+        exact=58,
+        approximate=1,
+        records=60,
+        low=0.9,
+        high=0.99,
+        control=0.02,
+        residual=0.95,
+        residual_low=0.87,
+        residual_high=0.98,
+        values=0.97,
+        tried=tried,
+        not_tried=(("natural", "these are no images"), ("sdp", "too many encodings")),
+    )
+    told = replace(
+        blind,
+        key="told",
+        knows="also knows which encodings share a record",
+        exact=60,
+        approximate=0,
+        low=0.94,
+        high=1.0,
+        tried=tried[1:],
+        not_tried=(),
+    )
+    nothing = {"exact": 0, "approximate": 0, "low": 0.0, "control": 0.0, "residual": 0.0}
+    insider = replace(
+        blind,
+        **nothing,
+        key="insider",
+        knows="also knows some records",
+        high=0.06,
+        residual_low=-0.02,
+        residual_high=0.06,
+        values=None,
+        tried=tried[1:],
+        not_tried=(),
+    )
+    public = replace(
+        insider,
+        key="public",
+        knows="also knows the public pool",
+        high=1.0,
+        tried=(),
+        not_tried=(("public", "no public vectors are mixed in"),),
+    )
+    return blind, told, insider, public
 
 
 def what_if():

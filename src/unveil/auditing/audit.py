@@ -34,7 +34,6 @@ from unveil.auditing.plan import encodings_for_all
 from unveil.auditing.result import Audit, Finding, Stage
 from unveil.auditing.trials import Attacker, Laboratory, Trial
 from unveil.data import Dataset, gaussian_vectors, load_dataset
-from unveil.data.dataset import must_differ
 from unveil.data.features import SUFFIXES, read_features
 from unveil.parallel import memory_limit as settle_limit
 from unveil.parallel import where
@@ -111,7 +110,6 @@ def audit(
         raise InputError(
             f"k_private={scheme.k_private} of only {n} private records: lower k_private or add records"
         )
-    must_differ(data)
     low, high = _range(m, scheme, n, images)
     if 8 * high * pixels > limit:
         raise InputError(

@@ -29,7 +29,7 @@ from unveil.data.images import read_image_folder, scaled
 from unveil.data.tensors import as_array, read_any_array
 from unveil.npy import must_fit_as_vectors
 from unveil.parallel import must_fit
-from unveil.records import InputError, as_shape, as_vectors, row_blocks
+from unveil.records import InputError, as_shape, as_vectors
 
 Kind = Literal["gaussian", "images", "features", "array"]
 BUNDLED = ("gaussian", "fashion-mnist")
@@ -202,26 +202,6 @@ def image_dataset(pixels: NDArray[Any], names: tuple[str, ...], source: str) -> 
     shape = pixels.shape[1:] if _is_image(pixels.shape[1:]) else None
     values = scaled(pixels.reshape(len(pixels), -1))
     return Dataset(as_vectors(values, source), names, "images", source, shape, 127.5, 127.5)
-
-
-def must_differ(data: Dataset) -> None:
-    """Refuse records that are all one and the same: there is nothing to mix, and nothing to find
-    out by attacks."""
-    first = data.values[:1]
-    if len(data.values) < 2 or not all(
-        np.array_equal(block, np.broadcast_to(first, block.shape))
-        for _, block in row_blocks(data.values)
-    ):
-        return
-    if (first == first[0, 0]).all():
-        value = float(data.restore(first).flat[0])
-        raise InputError(
-            f"{data.source}: every value is {value:g}; there is nothing private in it to audit"
-        )
-    raise InputError(
-        f"{data.source}: all {len(data.values):,} records are equal, so that every encoding is that "
-        "record itself but for scale and signs; an audit needs records that differ"
-    )
 
 
 def _standardised(

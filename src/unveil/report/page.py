@@ -56,7 +56,11 @@ def write_json(audit: Audit, path: str | Path) -> Path:
     }
     store.write_json(
         target,
-        {"schema": SCHEMA, **audit.facts(), "pictures": {**kinds, "names": list(shown.names), "overlaps": overlaps}},
+        {
+            "schema": SCHEMA,
+            **audit.facts(),
+            "pictures": {**kinds, "names": list(shown.names), "overlaps": overlaps},
+        },
     )
     return target
 
