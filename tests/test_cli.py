@@ -40,9 +40,11 @@ def listing(folder: Path) -> dict[str, bytes | None]:
 
 
 def one_sentence(result: Result, *words: str) -> None:
-    """Exit code 2, silence on stdout, and one line on stderr that holds the words."""
+    """Exit code 2, silence or an error as JSON on stdout, and one line on stderr that holds the
+    words."""
     assert result.exit_code == 2, result.output
-    assert result.stdout == ""
+    if result.stdout:  # with --json a program finds the same sentence there
+        assert result.stderr == f"Error: {json.loads(result.stdout)['error']['message']}\n"
     assert re.fullmatch(r"Error: [^\n]+\n", result.stderr), result.stderr
     for word in words:
         assert word in result.stderr
@@ -292,8 +294,13 @@ class TestAttack:
         assert call("score", tmp_path / "run").exit_code == 3
 
     def test_pixels_of_unknown_scale(self, run: Path, tmp_path: Path) -> None:
+        """Of a stranger's file nothing is assumed; a size that is stated must fit."""
         np.save(tmp_path / "large.npy", 3 * np.load(run / "encodings.npy"))
-        unscaled = call("attack", tmp_path / "large.npy", "--out", tmp_path / "a", "--json")
+        unsaid = call("attack", tmp_path / "large.npy", "--out", tmp_path / "a", "--json")
+        assert unsaid.exit_code == 0
+        assert json.loads(unsaid.stdout)["verified"] == 20
+        wrong = ("--pixel-rms", 1, "--out", tmp_path / "b", "--json")
+        unscaled = call("attack", tmp_path / "large.npy", *wrong)
         assert unscaled.exit_code == 3
         assert set(json.loads(unscaled.stdout)["status"]) == {"ambiguous"}
         for i, rms in enumerate(("3", "unknown")):
@@ -643,10 +650,24 @@ class TestProcess:
     def test_exit_codes(self, done: Path) -> None:
         assert self.unveil("score", done).returncode == 0
         assert self.unveil("score", done, "--tolerance", 1e-30).returncode == 3
-        failed = self.unveil("score", done / "nowhere", "--json")
+        failed = self.unveil("score", done / "nowhere")
         assert (failed.returncode, failed.stdout) == (2, "")
         assert failed.stderr.startswith("Error: ")
         assert failed.stderr.count("\n") == 1
+
+    def test_errors_are_json_where_json_is_asked_for(self, done: Path, tmp_path: Path) -> None:
+        (tmp_path / "o.toml").write_text('json = true\nprivate = "nowhere.npy"\n')
+        for args in (
+            ("score", done / "nowhere", "--json"),
+            ("score", done, "--no-such-option", "--json"),
+            ("audit", "--config", tmp_path / "o.toml"),
+        ):
+            failed = self.unveil(*args)
+            assert failed.returncode == 2
+            fault = json.loads(failed.stdout)
+            assert set(fault) == {"schema", "error"}
+            assert fault["error"]["exit_code"] == 2
+            assert failed.stderr == f"Error: {fault['error']['message']}\n"
 
     def test_a_terminal_without_unicode(self, run: Path) -> None:
         shown = self.unveil("attack", run, env={**os.environ, "PYTHONIOENCODING": "ascii"})
@@ -655,9 +676,25 @@ class TestProcess:
 
 
 class TestProgress:
-    def test_none_without_a_terminal(self) -> None:
+    @pytest.mark.parametrize("wanted", [True, False])
+    def test_lines_without_a_terminal(
+        self, wanted: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        """Also with --json: they go to stderr."""
+        monkeypatch.setattr(terminal, "EVERY", 0.05)
+        with terminal.progress_bar("work", wanted) as progress:
+            assert progress is not None
+            progress("overlaps", 3, 60)
+            time.sleep(0.3)
+        shown = capfd.readouterr()
+        assert shown.out == ""
+        assert "work: 0 s, overlaps 3 of 60\n" in shown.err
+
+    def test_quick_work_needs_no_lines(self, capfd: pytest.CaptureFixture[str]) -> None:
         with terminal.progress_bar("work", True) as progress:
-            assert progress is None
+            assert progress is not None
+            progress("overlaps", 3, 60)
+        assert capfd.readouterr().err == ""
 
     @pytest.mark.parametrize(("patience", "seen"), [(0.0, True), (60.0, False)])
     def test_appears_only_after_a_while(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from unveil.data import load_vectors
+from unveil.data.arrays import in_units_of, load_shaped
 from unveil.records import InputError
 
 
@@ -69,3 +70,34 @@ def test_refusals_name_the_cure(array: np.ndarray, cure: str, tmp_path: Path) ->
 def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="check the path"):
         load_vectors(tmp_path / "nowhere.npy")
+
+
+def test_bytes_beside_encodings_of_small_numbers_are_brought_to_their_units():
+    encodings = np.array([[0.1, 0.9]], np.float32)
+    bytes_of = np.array([[0, 255], [51, 102]], np.float32)
+    values, word = in_units_of(encodings, bytes_of, "like")
+    np.testing.assert_allclose(values, [[-1, 1], [-0.6, -0.2]], atol=1e-6)
+    assert word.startswith("like holds bytes from 0 to 255")
+
+
+@pytest.mark.parametrize(
+    ("encodings", "vectors"),
+    [
+        ([[90.0, 200.0]], [[0, 255]]),  # of bytes themselves
+        ([[0.1, 0.9]], [[0, 3]]),  # a few levels
+        ([[0.1, 0.9]], [[0.5, 200]]),  # no whole numbers
+        ([[0.1, 0.9]], [[-4, 200]]),  # below zero
+        ([[0.1, 0.9]], [[0, 999]]),  # beyond a byte
+    ],
+)
+def test_what_may_be_in_its_own_units_stays(encodings, vectors):
+    given = np.array(vectors, np.float32)
+    values, word = in_units_of(np.array(encodings, np.float32), given, "like")
+    assert word == ""
+    assert values is given
+
+
+def test_an_array_of_images_tells_its_shape(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((3, 2, 4, 3), np.float32))
+    values, shape = load_shaped(tmp_path / "a.npy")
+    assert (values.shape, shape) == ((3, 24), (2, 4, 3))

@@ -93,3 +93,45 @@ def test_constant_tables_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("1,2\n" * 5)
     with pytest.raises(InputError, match="constant"):
         load_dataset(tmp_path / "t.csv", rng=rng())
+
+
+@pytest.mark.parametrize("values", [np.zeros((0, 6), np.float32), np.zeros((0, 4, 4), np.uint8)])
+def test_no_records_at_all_are_told(values, tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", values)
+    with pytest.raises(InputError, match="holds no values: give at least two records"):
+        load_dataset(tmp_path / "a.npy", rng=rng())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b,c\n", "a header and no records"),
+        ("a,b,c\n1,2,3\n", "one record only: an audit mixes records"),
+        ("1,2,3\n", "one record only"),
+        ("bob,1,2\n", "one record only"),
+    ],
+)
+def test_short_tables_are_named_for_what_they_are(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(InputError, match=words):
+        load_dataset(tmp_path / "t.csv", rng=rng())
+
+
+def test_a_table_as_it_is_and_the_names_of_its_columns(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age,pay\n30,1000\n40,1500\n55,900\n")
+    plain = load_dataset(tmp_path / "t.csv", as_they_are=True, rng=rng())
+    assert plain.values.tolist() == [[30, 1000], [40, 1500], [55, 900]]
+    assert plain.facts()["encoded as"] == "values as they are"
+    assert plain.columns == ("age", "pay")
+    usual = load_dataset(tmp_path / "t.csv", rng=rng())
+    assert usual.columns == ("age", "pay")
+    assert "standardised" in usual.facts()["encoded as"]
+
+
+def test_a_shape_makes_rows_images() -> None:
+    values = np.random.default_rng(0).standard_normal((4, 12))
+    assert load_dataset(values, shape=(2, 2, 3), rng=rng()).image_shape == (2, 2, 3)
+    with pytest.raises(InputError, match="the product must be"):
+        load_dataset(values, shape=(2, 2), rng=rng())
+    with pytest.raises(InputError, match="leave it out for gaussian"):
+        load_dataset("gaussian", shape=(28, 28), rng=rng())

@@ -165,3 +165,14 @@ def test_damage_anywhere_is_told_in_one_sentence(suffix: str, tmp_path: Path) ->
         file.write_bytes(changed)
         with suppress(InputError):
             load_image_folder(tmp_path)
+
+
+def test_a_folder_without_images_says_what_it_holds(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no images in .*, it is empty"):
+        load_image_folder(tmp_path)
+    (tmp_path / "cats").mkdir()
+    with pytest.raises(InputError, match=r"but folders \(cats\): give one of them"):
+        load_image_folder(tmp_path)
+    (tmp_path / "a.pt").touch()
+    with pytest.raises(InputError, match=r"but \.pt files: .*one file with all records"):
+        load_image_folder(tmp_path)

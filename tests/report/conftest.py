@@ -1,17 +1,23 @@
 """Audits to report on: small, complete, and with names that try to be markup."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from unveil.auditing.result import (
+    Attempt,
     Audit,
     CurvePoint,
     Finding,
     Guarantee,
+    Meaning,
     Pictures,
     RecordRisk,
     Stage,
+    Threat,
     Verdict,
+    WhatIf,
 )
 
 HOSTILE = (
@@ -100,6 +106,101 @@ def make_audit():
         )
 
     return make
+
+
+def threats(name="full"):
+    """Blind success, a told attacker with more, one with nothing, and one that was not tried."""
+    tried = (Attempt(name, 58, 1, 3.25, "from 420 encodings"), Attempt("cliques", 12, 0, 0.4))
+    blind = Threat(
+        "blind",
+        "sees the encodings only",
+        exact=58,
+        approximate=1,
+        records=60,
+        low=0.9,
+        high=0.99,
+        control=0.02,
+        residual=0.95,
+        residual_low=0.87,
+        residual_high=0.98,
+        values=0.97,
+        tried=tried,
+        not_tried=(("natural", "these are no images"), ("sdp", "too many encodings")),
+    )
+    told = replace(
+        blind,
+        key="told",
+        knows="also knows which encodings share a record",
+        exact=60,
+        approximate=0,
+        low=0.94,
+        high=1.0,
+        tried=tried[1:],
+        not_tried=(),
+    )
+    nothing = {"exact": 0, "approximate": 0, "low": 0.0, "control": 0.0, "residual": 0.0}
+    insider = replace(
+        blind,
+        **nothing,
+        key="insider",
+        knows="also knows some records",
+        high=0.06,
+        residual_low=-0.02,
+        residual_high=0.06,
+        values=None,
+        tried=tried[1:],
+        not_tried=(),
+    )
+    public = replace(
+        insider,
+        key="public",
+        knows="also knows the public pool",
+        high=1.0,
+        tried=(),
+        not_tried=(("public", "no public vectors are mixed in"),),
+    )
+    return blind, told, insider, public
+
+
+def what_if():
+    noise = ((0.0, 1.0, 0.9, None), (0.05, 0.9, 0.85, 420.0), (0.2, 0.3, 0.7, 31.0))
+    return (
+        *(WhatIf("noise", at, back, max(0, back - 0.1), min(1, back + 0.05), worth, eps)
+          for at, back, worth, eps in (*noise, (0.5, 0.0, None, 4.5))),
+        WhatIf("k", 2, 1.0, 0.94, 1.0, 0.9), WhatIf("k", 4, 0.2, 0.1, 0.3, 0.6),
+        WhatIf("m", 100, 0.1, 0.0, 0.2), WhatIf("m", 1000, 1.0, 0.9, 1.0),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def whole_audit(make_audit):
+    """An audit with every part there is, of images or of a table."""
+
+    def whole(kind="images", level="leaks", **parts):
+        audit = make_audit(60, level=level)
+        pictures = audit.pictures
+        if kind == "features":
+            pictures = replace(pictures, originals=None, encodings=None, recoveries=None, names=())
+        filled = {
+            "data": {"source": "patients.csv", "kind": kind, "records": 60, "pixels": 64},
+            "pictures": pictures,
+            "threats": threats(),
+            "meanings": (
+                Meaning("singling out", "58 of 60 records came back.", 0.97, 0.89, 0.99, 0.02),
+                Meaning("linkability", "Which encodings share a record.", 0.99, 0.9, 1.0, 0.1),
+                Meaning("inference", "Column “age” within 1 year.", 0.3, 0.2, 0.4, 0.31),
+            ),
+            "what_if": what_if(),
+            "assumed": {"k_private": 2, "weighting": "equal", "signs": "absolute", "m": 700},
+            "provenance": {
+                "date": "2026-01-02 03:04 UTC",
+                "SHA-256 of patients.csv": "0123456789abcdef" * 4,
+                "command": "unveil audit --private patients.csv --what-if all",
+            },
+        }
+        return replace(audit, **{**filled, **parts})
+
+    return whole
 
 
 @pytest.fixture(scope="session")

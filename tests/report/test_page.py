@@ -213,6 +213,7 @@ def test_json_has_every_fact_of_the_audit_and_the_pictures(make_audit, tmp_path)
     audit = make_audit()
     content = json.loads(write_json(audit, tmp_path / "report.json").read_text())
     pictures = content.pop("pictures")
+    assert content.pop("schema") == 1
     assert content == audit.facts()
     assert pictures["overlaps"] == audit.pictures.overlaps.tolist()
     assert pictures["names"] == [record.name for record in audit.records]

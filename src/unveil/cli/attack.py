@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console
 from rich.markup import escape
 
 from unveil.cli.group import main
@@ -19,8 +20,15 @@ from unveil.cli.options import (
     read_release,
     read_run,
     scheme_options,
+    shape_option,
 )
 from unveil.cli.terminal import console, echo_json, print_evidence, progress_bar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from unveil.records import Encodings
 
 WORTH_RESUMING = 10_000
 """From so many encodings on, finished blocks of overlaps are kept until the attack is done."""
@@ -51,8 +59,9 @@ WORTH_RESUMING = 10_000
     help="How alike encodings are, by any means, for attack cliques: .npy, (m, m).",
 )
 @click.option(
-    "--pixel-rms", help="Root mean square of a private pixel, or 'unknown'.  [default: 1]"
+    "--pixel-rms", help="Root mean square of a private pixel, or 'unknown'.  [default: unknown]"
 )
+@shape_option
 @click.option("--attack", "name", help="Attack by name.  [default: the strongest]")
 @click.option(
     "--workers",
@@ -92,39 +101,22 @@ def attack(
     from unveil import parallel, store
     from unveil.attacks import recover
     from unveil.auditing.lint import lint_encodings
-    from unveil.data import load_vectors
     from unveil.data.challenge import DECRYPTION, is_challenge, write_decryption
-    from unveil.records import InputError, Overlaps
     from unveil.verdict import plain, recovery_facts
 
+    # 1. What is attacked, and whether the result has a place.
     challenge = is_challenge(source)
-    if source.is_dir() and not challenge:
-        given = [f"--{key.replace('_', '-')}" for key, value in about.items() if value is not None]
-        if given:
-            raise InputError(f"{', '.join(given)}: a run directory says this itself; leave it out")
-        encodings, public = read_run(source)
-    else:
-        if out is None and not challenge:
-            raise InputError("no place for the result: add --out with the name of a new folder")
-        encodings, public = read_release(source, **about)
-    if out is not None:
-        store.must_be_new(out)
-    elif not os.access(source, os.W_OK):
-        raise InputError(f"{source} is not writable: add --out with the name of a new folder")
-    elif (source / "manifest.json").exists():
-        store.read_json(source / "manifest.json")  # a damaged one is told before the work
+    encodings, public, words = _read(source, out, challenge, about)
+    _must_have_place(source, out)
+    # 2. The attack; a long one leaves finished blocks, so that it can go on.
     checkpoint = source / "overlaps" if out is None and encodings.m >= WORTH_RESUMING else None
     with (
         parallel.using(workers=workers, scheduler=scheduler, checkpoint=checkpoint),
         progress_bar("attack", not as_json) as progress,
     ):
-        options: dict[str, Any] = {
-            "like": None if like is None else load_vectors(like, "like"),
-            "overlaps": None
-            if overlaps is None
-            else Overlaps.from_array(store.read_array(overlaps), encodings.scheme.k_private),
-            "similarity": None if similarity is None else store.read_array(similarity),
-        }
+        options = _told(encodings, like, overlaps, similarity, words)
+        for word in words:
+            click.echo(f"Note: {word}.", err=True)
         recovery = recover(
             encodings,
             public,
@@ -135,9 +127,11 @@ def attack(
             **options,
         )
     facts = recovery_facts(recovery)
+    facts["notes"] = words
     facts["findings"] = [vars(finding) for finding in lint_encodings(encodings)]
     entry = plain(store.manifest("attack", seed=seed, encodings=str(source), **facts))
 
+    # 3. All files together, or none.
     def write(part: Path, past: dict[str, Any]) -> None:
         store.write_recovery(part / "recovery.npz", recovery)
         if challenge and encodings.shape:
@@ -147,31 +141,84 @@ def attack(
     if out is None:
         # Scores that are there belong to the recovery that is replaced.
         with store.whole_set(source, instead_of=("scores.json",)) as part:
-            write(
-                part,
-                store.read_json(source / "manifest.json")
-                if (source / "manifest.json").exists()
-                else {},
-            )
+            manifest = source / "manifest.json"
+            write(part, store.read_json(manifest) if manifest.exists() else {})
         if checkpoint is not None:
             shutil.rmtree(checkpoint, ignore_errors=True)
     else:
         with store.whole_folder(out) as part:
             store.write_scheme(part / "scheme.json", encodings)
             write(part, {})
+    # 4. What to say of it.
     if as_json:
         echo_json({"run": str(out or source), **facts})
     else:
-        terminal = console()
-        terminal.print(f"[bold]{escape(facts['verdict'])}[/bold]", soft_wrap=True)
-        for sentence in facts["summary"]:
-            terminal.print(escape(sentence), soft_wrap=True)
-        print_evidence(terminal, facts)
-        for finding in facts["findings"]:
-            if finding["severity"] in ("high", "medium"):
-                terminal.print(
-                    f"The encoder: {escape(finding['what'])} {escape(finding['consequence'])}",
-                    soft_wrap=True,
-                )
-        terminal.print(f"Written to {escape(str(out or source))}.", soft_wrap=True)
+        _show(console(), facts, out or source)
     return 0 if facts["verified"] or facts["recognisable"] else 3
+
+
+def _read(
+    source: Path, out: Path | None, challenge: bool, about: dict[str, Any]
+) -> tuple[Encodings, NDArray[np.float32] | None, list[str]]:
+    from unveil.records import InputError
+
+    if source.is_dir() and not challenge:
+        given = [f"--{key.replace('_', '-')}" for key, value in about.items() if value is not None]
+        if given:
+            raise InputError(f"{', '.join(given)}: a run directory says this itself; leave it out")
+        return *read_run(source), []
+    if out is None and not challenge:
+        raise InputError("no place for the result: add --out with the name of a new folder")
+    return read_release(source, **about)
+
+
+def _must_have_place(source: Path, out: Path | None) -> None:
+    from unveil import store
+    from unveil.records import InputError
+
+    if out is not None:
+        store.must_be_new(out)
+    elif not os.access(source, os.W_OK):
+        raise InputError(f"{source} is not writable: add --out with the name of a new folder")
+    elif (source / "manifest.json").exists():
+        store.read_json(source / "manifest.json")  # a damaged one is told before the work
+
+
+def _told(
+    encodings: Encodings,
+    like: Path | None,
+    overlaps: Path | None,
+    similarity: Path | None,
+    words: list[str],
+) -> dict[str, Any]:
+    """What the attacker knows from elsewhere; `words` gets a sentence where units were changed."""
+    from unveil import store
+    from unveil.data import load_vectors
+    from unveil.data.arrays import in_units_of
+    from unveil.records import Overlaps
+
+    out: dict[str, Any] = {"like": None, "overlaps": None, "similarity": None}
+    if like is not None:
+        out["like"], word = in_units_of(encodings.values, load_vectors(like, "like"), like.name)
+        words += [word] if word else []
+    if overlaps is not None:
+        out["overlaps"] = Overlaps.from_array(
+            store.read_array(overlaps), encodings.scheme.k_private
+        )
+    if similarity is not None:
+        out["similarity"] = store.read_array(similarity)
+    return out
+
+
+def _show(terminal: Console, facts: dict[str, Any], place: Path) -> None:
+    terminal.print(f"[bold]{escape(facts['verdict'])}[/bold]", soft_wrap=True)
+    for sentence in facts["summary"]:
+        terminal.print(escape(sentence), soft_wrap=True)
+    print_evidence(terminal, facts)
+    for finding in facts["findings"]:
+        if finding["severity"] in ("high", "medium"):
+            terminal.print(
+                f"The encoder: {escape(finding['what'])} {escape(finding['consequence'])}",
+                soft_wrap=True,
+            )
+    terminal.print(f"Written to {escape(str(place))}.", soft_wrap=True)

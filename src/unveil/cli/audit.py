@@ -3,19 +3,16 @@ report."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-from rich import box
-from rich.console import Console
 from rich.markup import escape
-from rich.panel import Panel
-from rich.table import Table
 
+from unveil.cli.audit_input import demo_images, settled
+from unveil.cli.audit_terminal import show
+from unveil.cli.gate import FAILED, GATES, why_not
 from unveil.cli.group import main
 from unveil.cli.options import (
     COUNT,
@@ -26,21 +23,18 @@ from unveil.cli.options import (
     on_the_command_line,
     scheme_of,
     scheme_options,
+    shape_option,
 )
+from unveil.cli.provenance import provenance
 from unveil.cli.terminal import console, echo_json, progress_bar
 
-if TYPE_CHECKING:
-    from unveil.auditing.result import Audit
-    from unveil.records import Scheme
-
-COLOURS = {"leaks": "red", "partly": "yellow", "nothing": "green"}
 DEFAULT = {
     "gaussian": {"n_private": 50, "d": 512, "effort": 12.0},
     "fashion-mnist": {"n_private": 30, "effort": 8.0},
 }
 """What is audited when nothing is said: small enough for a minute in all."""
-DEMO = 40
-"""Private images of the demo."""
+DEMO_EFFORT = 20.0
+"""Of the demo, for two minutes in all."""
 
 
 @main.command()
@@ -51,7 +45,7 @@ DEMO = 40
 )
 @click.option(
     "--private",
-    help="Your records: .npy, .npz, .csv, a folder of images; or gaussian, fashion-mnist.",
+    help="Your records: .npy, .npz, .pt, .csv, a folder of images; or gaussian, fashion-mnist.",
 )
 @click.option("--public", help="Public vectors, in the same forms.")
 @scheme_options
@@ -88,7 +82,34 @@ DEMO = 40
     "--encoder",
     metavar="FILE.py:NAME",
     callback=on_the_command_line,
-    help="Your encoder(private, public, rng), to be checked for slips; its file is run.",
+    help="Your encoder(private, public, rng), or an object with encode; its file is run.",
+)
+@click.option(
+    "--encodings",
+    type=PATH,
+    help="Encodings somebody else made, audited against --truth: .npy, .npz, .pt, .csv.",
+)
+@click.option("--truth", type=PATH, help="The records behind --encodings, in their units.")
+@shape_option
+@click.option(
+    "--what-if",
+    type=click.Choice(["noise", "k", "m", "all"]),
+    help="Also: what comes back, and what is left, as noise, k or m change.",
+)
+@click.option(
+    "--labels",
+    type=PATH,
+    help="Class of each record, one a line or .npy: what encodings are worth to a classifier.",
+)
+@click.option(
+    "--sensitive",
+    metavar="COLUMN",
+    help="A column that must not be inferred: its name, or its number from 1 on.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(GATES),
+    help="Exit code 1 if records leak; 'approximate': or leak in part; 'any': or anything does.",
 )
 @memory_option
 @click.option("--seed", type=int, default=0, show_default=True)
@@ -99,148 +120,77 @@ DEMO = 40
     show_default=True,
     help="Folder for report and finished trials.",
 )
-@config_option("private", "public", "out")
+@config_option("private", "public", "out", "encodings", "truth", "labels")
 @as_json
-def audit(private: str | None, demo: str | None, out: Path, as_json: bool, **options: Any) -> int:
+@click.pass_context
+def audit(
+    ctx: click.Context,
+    /,
+    private: str | None,
+    demo: str | None,
+    out: Path,
+    fail_on: str | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
     """What leaks if encodings of this data are released?
 
-    Encodes the records as the scheme would, attacks, holds what comes back against the truth, and
-    writes a report. With no options: Gaussian vectors and bundled images. An interrupted audit goes
-    on where it stopped.
+    Encodes the records as the scheme (or your encoder) would, attacks, holds what comes back
+    against the truth, and writes a report. With no options: Gaussian vectors and bundled images. An
+    interrupted audit goes on where it stopped.
+
+    Exit code 0: done, whatever the verdict; 1: the gate of --fail-on is closed; 2: bad input.
     """
     from unveil import store
     from unveil.auditing.audit import audit as run
     from unveil.records import InputError
     from unveil.report.page import write_json, write_report
 
-    options["rng"] = options.pop("seed")
-    options["m"] = _range(options["m"])
-    options["encoder"] = _encoder(options["encoder"])
+    # 1. What is audited, and with what options.
     scheme = scheme_of(options)
-    options = {name: value for name, value in options.items() if value is not None}
-    records: Any = private
+    records, source, options = settled(private, demo, options)
     if demo is not None:
-        if private is not None or "public" in options:
-            raise InputError("--demo brings its own images: leave --private and --public out")
-        records, options["public"], scheme = _demo()
-        private = "demo"
+        records, options["public"], scheme = demo_images()
+        options.setdefault("effort", DEMO_EFFORT)
     several = (
-        private is None
+        records is None
         and not {"n_private", "d", "n_public", "m", "public", "sample"} & options.keys()
     )
+    if several and "labels" in options:
+        raise InputError("--labels without --private: say which records they are of")
     if several and not any((out / name / "trials").is_dir() for name in DEFAULT):
         store.must_be_new(out)
     names = [*DEFAULT] if several else [records if records is not None else "gaussian"]
-    facts = []
+    given = (ctx.obj or {}).get("args", [])
+    facts, closed = [], False
     for name in names:
+        # 2. The audit.
         folder = out / name if several else out
-        extra = (
-            {"effort": 20.0, **options}
-            if demo
-            else {**DEFAULT[name], **options}
-            if several
-            else options
-        )
+        extra = {**DEFAULT[name], **options} if several else options
         with progress_bar("audit", not as_json) as progress:
             found = run(name, scheme, out=folder, progress=progress, **extra)
+        found = replace(found, provenance=provenance(found.provenance, given, source))
+        # 3. Report and JSON, together or not at all.
         folder.mkdir(parents=True, exist_ok=True)
         with store.whole_set(folder) as part:
             write_report(found, part / "report.html")
             write_json(found, part / "audit.json")
         report = folder / "report.html"
+        # 4. What to say, and whether the gate is open.
+        reason = why_not(found, fail_on) if fail_on else ""
+        closed = closed or bool(reason)
         facts.append({**found.facts(), "report": str(report)})
+        if fail_on:
+            facts[-1]["gate"] = {"fail_on": fail_on, "passed": not reason, "why": reason}
         if not as_json:
-            _show(console(), found, report)
+            show(console(), found, report)
+            if fail_on:
+                _show_gate(fail_on, reason)
     if as_json:
         echo_json(facts[0] if len(facts) == 1 else {"audits": facts})
-    return 0
+    return FAILED if closed else 0
 
 
-def _demo() -> tuple[Any, Any, Scheme]:
-    """40 bundled images as private ones, the other 200 as public ones, mixed two and two as
-    InstaHide released it."""
-    from unveil.data.bundled import fashion_mnist
-    from unveil.data.dataset import BUNDLED_SOURCE, image_dataset
-    from unveil.records import Scheme
-
-    images, classes = fashion_mnist()
-    private = range(0, len(images), len(images) // DEMO)[:DEMO]
-    public = [i for i in range(len(images)) if i not in private]
-    mine, others = (
-        image_dataset(images[rows], tuple(f"{i} {classes[i]}" for i in rows), BUNDLED_SOURCE)
-        for rows in ([*private], public)
-    )
-    return mine, others, Scheme(2, 2, "released", "random", "epochs")
-
-
-def _show(terminal: Console, found: Audit, report: Path) -> None:
-    verdict = found.verdict
-    terminal.print(
-        Panel(escape(verdict.headline), border_style=COLOURS[verdict.level], style="bold")
-    )
-    terminal.print(
-        f"{escape(str(found.data['source']))}: {found.data['records']} records of {found.data['pixels']} pixels."
-    )
-    for sentence in verdict.sentences:
-        terminal.print(escape(sentence))
-    if len(found.curve) > 1:
-        table = Table("encodings", "exactly", "95% band", "approximately", "draws", box=box.SIMPLE)
-        for p in found.curve:
-            table.add_row(
-                f"{p.m:,}",
-                f"{p.exact:.0%}",
-                f"{p.low:.0%}–{p.high:.0%}",
-                f"{p.approximate:.0%}",
-                str(p.runs),
-            )
-        terminal.print(table)
-    for finding in found.findings:
-        if finding.severity != "fine":
-            terminal.print(
-                f"[bold]{finding.severity}[/]: {escape(finding.what)} {escape(finding.cure)}"
-            )
-    terminal.print(f"Report: {escape(str(report))}", soft_wrap=True)
-
-
-def _range(text: str | int | None) -> int | tuple[int, int] | None:
-    """500, or 100:2000."""
-    from unveil.records import InputError
-
-    if text is None:
-        return None
-    try:
-        parts = [int(part) for part in str(text).split(":")]
-    except ValueError:
-        parts = []
-    if len(parts) not in (1, 2):
-        raise InputError(f"--m {text}: give a number of encodings, or a range like 100:2000")
-    return parts[0] if len(parts) == 1 else (parts[0], parts[1])
-
-
-def _encoder(text: str | None) -> Callable[..., Any] | None:
-    """The function NAME of FILE.py; the file is run, as any program of the user's."""
-    from unveil.records import InputError
-
-    if text is None:
-        return None
-    file, _, name = text.rpartition(":")
-    path = Path(file)
-    if not name or path.suffix != ".py" or not path.is_file():
-        raise InputError(
-            f"--encoder {text}: give FILE.py:NAME, a file that is there and a function in it"
-        )
-    spec = importlib.util.spec_from_file_location(f"_encoder_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise InputError(
-            f"--encoder {text}: running the file failed with {type(error).__name__}: {error}"
-        ) from error
-    function = getattr(module, name, None)
-    if not callable(function):
-        raise InputError(f"--encoder {text}: {path.name} has no function {name}")
-    return function  # type: ignore[no-any-return]
+def _show_gate(gate: str, reason: str) -> None:
+    passed = "[green]passed[/]" if not reason else f"[red]failed[/], {escape(reason)}"
+    console().print(f"Gate --fail-on {gate}: {passed}.", soft_wrap=True)

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from unveil._version import __version__
+from unveil.cli.terminal import echo_error
 
 
 class _Polite(click.Group):
@@ -18,11 +19,13 @@ class _Polite(click.Group):
     keeps its traceback."""
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
+        args = sys.argv[1:] if args is None else list(args)
+        # A wrong option is told before --json is read: look for the word itself. A file of options
+        # may also ask for it; then the option says so (`options.as_json`).
+        asked: dict[str, Any] = {"json": "--json" in args, "args": args}
+        settings = {**extra, "prog_name": "unveil", "standalone_mode": False, "obj": asked}
         try:
-            sys.exit(
-                super().main(args, **{**extra, "prog_name": "unveil", "standalone_mode": False})
-                or 0
-            )
+            sys.exit(super().main(args, **settings) or 0)
         except click.Abort:
             sys.exit(130)
         except click.UsageError as error:
@@ -41,8 +44,7 @@ class _Polite(click.Group):
             if not isinstance(error, InputError):
                 raise
             sentence = str(error)
-        click.echo(f"Error: {' '.join(sentence.split())}", err=True)
-        sys.exit(2)
+        sys.exit(echo_error(" ".join(sentence.split()), 2, as_json=asked["json"]))
 
 
 @click.group(cls=_Polite, name="unveil", invoke_without_command=True)
@@ -51,7 +53,8 @@ class _Polite(click.Group):
 def main(ctx: click.Context) -> None:
     """What can be recovered of private data from its InstaHide encodings?
 
-    Exit code 0: done; 2: bad input; 3: it ran, but could not recover.
+    Exit code 0: done; 1: records leak, where `audit --fail-on` asked for a gate; 2: bad input; 3:
+    it ran, but could not recover.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

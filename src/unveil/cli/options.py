@@ -19,8 +19,25 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
 COUNT = click.IntRange(0, 10**9)
+SHAPE = "HxW[xC]"
+
+
+def _remember_json(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
+    """An error that comes later is told as JSON too, also where a file of options asked for it."""
+    if value and isinstance(ctx.obj, dict):
+        ctx.obj["json"] = True
+    return value
+
+
 as_json = click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else."
+    "--json",
+    "as_json",
+    is_flag=True,
+    callback=_remember_json,
+    help="One JSON object on stdout, nothing else; errors too.",
+)
+shape_option = click.option(
+    "--shape", metavar=SHAPE, help="Height, width and channels, where vectors are images."
 )
 out_option = click.option(
     "--out", type=PATH, help="Folder to write the results to; it must be new or empty."
@@ -104,6 +121,18 @@ def on_the_command_line(
     return value
 
 
+def shape_of(text: str | None) -> tuple[int, ...] | None:
+    """28x28 or 32x32x3."""
+    if text is None:
+        return None
+    from unveil.records import InputError
+
+    sizes = text.lower().replace("×", "x").split("x")
+    if len(sizes) not in (2, 3) or not all(size.isdecimal() and int(size) for size in sizes):
+        raise InputError(f"--shape {text}: give {SHAPE}, such as 28x28 or 32x32x3")
+    return tuple(map(int, sizes))
+
+
 def scheme_options(command: F) -> F:
     """How encodings are made; what is left out takes the defaults of unveil.Scheme."""
     for option in (
@@ -142,34 +171,42 @@ def read_run(run: Path) -> tuple[Encodings, NDArray[np.float32] | None]:
 
 
 def read_release(
-    path: Path, public: Path | None, pixel_rms: str | None, **scheme: Any
-) -> tuple[Encodings, NDArray[np.float32] | None]:
-    """Encodings from a file, or a folder of the challenge, made as the options say."""
+    path: Path, public: Path | None, pixel_rms: str | None, shape: str | None, **scheme: Any
+) -> tuple[Encodings, NDArray[np.float32] | None, list[str]]:
+    """Encodings from a file, or a folder of the challenge, made as the options say; the public
+    vectors, and what was done to these, in words.
+
+    The size of a private pixel is not known of files that somebody else made.
+    """
     from dataclasses import replace
 
     from unveil import records
     from unveil.data import load_vectors, read_challenge
+    from unveil.data.arrays import in_units_of, load_shaped
 
-    challenge = path.is_dir()
     try:
-        rms = (
-            None
-            if pixel_rms == "unknown" or (challenge and pixel_rms is None)
-            else float(pixel_rms or 1.0)
-        )
+        rms = None if pixel_rms in (None, "unknown") else float(pixel_rms)
     except ValueError:
         raise records.InputError(
             f"--pixel-rms {pixel_rms}: give a positive number, or 'unknown'"
         ) from None
-    if challenge:
+    sizes = shape_of(shape)
+    if path.is_dir():
         found = read_challenge(path)
-        encodings = replace(found, scheme=scheme_of(scheme, found.scheme), pixel_rms=rms)
+        encodings = replace(
+            found,
+            scheme=scheme_of(scheme, found.scheme),
+            pixel_rms=rms,
+            shape=found.shape if sizes is None else sizes,
+        )
     else:
-        encodings = records.Encodings(load_vectors(path, "encodings"), scheme_of(scheme), rms)
-    if public is not None and not encodings.scheme.k_public:
+        values, own = load_shaped(path, "encodings")
+        encodings = records.Encodings(values, scheme_of(scheme), rms, sizes or own)
+    if public is None:
+        return encodings, None, []
+    if not encodings.scheme.k_public:
         raise records.InputError(
             "--public without --k-public: say how many public vectors an encoding mixes"
         )
-    return encodings, None if public is None else records.as_public(
-        load_vectors(public, "public"), encodings
-    )
+    vectors, word = in_units_of(encodings.values, load_vectors(public, "public"), public.name)
+    return encodings, records.as_public(vectors, encodings), [word] if word else []

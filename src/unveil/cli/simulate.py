@@ -10,7 +10,16 @@ import click
 from rich.markup import escape
 
 from unveil.cli.group import main
-from unveil.cli.options import COUNT, PATH, as_json, memory_option, scheme_of, scheme_options
+from unveil.cli.options import (
+    COUNT,
+    PATH,
+    as_json,
+    memory_option,
+    scheme_of,
+    scheme_options,
+    shape_of,
+    shape_option,
+)
 from unveil.cli.terminal import console, echo_json, progress_bar
 
 
@@ -25,9 +34,7 @@ from unveil.cli.terminal import console, echo_json, progress_bar
     "--private", type=PATH, help="Your private vectors: .npy, .npz or a folder of images."
 )
 @click.option("--public", type=PATH, help="Your public vectors: .npy, .npz or a folder of images.")
-@click.option(
-    "--shape", metavar="HxW[xC]", help="Height, width and channels, where vectors are images."
-)
+@shape_option
 @click.option(
     "--labels",
     type=PATH,
@@ -73,11 +80,7 @@ def simulate(
     seed = secrets.randbits(32) if seed is None else seed
     for name, path in (("private", private), ("public", public)):
         options[name] = None if path is None else load_vectors(path, name)
-    options["shape"] = (
-        None
-        if shape is None
-        else tuple(int(size) if size.isdecimal() else size for size in shape.split("x"))
-    )
+    options["shape"] = shape_of(shape)
     options["labels"] = None if labels is None else store.read_array(labels)
     with progress_bar("simulate", not as_json):
         simulation = encode.simulate(scheme, **options, rng=seed)

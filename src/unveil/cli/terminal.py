@@ -1,12 +1,13 @@
-"""What the commands say on the terminal: verdicts, tables, a progress bar, or one JSON object."""
+"""What the commands say on the terminal: verdicts, tables, progress, or one JSON object."""
 
 from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from threading import Timer
+from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from unveil._version import SCHEMA
+
 if TYPE_CHECKING:
     from unveil.records import Progress
 
@@ -22,12 +25,22 @@ PATIENCE = 2.0
 """Seconds before a progress bar appears."""
 ROWS = 20
 """Vectors listed on the terminal; --json and the manifest have them all."""
+EVERY = 10.0
+"""Seconds between two progress lines where there is no terminal: a log shows that work goes on, and
+an hour of it is no more than 360 lines."""
 
 
 @contextmanager
 def progress_bar(title: str, wanted: bool) -> Iterator[Progress | None]:
-    """A bar on stderr that appears when the work outlasts a user's patience."""
-    if not wanted or not sys.stderr.isatty():
+    """On stderr, when the work outlasts a user's patience: a bar on a terminal, lines elsewhere.
+
+    wanted: whether a bar may be shown; lines are for logs, and come with --json too.
+    """
+    if not sys.stderr.isatty():
+        with _progress_lines(title) as progress:
+            yield progress
+        return
+    if not wanted:
         yield None
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -45,6 +58,28 @@ def progress_bar(title: str, wanted: bool) -> Iterator[Progress | None]:
         timer.cancel()
         timer.join()
         bar.stop()
+
+
+@contextmanager
+def _progress_lines(title: str) -> Iterator[Progress]:
+    """A line every `EVERY` seconds: how long it has run, and what was last heard of it."""
+    heard, ended, start = [""], Event(), time.monotonic()
+
+    def tell() -> None:
+        while not ended.wait(EVERY):
+            seconds = time.monotonic() - start
+            click.echo(f"{title}: {seconds:.0f} s{heard[0]}", err=True)
+
+    def hear(stage: str, done: int, total: int) -> None:
+        heard[0] = f", {stage} {done} of {total}" if total else f", {stage}"
+
+    teller = Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield hear
+    finally:
+        ended.set()
+        teller.join()
 
 
 def print_evidence(terminal: Console, facts: Mapping[str, Any]) -> None:
@@ -74,5 +109,15 @@ def console() -> Console:
 def echo_json(facts: Mapping[str, Any]) -> int:
     from unveil.verdict import plain
 
-    click.echo(json.dumps(plain(facts), allow_nan=False))
+    click.echo(json.dumps({"schema": SCHEMA, **plain(facts)}, allow_nan=False))
     return 0
+
+
+def echo_error(sentence: str, code: int, *, as_json: bool) -> int:
+    """One line on stderr for the person who reads the log; with --json also an object on stdout,
+    where a program looks for its answer."""
+    if as_json:
+        fault = {"schema": SCHEMA, "error": {"message": sentence, "exit_code": code}}
+        click.echo(json.dumps(fault))
+    click.echo(f"Error: {sentence}", err=True)
+    return code

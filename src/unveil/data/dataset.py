@@ -1,18 +1,21 @@
 """Private records as an audit takes them: numbers ready to be encoded, names, and the way back to
 the user's own units.
 
-.npy, .npz       as they are; unsigned bytes are images, scaled like those
+.npy, .npz, .pt  as they are; unsigned bytes are images, scaled like those; tensors of PyTorch too
 folder of images from 0..255 to −1..1, as InstaHide does
 .csv             features have wild scales: every column is standardised before it is encoded, x = (value − mean)/sd, and
                  what is recovered can be turned back (`restore`). Columns then sum to zero, so that
                  every record is a combination of the others: the attack's certificate does not
                  hold, the truth tells
 a name           "gaussian" or "fashion-mnist": what comes with the package
+
+The truth behind encodings that somebody else made is taken as it is (`as_they_are`): what was done
+to it before it was encoded is not ours to repeat.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,21 +26,23 @@ from unveil.data.bundled import fashion_mnist
 from unveil.data.features import SUFFIXES, read_features
 from unveil.data.gaussian import gaussian_vectors
 from unveil.data.images import read_image_folder, scaled
-from unveil.npy import must_fit_as_vectors, read_array
+from unveil.data.tensors import as_array, read_any_array
+from unveil.npy import must_fit_as_vectors
 from unveil.parallel import must_fit
-from unveil.records import InputError, as_vectors
+from unveil.records import InputError, as_shape, as_vectors
 
 Kind = Literal["gaussian", "images", "features", "array"]
 BUNDLED = ("gaussian", "fashion-mnist")
 BUNDLED_SOURCE = "Fashion-MNIST test images (MIT licence, Zalando SE), bundled subset"
 MOST = 5000
-"""Records audited at once."""
+"""Records audited at once: the attacks compare encodings in pairs, of which these already give
+hundreds of millions."""
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """values (n, d) as they are encoded; value = mean + scale·x in the user's units; image_shape:
-    (height, width[, 3])."""
+    (height, width[, 3]); columns: what a table calls its columns, () where it has no header."""
 
     values: NDArray[np.float32]
     names: tuple[str, ...]
@@ -46,6 +51,7 @@ class Dataset:
     image_shape: tuple[int, ...] | None = None
     mean: NDArray[np.float64] | float = 0.0
     scale: NDArray[np.float64] | float = 1.0
+    columns: tuple[str, ...] = ()
 
     def restore(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
         """Encoded units back to the user's."""
@@ -58,6 +64,8 @@ class Dataset:
             "features": "every column standardised, constant ones zero",
             "array": "values as they are",
         }
+        if self.kind == "features" and np.ndim(self.scale) == 0:
+            how["features"] = "values as they are"
         n, d = self.values.shape
         return {
             "source": self.source,
@@ -76,50 +84,71 @@ def load_dataset(
     sample: int | None = None,
     most: int = MOST,
     limit: int | None = None,
+    shape: tuple[int, ...] | None = None,
+    as_they_are: bool = False,
     rng: np.random.Generator,
 ) -> Dataset:
     """From a path, a name, an array or None (Gaussian). `n`, `d`: size of what is drawn here;
-    `sample`: a random part."""
+    `sample`: a random part.
+
+    shape: (height, width[, channels]) of records that are images; None: what the data say
+    as_they_are: nothing is standardised; bytes of images become −1 to 1 all the same
+    """
     if sample is not None and sample < 2:
         raise InputError(f"sample={sample}: take at least two records")
     if isinstance(source, Dataset):
         return source
-    gaussian = source is None or (isinstance(source, str) and source == "gaussian")
-    if d is not None and not gaussian:
+    name = "gaussian" if source is None else source if isinstance(source, str) else ""
+    if d is not None and name != "gaussian":
         raise InputError(
             f"d={d} is for Gaussian vectors: the data given have their own, leave it out"
         )
-    if gaussian:
-        n, d = (60 if n is None else n), (784 if d is None else d)
-        if n < 1 or d < 1:
-            raise InputError(f"n_private={n}, d={d}: give positive numbers")
-        values = gaussian_vectors(n, d, rng)
-        return Dataset(
-            values,
-            tuple(f"vector {i}" for i in range(n)),
-            "gaussian",
-            "Gaussian vectors, simulated",
+    if name in BUNDLED:
+        if shape is not None:
+            raise InputError(f"shape={shape} is for your own data: leave it out for {name}")
+        return (
+            _gaussian(n, d, rng)
+            if name == "gaussian"
+            else _fashion_mnist(sample if n is None else n, rng)
         )
-    if isinstance(source, str) and source == "fashion-mnist":
-        images, labels = fashion_mnist()
-        count = len(images) if n is None and sample is None else int(n or sample or 0)
-        if not 1 <= count <= len(images):
-            raise InputError(f"n_private={count}: the bundled set has {len(images)} images")
-        pick = np.sort(rng.choice(len(images), count, replace=False))
-        names = tuple(f"{i} {labels[i]}" for i in pick)
-        return image_dataset(images[pick], names, BUNDLED_SOURCE)
     if n is not None:
         raise InputError(
             f"n_private={n} contradicts data of their own size: leave it out, or use --sample {n}"
         )
-    return _users_own(source, sample, most, limit, rng)
+    found = _users_own(source, sample, most, limit, as_they_are, rng)
+    if shape is None:
+        return found
+    return replace(found, image_shape=as_shape(shape, found.values.shape[1]))
+
+
+def _gaussian(n: int | None, d: int | None, rng: np.random.Generator) -> Dataset:
+    n, d = (60 if n is None else n), (784 if d is None else d)
+    if n < 1 or d < 1:
+        raise InputError(f"n_private={n}, d={d}: give positive numbers")
+    names = tuple(f"vector {i}" for i in range(n))
+    return Dataset(gaussian_vectors(n, d, rng), names, "gaussian", "Gaussian vectors, simulated")
+
+
+def _fashion_mnist(n: int | None, rng: np.random.Generator) -> Dataset:
+    images, labels = fashion_mnist()
+    count = len(images) if n is None else n
+    if not 1 <= count <= len(images):
+        raise InputError(f"n_private={count}: the bundled set has {len(images)} images")
+    pick = np.sort(rng.choice(len(images), count, replace=False))
+    names = tuple(f"{i} {labels[i]}" for i in pick)
+    return image_dataset(images[pick], names, BUNDLED_SOURCE)
 
 
 def _users_own(
-    source: Any, sample: int | None, most: int, limit: int | None, rng: np.random.Generator
+    source: Any,
+    sample: int | None,
+    most: int,
+    limit: int | None,
+    as_they_are: bool,
+    rng: np.random.Generator,
 ) -> Dataset:
     if not isinstance(source, (str, Path)):
-        return _array(np.asanyarray(source), "array", sample, most, limit, rng)
+        return _array(as_array(source, "array"), "array", sample, most, limit, rng)
     path = Path(source)
     if path.is_dir():
         pixels, names, shape = read_image_folder(
@@ -128,8 +157,10 @@ def _users_own(
         return image_dataset(pixels.reshape(len(pixels), *shape), names, path.name)
     if path.suffix.lower() in SUFFIXES:
         table = read_features(path, sample=sample, most=most, limit=limit, rng=rng)
-        return _standardised(table.values, table.names, path.name)
-    return _array(read_array(path, limit=limit), path.name, sample, most, limit, rng)
+        if as_they_are:
+            return Dataset(table.values, table.names, "features", path.name, columns=table.columns)
+        return _standardised(table.values, table.names, path.name, table.columns)
+    return _array(read_any_array(path, limit=limit), path.name, sample, most, limit, rng)
 
 
 def _array(
@@ -143,6 +174,10 @@ def _array(
     if array.ndim < 2:
         raise InputError(
             f"{source} holds an array of shape {array.shape}: private records need (items, pixels)"
+        )
+    if 0 in array.shape:
+        raise InputError(
+            f"{source} of shape {array.shape} holds no values: give at least two records"
         )
     rows = _pick(len(array), sample, most, source, rng)
     if len(rows) < len(array):
@@ -169,7 +204,11 @@ def image_dataset(pixels: NDArray[Any], names: tuple[str, ...], source: str) -> 
     return Dataset(as_vectors(values, source), names, "images", source, shape, 127.5, 127.5)
 
 
-def _standardised(values: NDArray[np.float32], names: tuple[str, ...], source: str) -> Dataset:
+def _standardised(
+    values: NDArray[np.float32], names: tuple[str, ...], source: str, columns: tuple[str, ...]
+) -> Dataset:
+    if len(values) == 1:
+        raise InputError(f"{source} has one record only: an audit mixes records, give two or more")
     wide = values.astype(np.float64)
     mean, scale = wide.mean(axis=0), wide.std(axis=0)
     scale[scale <= 1e-6 * np.abs(mean)] = (
@@ -178,7 +217,7 @@ def _standardised(values: NDArray[np.float32], names: tuple[str, ...], source: s
     x = np.divide(wide - mean, scale, out=np.zeros_like(wide), where=scale > 0)
     if not scale.any():
         raise InputError(f"{source}: every column is constant; there is nothing to encode")
-    return Dataset(as_vectors(x, source), names, "features", source, None, mean, scale)
+    return Dataset(as_vectors(x, source), names, "features", source, None, mean, scale, columns)
 
 
 def _pick(

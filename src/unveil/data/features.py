@@ -96,6 +96,14 @@ def read_features(
     return Table(values, tuple(record[1] for record in kept), form.columns, rows)
 
 
+def column_names(path: str | Path) -> tuple[str, ...]:
+    """What the header calls the columns, but for the one with the records' names; () without a
+    header."""
+    path = Path(path)
+    must_be_file(path)
+    return _form(path, _head(path)).columns if path.stat().st_size else ()
+
+
 @dataclass(frozen=True)
 class _Form:
     delimiter: str
@@ -144,13 +152,14 @@ def _form(path: Path, head: bytes) -> _Form:
         table = list(csv.reader(lines, delimiter=delimiter))
     except csv.Error as error:
         raise InputError(f"{path.name}: {_in_our_words(error)}") from None
-    named = (
-        len(table[0]) > 1
-        and len(table) > 1
-        and not any(_is_number(row[0]) for row in table[1:] if row)
-    )
+    if len(table) == 1:
+        # One line: a header where nothing in it is a number, else a record, perhaps with its name.
+        header = not any(map(_is_number, table[0]))
+        named = len(table[0]) > 1 and not header and not _is_number(table[0][0])
+        return _Form(delimiter, header, named, width, ())
+    named = len(table[0]) > 1 and not any(_is_number(row[0]) for row in table[1:] if row)
     first = table[0][1:] if named else table[0]
-    header = not all(map(_is_number, first)) and len(table) > 1
+    header = not all(map(_is_number, first))
     return _Form(delimiter, header, named, width, tuple(first) if header else ())
 
 

@@ -64,9 +64,7 @@ def read_image_folder(
         else []
     )
     if not files:
-        raise InputError(
-            f"no images in {folder}: give a folder that holds {', '.join(SUFFIXES[:3])} or similar files"
-        )
+        raise InputError(_no_images(folder))
     if sample is not None and sample < len(files):
         assert rng is not None
         files = [files[i] for i in np.sort(rng.choice(len(files), sample, replace=False))]
@@ -94,6 +92,25 @@ def read_image_folder(
                 image.convert("L" if len(shape) == 2 else "RGB"), dtype=np.uint8
             ).ravel()
     return rows, tuple(file.name for file in files), shape
+
+
+def _no_images(folder: Path) -> str:
+    """What is there instead, and what to do about it."""
+    wanted = f"a folder that holds {', '.join(SUFFIXES[:3])} or similar files"
+    there = sorted(folder.iterdir()) if folder.is_dir() else []
+    kinds = sorted({p.suffix.lower() for p in there if p.is_file() and p.suffix})
+    if kinds:
+        return (
+            f"no images in {folder} but {', '.join(kinds[:4])} files: give {wanted}, or one file "
+            "with all records (.npy, .npz, .pt, .csv)"
+        )
+    folders = [p.name for p in there if p.is_dir()]
+    if folders:
+        return (
+            f"no images in {folder} but folders ({', '.join(folders[:3])}): give one of them, or "
+            "put all images into one folder"
+        )
+    return f"no images in {folder}, it is empty: give {wanted}"
 
 
 def _shape(file: Path) -> tuple[int, ...]:

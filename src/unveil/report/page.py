@@ -22,6 +22,7 @@ import jinja2
 from markupsafe import Markup
 
 from unveil import store
+from unveil._version import SCHEMA
 from unveil.auditing.result import Audit, Outcome, RecordRisk
 from unveil.records import InputError
 from unveil.report import figures
@@ -55,7 +56,11 @@ def write_json(audit: Audit, path: str | Path) -> Path:
     }
     store.write_json(
         target,
-        {**audit.facts(), "pictures": {**kinds, "names": list(shown.names), "overlaps": overlaps}},
+        {
+            "schema": SCHEMA,
+            **audit.facts(),
+            "pictures": {**kinds, "names": list(shown.names), "overlaps": overlaps},
+        },
     )
     return target
 

@@ -1,0 +1,89 @@
+"""What `unveil audit` shows on the terminal: verdict, attackers, what it means, curve, what if."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from unveil.auditing.result import Audit
+
+COLOURS = {"leaks": "red", "partly": "yellow", "nothing": "green"}
+
+
+def show(terminal: Console, found: Audit, report: Path) -> None:
+    """The whole of it, verdict first, the place of the report last."""
+    from unveil.report.words import noun
+
+    verdict = found.verdict
+    terminal.print(
+        Panel(escape(verdict.headline), border_style=COLOURS[verdict.level], style="bold")
+    )
+    source, records = found.data.get("source", ""), found.data.get("records", len(found.records))
+    values = found.data.get("pixels", "")
+    terminal.print(f"{escape(str(source))}: {records} records of {values} {noun(found)}.")
+    for sentence in verdict.sentences:
+        terminal.print(escape(sentence))
+    _threats(terminal, found)
+    for meaning in found.meanings:
+        terminal.print(f"[bold]{escape(meaning.kind.capitalize())}[/]: {escape(meaning.words)}")
+    _curve(terminal, found)
+    _what_if(terminal, found)
+    for finding in found.findings:
+        if finding.severity != "fine":
+            terminal.print(
+                f"[bold]{finding.severity}[/]: {escape(finding.what)} {escape(finding.cure)}"
+            )
+    terminal.print(f"Report: {escape(str(report))}", soft_wrap=True)
+
+
+def _threats(terminal: Console, found: Audit) -> None:
+    if not found.threats:
+        return
+    table = Table("the attacker", "best attack", "records back", "guessing", box=box.SIMPLE)
+    for threat in found.threats:
+        best = threat.tried[0].attack if threat.tried else "–"
+        back = f"{threat.exact}"
+        if threat.approximate:
+            back += f" + {threat.approximate} nearly"
+        back += f" of {threat.records} ({threat.low:.0%}–{threat.high:.0%})"
+        if not threat.tried:
+            back = "not tried"
+        table.add_row(escape(threat.knows), escape(best), back, f"{threat.control:.0%}")
+    terminal.print(table)
+
+
+def _curve(terminal: Console, found: Audit) -> None:
+    if len(found.curve) < 2:
+        return
+    table = Table("encodings", "exactly", "95% band", "approximately", "draws", box=box.SIMPLE)
+    for p in found.curve:
+        table.add_row(
+            f"{p.m:,}",
+            f"{p.exact:.0%}",
+            f"{p.low:.0%}–{p.high:.0%}",
+            f"{p.approximate:.0%}",
+            str(p.runs),
+        )
+    terminal.print(table)
+
+
+def _what_if(terminal: Console, found: Audit) -> None:
+    if not found.what_if:
+        return
+    table = Table("what if", "value", "records back", "utility left", "epsilon", box=box.SIMPLE)
+    for p in found.what_if:
+        table.add_row(
+            escape(p.axis),
+            f"{p.value:g}",
+            f"{p.recovered:.0%} ({p.low:.0%}–{p.high:.0%})",
+            "–" if p.utility is None else f"{p.utility:.0%}",
+            "–" if p.epsilon is None else f"{p.epsilon:.3g}",
+        )
+    terminal.print(table)

@@ -1,0 +1,58 @@
+"""The user's own encoder from a file: a function, or an object with a method `encode`."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def load_encoder(text: str) -> Callable[..., Any]:
+    """NAME of FILE.py as encoder(private, public, rng); the file is run, as any program of the
+    user's."""
+    from unveil.records import InputError
+
+    file, _, name = text.rpartition(":")
+    path = Path(file)
+    if not name or path.suffix != ".py" or not path.is_file():
+        raise InputError(
+            f"--encoder {text}: give FILE.py:NAME, a file that is there and a function in it"
+        )
+    found = getattr(_module(path, text), name, None)
+    if inspect.isclass(found) and callable(getattr(found, "encode", None)):
+        try:
+            found = found()
+        except Exception as error:
+            raise InputError(
+                f"--encoder {text}: making a {name} failed with {type(error).__name__}: {error}; "
+                "give an object that is ready, or a function"
+            ) from error
+    method = getattr(found, "encode", None)
+    if callable(method):
+        return method  # type: ignore[no-any-return]
+    if not callable(found) or inspect.isclass(found):
+        raise InputError(
+            f"--encoder {text}: {path.name} has no function {name}, and no object of that name "
+            "with a method encode(private, public, rng)"
+        )
+    return found  # type: ignore[no-any-return]
+
+
+def _module(path: Path, text: str) -> Any:
+    from unveil.records import InputError
+
+    spec = importlib.util.spec_from_file_location(f"_encoder_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(
+            f"--encoder {text}: running the file failed with {type(error).__name__}: {error}"
+        ) from error
+    return module

@@ -1,0 +1,22 @@
+"""Who audits a table is told of columns."""
+
+from dataclasses import replace
+
+import pytest
+
+from unveil.auditing.result import Pictures
+from unveil.report.words import is_images, noun
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"), [("images", "pixel"), ("features", "column"), ("array", "value")]
+)
+def test_the_word_for_the_kind(whole_audit, kind, word):
+    audit = replace(whole_audit("features"), data={"kind": kind}, pictures=Pictures())
+    assert noun(audit, one=True) == word
+    assert noun(audit) == f"{word}s"
+    assert is_images(audit) == (kind == "images")
+
+
+def test_an_array_that_is_shown_as_images_has_pixels(whole_audit):
+    assert noun(replace(whole_audit(), data={"kind": "array"})) == "pixels"
