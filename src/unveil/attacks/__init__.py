@@ -7,7 +7,7 @@ several attacks share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from inspect import signature
@@ -15,13 +15,10 @@ from pkgutil import iter_modules
 
 from numpy.typing import ArrayLike
 
-from unveil.attacks.full import applies, full
+from unveil.attacks.choose import LAST, situation_of, usual
+from unveil.attacks.full import full
 from unveil.attacks.learn_private_image import learn_private_image
-from unveil.attacks.mixup import keeps_signs
-from unveil.attacks.natural import is_natural, natural
-from unveil.attacks.noisy_relations import applies as noisy_applies
-from unveil.attacks.relations import applies as has_relations
-from unveil.attacks.unhidden import nothing_hidden
+from unveil.attacks.natural import natural
 from unveil.records import Encodings, InputError, Overlaps, Progress, Recovery
 from unveil.seeds import Rng
 
@@ -33,15 +30,9 @@ def _found() -> dict[str, Callable[..., Recovery]]:
     return {module.NAME: module.ATTACK for module in modules if hasattr(module, "ATTACK")}
 
 
-MOST_FOR_RELATIONS = 15_000
-"""Encodings up to which all pairs are hashed without being asked: a minute's work. Beyond,
-statistics are tried alone."""
 ENOUGH = 0.99
 """The share of encodings that an attack must explain to have the last word; the rest may use
 vectors that no other does."""
-LAST = ("tensor", "paper")
-"""Tried where nothing is verified: fewer encodings and more pixels, then the paper's own."""
-
 ATTACKS: Mapping[str, Callable[..., Recovery]] = _found()
 
 
@@ -59,12 +50,13 @@ def recover(
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
-    """Run an attack by name; None: the strongest that applies. That is `natural` for images with
-    weights of the released kind, `phase-retrieval` without a private part, `mixup` where signs are
-    kept and weights fixed, `unhidden` where taking absolute values changed nothing, then
-    `relations`, which asks nothing of the data. Where that does not explain all encodings `full`,
-    and where it verifies nothing `tensor`, which needs fewer encodings and more pixels, and then
-    the paper's.
+    """Run an attack by name; None: the strongest that applies (`attacks.choose`).
+
+    That is `natural` for images with weights of the released kind, `phase-retrieval` without a
+    private part, `mixup` where signs are kept and weights fixed, `unhidden` where taking absolute
+    values changed nothing, then `relations`, which asks nothing of the data. Where that does not
+    explain all encodings `full`, and where it verifies nothing `tensor`, which needs fewer
+    encodings and more pixels, and then the paper's.
 
     overlaps: to start from, where they are known from elsewhere (attacks that read overlaps)
     similarity: (m, m), how alike encodings are by whatever means, to start from (cliques)
@@ -98,7 +90,7 @@ def recover(
     best: Recovery | None = None
     tried: list[str] = []
     exact = False
-    for name in _in_order(encodings, public, told=bool(options)):
+    for name in usual(situation_of(encodings, public, told=bool(options))):
         if best is not None and (_complete(best) or (name in LAST and best.verified.any())):
             break
         if name == "noisy-relations" and exact:
@@ -110,32 +102,6 @@ def recover(
     assert best is not None
     # Where nothing came back, say what was tried.
     return best if len(best) or len(tried) == 1 else replace(best, explanation="; ".join(tried))
-
-
-def _in_order(encodings: Encodings, public: ArrayLike | None, told: bool) -> Iterator[str]:
-    """The attacks to try, one after the other. `told`: something is known beforehand, which exact
-    attacks have no use for."""
-    scheme = encodings.scheme
-    if is_natural(encodings):
-        yield "natural"
-        return
-    if not scheme.k_private:
-        yield "phase-retrieval"
-        return
-    if keeps_signs(encodings):
-        yield "mixup"
-        return
-    if has_relations(encodings) and not told:
-        if nothing_hidden(encodings, public):
-            yield "unhidden"
-        if encodings.m <= MOST_FOR_RELATIONS:
-            yield "relations"
-    if applies(encodings):
-        yield "full"
-    if noisy_applies(encodings) and not told:
-        yield "noisy-relations"
-    if (scheme.fixed_weights and scheme.k_private >= 2) or not applies(encodings):
-        yield from LAST if applies(encodings) else LAST[1:]
 
 
 def _complete(recovery: Recovery) -> bool:

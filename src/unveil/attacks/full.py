@@ -64,12 +64,11 @@ SEARCHED = 1000
 """Pixels on which a public part is looked for again; what is found must hold at all of them."""
 
 
-def applies(encodings: Encodings) -> bool:
-    """Whether `full` can take these encodings on."""
-    scheme = encodings.scheme
+def takes(scheme: Scheme, m: int) -> bool:
+    """Whether `full` can take m encodings of this scheme on."""
     sparse_route = scheme.k_private >= 2 and not scheme.k_public and scheme.fixed_weights
     exact = scheme.k_private >= 1 and scheme.weighting in EXACT_WEIGHTINGS
-    return exact and (encodings.m <= LARGEST or sparse_route)
+    return exact and (m <= LARGEST or sparse_route)
 
 
 def full(
@@ -92,7 +91,7 @@ def full(
             f"k_private={k}: there is nothing private to recover; use k_private of 1 or more"
         )
     scheme.require_weighting(*EXACT_WEIGHTINGS)
-    if not applies(encodings):
+    if not takes(scheme, m):
         raise InputError(
             f"m={m}: with a public part, unknown weights or k_private=1 the full attack handles up to {LARGEST} encodings; "
             "pass a part of them, or use attack='paper'"

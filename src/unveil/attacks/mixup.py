@@ -74,13 +74,6 @@ SHARPEST = 1e-3
 ROUNDS = 3
 
 
-def keeps_signs(encodings: Encodings) -> bool:
-    """Whether this attack takes them on: signs, fixed weights, more than one private vector in
-    each."""
-    scheme = encodings.scheme
-    return scheme.signs == "kept" and scheme.fixed_weights and scheme.k_private >= 2
-
-
 def mixup(
     encodings: Encodings,
     public: ArrayLike | None = None,

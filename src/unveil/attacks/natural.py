@@ -45,16 +45,6 @@ LOOK = 3
 Floats = NDArray[np.float32]
 
 
-def is_natural(encodings: Encodings) -> bool:
-    """Images whose weights only this attack takes: of their own in every encoding, public ones
-    among them."""
-    return (
-        encodings.shape is not None
-        and not encodings.scheme.fixed_weights
-        and encodings.scheme.weighting != "half-normal"
-    )
-
-
 def natural(
     encodings: Encodings,
     public: ArrayLike | None = None,

@@ -47,16 +47,6 @@ LARGEST = 3000
 """Encodings up to which pairs are compared: some ten seconds."""
 
 
-def applies(encodings: Encodings) -> bool:
-    scheme = encodings.scheme
-    return (
-        scheme.k_private == 2
-        and not scheme.k_public
-        and scheme.fixed_weights
-        and encodings.m <= LARGEST
-    )
-
-
 def noisy_relations(
     encodings: Encodings,
     public: ArrayLike | None = None,
@@ -72,7 +62,7 @@ def noisy_relations(
         raise InputError(
             "attack='noisy-relations' is for k_private=2 without a public part; use attack='full'"
         )
-    if not applies(encodings):
+    if encodings.m > LARGEST:
         raise InputError(
             f"m={encodings.m}: attack='noisy-relations' handles up to {LARGEST} encodings; pass a part of them"
         )

@@ -58,12 +58,6 @@ FINEST = 4e-6
 6e-8 of it."""
 
 
-def applies(encodings: Encodings) -> bool:
-    """Whether the encodings have relations at all: two private vectors or more, with weights that
-    all encodings share."""
-    return encodings.scheme.k_private >= 2 and encodings.scheme.fixed_weights
-
-
 def relations(
     encodings: Encodings,
     public: ArrayLike | None = None,

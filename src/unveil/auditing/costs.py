@@ -18,12 +18,13 @@ from functools import cache
 
 import numpy as np
 
-from unveil.attacks.full import LARGEST, SPARSE_FROM, applies
+from unveil.attacks.choose import Situation, why_not
+from unveil.attacks.full import LARGEST, SPARSE_FROM
 from unveil.attacks.full import PIXELS as FEEDBACK_PIXELS
 from unveil.gram.engine.plan import OverlapPlan, make_plan
 from unveil.gram.levels import folded_levels
 from unveil.parallel import one_blas_thread
-from unveil.records import Encodings, Scheme
+from unveil.records import Scheme
 
 PER_VECTOR = 7.0
 """Encodings per private vector from which on all of them come back
@@ -107,7 +108,7 @@ def _best(work: Callable[[], object], times: int) -> float:
 def route(scheme: Scheme, n: int, m: int, d: int) -> str:
     """Which way `unveil.recover` should go: single overlaps readable → "sparse" (`attacks.large`),
     else "dense"."""
-    if not applies(Encodings(np.zeros((m, 1), np.float32), scheme)):
+    if why_not("full", Situation(scheme, m)):
         return "paper"
     if scheme.k_public or scheme.k_private < 2 or not scheme.fixed_weights or m < SPARSE_FROM:
         return "dense"

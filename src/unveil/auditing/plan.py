@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from unveil.attacks import MOST_FOR_RELATIONS
+from unveil.attacks.choose import Situation, usual
 from unveil.attacks.full import LARGEST
 from unveil.auditing.costs import (
     NOMINAL,
@@ -135,18 +135,11 @@ def plan(
     needed = encodings_for_all(scheme, n_private)
     m = needed if m is None else int(m)
     way = route(scheme, n_private, m, d)
-    kept = scheme.signs == "kept" and scheme.fixed_weights
-    attack = "mixup" if kept else "paper" if way == "paper" else "full"
+    attack = _attack(scheme, n_private, m, d)
     counts = operations(scheme, n_private, m, d, n_public, way)
     speed = machine or this_machine()
     times = stage_seconds(counts, speed)
-    if (
-        not kept
-        and _relations(scheme, n_private, m) >= 2 * m
-        and d >= FEWEST_PIXELS
-        and m <= MOST_FOR_RELATIONS
-    ):
-        attack = "relations"
+    if attack == "relations":
         slower = speed.value / NOMINAL.value
         times = {name: slower * a * m**b * d**c for name, (a, b, c) in RELATION_SECONDS.items()}
     stages = tuple(Stage(name, seconds) for name, seconds in times.items())
@@ -184,6 +177,14 @@ def encodings_for_all(scheme: Scheme, n: int) -> int:
         uses += 0.1
     needed = max(ceil(PER_VECTOR * n), ceil(uses * n / k), k + 10)
     return needed if scheme.fixed_weights and not scheme.k_public else min(LARGEST, needed)
+
+
+def _attack(scheme: Scheme, n: int, m: int, d: int) -> str:
+    """The first of the usual attacks that should get through: relations only where there are
+    enough of them."""
+    enough = _relations(scheme, n, m) >= 2 * m and d >= FEWEST_PIXELS
+    names = usual(Situation(scheme, m))
+    return next(name for name in names if name != "relations" or enough)
 
 
 def _relations(scheme: Scheme, n: int, m: int) -> float:
