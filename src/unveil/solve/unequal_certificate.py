@@ -42,7 +42,7 @@ def certify_unequal(encodings: Encodings, solution: WeightedSolution) -> tuple[N
     undetermined = _undetermined(members[clear], weights[clear], n)
     core = _core(members[clear], n)
     main = int(np.bincount(pixels.group).argmax())
-    alias = dependent(members, pixels.values, np.ones(n, bool)) if n <= d else np.ones(n, bool)
+    alias = dependent(members, pixels.values, np.ones(n, bool), pixels.misfit) if n <= d else np.ones(n, bool)
     whole = _doubt_about_weights(solution) or doubt_about_all(
         encodings, len(solution.rows), pixels, ~undetermined & ~unsure & (pixels.differs == 0)
     )
