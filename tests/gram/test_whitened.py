@@ -1,4 +1,5 @@
-"""Overlaps of encodings with signs: the projector depends on subsets alone, and the rank is the number of vectors."""
+"""Overlaps of encodings with signs: the projector depends on subsets alone, and the rank is the
+number of vectors."""
 
 import numpy as np
 import pytest
@@ -31,7 +32,11 @@ def test_the_projector_is_that_of_the_subsets(m, d, k):
     assert rank_of(values) == 30
     projector = W @ np.linalg.inv(W.T @ W) @ W.T
     shared = whitened_similarity(vectors, 30, k)
-    np.testing.assert_allclose(shared - shared.mean(), (projector - projector.mean()) * m * k / 30 * (30 - k) / 29, atol=1e-3)
+    np.testing.assert_allclose(
+        shared - shared.mean(),
+        (projector - projector.mean()) * m * k / 30 * (30 - k) / 29,
+        atol=1e-3,
+    )
 
 
 @pytest.mark.parametrize(("n", "k"), [(10, 4), (12, 5), (30, 2)])
@@ -49,7 +54,9 @@ def test_ones_tell_sums_from_magnitudes_where_the_rank_does_not():
         values, vectors = spectrum(y)
         assert exact_rank(values) == 30
         assert ones_in_span(y, values, vectors) == linear
-    assert not ones_in_span(Y[:30], *spectrum(Y[:30]))  # as many columns as rows: everything is in their span
+    assert not ones_in_span(
+        Y[:30], *spectrum(Y[:30])
+    )  # as many columns as rows: everything is in their span
 
 
 def test_a_few_columns_that_sum_to_one_say_nothing_about_the_others():
@@ -65,7 +72,9 @@ def test_it_does_not_depend_on_what_the_vectors_are():
     Y = unveil.simulate(unveil.Scheme(2, signs="kept"), private=x, m=200, rng=0).encodings.values
     other, W = encoded(2)
     np.testing.assert_allclose(
-        whitened_similarity(spectrum(Y)[1], 30, 2), whitened_similarity(spectrum(other)[1], 30, 2), atol=1e-2
+        whitened_similarity(spectrum(Y)[1], 30, 2),
+        whitened_similarity(spectrum(other)[1], 30, 2),
+        atol=1e-2,
     )
     shared = W @ W.T
     assert (np.rint(plain_similarity(Y, 2)) != shared).mean() > 0.5

@@ -1,14 +1,18 @@
-"""Overlaps where signs are kept: y = Wx is linear, and products of encodings say who mixes whom without any folding.
+"""Overlaps where signs are kept: y = Wx is linear, and products of encodings say who mixes whom
+without any folding.
 
 Two statistics, both in units in which one shared vector counts 1:
 
     plain      ⟨y_i, y_j⟩/d, divided by what one vector brings to ⟨y, y⟩/d. Its noise is 1/√d per vector, and vectors that look
                alike count as shared. Any size: blocks of rows, rounded, kept sparse
-    whitened   a·UUᵀ + c, U the leading left singular vectors of Y, n of them. With n ≤ d independent vectors the columns of Y
-               span what the columns of W span, so that UUᵀ = W(WᵀW)⁻¹Wᵀ, whatever the vectors are: no noise from finite d, none
+    whitened   a·UUᵀ + c, U the leading left singular vectors of Y, n of them. With n ≤ d
+               independent vectors the columns of Y
+               span what the columns of W span, so that UUᵀ = W(WᵀW)⁻¹Wᵀ, whatever the vectors are:
+               no noise from finite d, none
                from vectors that are alike. Dense, m×m
 
-n is where the singular values fall off: the rank of Y, which noise only blurs. If there are as many vectors as pixels they
+n is where the singular values fall off: the rank of Y, which noise only blurs. If there are as many
+vectors as pixels they
 fall off nowhere; then ones in the span of the columns tell that n is the rank all the same.
 """
 
@@ -26,17 +30,21 @@ FALL = 4.0
 """Factor by which eigenvalues of YYᵀ must fall for the rank to be taken from there."""
 
 ROUNDED = 1e-13
-"""Eigenvalues below so much of the largest one are rounding: that of float32, squared, leaves 1e-15 at most."""
+"""Eigenvalues below so much of the largest one are rounding: that of float32, squared, leaves 1e-15
+at most."""
 IN_SPAN = 1e-5
-"""What may be left of ones, rms: rounding leaves 1e-9 to 4e-7 on tables and images, hidden signs 6e-3 and more."""
+"""What may be left of ones, rms: rounding leaves 1e-9 to 4e-7 on tables and images, hidden signs
+6e-3 and more."""
 SPREAD = 1e-4
-"""Weights below so much of the largest one count as none: columns whose signs were hidden get about 1e-7."""
+"""Weights below so much of the largest one count as none: columns whose signs were hidden get about
+1e-7."""
 
 Floats = NDArray[np.float32]
 
 
 def spectrum(Y: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Eigenvalues of YYᵀ, falling, and its eigenvectors (m, min(m, d)): from the smaller of the two Gram matrices."""
+    """Eigenvalues of YYᵀ, falling, and its eigenvectors (m, min(m, d)): from the smaller of the two
+    Gram matrices."""
     m, d = Y.shape
     if m <= d:
         values, vectors = eigh(np.asarray(Y @ Y.T, np.float64))
@@ -44,7 +52,9 @@ def spectrum(Y: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.f
     wide = Y.astype(np.float64)
     values, right = eigh(wide.T @ wide)
     values, right = values[::-1], right[:, ::-1]
-    return values, (wide @ right) / np.sqrt(np.maximum(values, 1e-12 * max(float(values[0]), 1e-300)))
+    return values, (wide @ right) / np.sqrt(
+        np.maximum(values, 1e-12 * max(float(values[0]), 1e-300))
+    )
 
 
 def rank_of(values: NDArray[np.float64]) -> int | None:
@@ -63,11 +73,16 @@ def exact_rank(values: NDArray[np.float64]) -> int:
     return int((values > ROUNDED * values[0]).sum()) if values[0] > 0 else 0
 
 
-def ones_in_span(Y: NDArray[np.floating], values: NDArray[np.float64], vectors: NDArray[np.float64]) -> bool:
-    """Whether some combination β of most columns is 1 in every row; from the r leading eigenvalues and eigenvectors of YYᵀ.
+def ones_in_span(
+    Y: NDArray[np.floating], values: NDArray[np.float64], vectors: NDArray[np.float64]
+) -> bool:
+    """Whether some combination β of most columns is 1 in every row; from the r leading eigenvalues
+    and eigenvectors of YYᵀ.
 
-    Rows of W sum to k, so that Y = WX has one where its vectors are independent: Xβ = 1/k. This tells sums from magnitudes even
-    if there are as many vectors as columns, where the rank says nothing. Columns whose signs were hidden have no part in β.
+    Rows of W sum to k, so that Y = WX has one where its vectors are independent: Xβ = 1/k. This
+    tells sums from magnitudes even
+    if there are as many vectors as columns, where the rank says nothing. Columns whose signs were
+    hidden have no part in β.
     """
     if len(values) >= len(Y):
         return False
@@ -84,7 +99,8 @@ def ones_in_span(Y: NDArray[np.floating], values: NDArray[np.float64], vectors: 
 def whitened_similarity(vectors: NDArray[np.float64], n: int, k: int) -> NDArray[np.float64]:
     """(m, m) from the first n eigenvectors.
 
-    Of m random subsets WᵀW is about a + b·J, J all ones, so that UUᵀ = W(WᵀW)⁻¹Wᵀ is (WWᵀ − b·k²/(a + n·b)) / a."""
+    Of m random subsets WᵀW is about a + b·J, J all ones, so that UUᵀ = W(WᵀW)⁻¹Wᵀ is (WWᵀ − b·k²/(a
+    + n·b)) / a."""
     U = vectors[:, :n]
     b = len(U) * k * (k - 1) / (n * (n - 1))
     a = len(U) * k / n - b
@@ -105,14 +121,17 @@ def rounded(S: NDArray[np.float64], k: int) -> Overlaps:
 
 
 def plain_overlaps(Y: Floats, k: int, limit: int, progress: Progress | None = None) -> Overlaps:
-    """Rounded, in blocks of rows; what all encodings have in common is taken off first, since it makes all pairs alike."""
+    """Rounded, in blocks of rows; what all encodings have in common is taken off first, since it
+    makes all pairs alike."""
     m, d = Y.shape
     centre = Y.mean(axis=0)
     one = sum(float(np.square(y - centre, dtype=np.float64).sum()) for y in Y) / m / k
     step = rows_per_block(16 * m + 4 * d, limit // 4, most=1024)
     parts = []
     for start in range(0, m, step):
-        shared = np.rint((Y[start : start + step] - centre) @ (Y - centre).T / np.float32(max(one, 1e-30)))
+        shared = np.rint(
+            (Y[start : start + step] - centre) @ (Y - centre).T / np.float32(max(one, 1e-30))
+        )
         here = np.arange(len(shared))
         shared[here, start + here] = k
         parts.append(sparse.csr_array(np.clip(shared, 0, k).astype(np.int8)))
