@@ -147,3 +147,35 @@ def test_where_full_verifies_nothing_tensor_reads_single_overlaps():
 def test_one_private_vector_per_encoding_is_not_handed_to_attacks_that_refuse_it():
     sim = simulate(Scheme(1), 5, m=20, d=30, rng=0)
     assert recover(sim.encodings, rng=0).attack == "full"
+
+
+def _mixed(x, m, k):
+    rng = np.random.default_rng(1)
+    members = np.array([rng.choice(len(x), k, replace=False) for _ in range(m)])
+    return np.abs(x[members].sum(axis=1) / np.sqrt(k))
+
+
+def _hopeless():
+    """Encodings that determine nothing, by name, with k_private."""
+    rng = np.random.default_rng(0)
+    return {
+        "binary columns": (_mixed(rng.choice([-1.0, 1.0], (40, 20)), 240, 2), 2),
+        "binary columns, three mixed": (_mixed(rng.choice([-1.0, 1.0], (40, 20)), 240, 3), 3),
+        "three columns of five levels": (_mixed(rng.integers(-2, 3, (40, 3)), 240, 2), 2),
+        "one encoding, many times": (np.repeat(np.abs(rng.standard_normal((1, 40))), 90, axis=0), 2),
+        "constant": (np.full((90, 40), 1.7), 2),
+        "zeros": (np.zeros((90, 40)), 2),
+        "one value per encoding": (np.repeat(rng.random((90, 1)), 40, axis=1), 2),
+        "three encodings": (np.abs(rng.standard_normal((3, 40))), 2),
+        "one encoding": (np.abs(rng.standard_normal((1, 40))), 2),
+    }
+
+
+@pytest.mark.parametrize("name", _hopeless())
+def test_hopeless_encodings_end_in_words(name):
+    """By default, whatever attacks are tried: nothing verified, and a reason."""
+    values, k = _hopeless()[name]
+    recovery = recover(Encodings(values, Scheme(k), pixel_rms=None), rng=0)
+    assert not recovery.verified.any()
+    assert len(recovery.explanation) > 40
+    assert all(recovery.reasons)

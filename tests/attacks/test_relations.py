@@ -89,6 +89,26 @@ def test_columns_that_say_too_little_end_in_words(levels):
     assert recovery.explanation
 
 
+def test_fewer_than_four_different_encodings_are_counted_in_words():
+    one = np.abs(np.random.default_rng(0).standard_normal((3, 40)))
+    for y in (one[:1], one, np.repeat(one, 50, axis=0)):
+        recovery = unveil.recover(
+            unveil.Encodings(y, unveil.Scheme(2), pixel_rms=None), attack="relations", rng=0
+        )
+        assert not len(recovery)
+        assert f"{min(len(y), 3)} different encodings" in recovery.explanation
+
+
+def test_relations_that_tell_nothing_are_not_called_few():
+    """All pixels of an encoding are the same: one pixel, in truth, which anything fulfils."""
+    y = np.repeat(np.random.default_rng(1).random((120, 1)), 30, axis=1)
+    recovery = unveil.recover(
+        unveil.Encodings(y, unveil.Scheme(2), pixel_rms=None), attack="relations", rng=0
+    )
+    assert not recovery.verified.any()
+    assert "too few to go by" not in recovery.explanation
+
+
 def test_continuous_values_lie_on_no_grid():
     assert rounding(np.random.default_rng(0).standard_normal((50, 40)).astype(np.float32)) == 0
     assert rounding(np.zeros((5, 4), np.float32)) == 0

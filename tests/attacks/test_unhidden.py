@@ -1,5 +1,7 @@
 """Data that are not negative: taking absolute values hides nothing."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from tests.attacks.test_relations import encode
@@ -18,6 +20,40 @@ def test_counts_come_back_exactly(k):
     assert recovery.attack == "unhidden"
     assert not recovery.signed
     assert (scores.exact, scores.wrong) == (40, 0)
+
+
+@pytest.mark.parametrize(("n", "d"), [(40, 40), (40, 41), (40, 48)])
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_nearly_as_many_vectors_as_pixels_come_back_exactly(n, d, k):
+    """The rank of the encodings is full or nearly so, which says nothing about signs."""
+    x = np.random.default_rng(k).poisson(3, (n, d)).astype(np.float32)
+    _, y = encode(x, 480, k, 1)
+    recovery = unveil.recover(unveil.Encodings(y, unveil.Scheme(k), pixel_rms=None), rng=0)
+    scores = unveil.score(recovery, x)
+    assert recovery.attack == "unhidden"
+    assert (scores.exact, scores.wrong) == (n, 0)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_columns_may_have_units_of_their_own(k):
+    """Twelve records of a table of thirteen columns, from thousandths to thousands."""
+    rng = np.random.default_rng(k)
+    x = (rng.gamma(3.0, size=(12, 13)) * 10.0 ** rng.integers(-3, 4, 13)).astype(np.float32)
+    _, y = encode(x, 150, k, 1)
+    recovery = unveil.recover(unveil.Encodings(y, unveil.Scheme(k), pixel_rms=None), rng=0)
+    assert recovery.attack == "unhidden"
+    size = np.abs(x).max(axis=0)
+    scores = unveil.score(dataclasses.replace(recovery, vectors=recovery.vectors / size), x / size)
+    assert (scores.exact, scores.wrong) == (12, 0)
+
+
+def test_encodings_drawn_twice_and_columns_that_repeat_do_not_look_linear():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((30, 40)).astype(np.float32)
+    _, y = encode(x, 120, 2, 1)
+    y = np.vstack([y, y[:60]])
+    y = np.hstack([y, y[:, :20], np.ones((len(y), 1), np.float32)])
+    assert not nothing_hidden(unveil.Encodings(y, unveil.Scheme(2), pixel_rms=None))
 
 
 def test_a_sign_that_nothing_ties_to_the_rest_is_in_doubt():

@@ -34,6 +34,7 @@ def instance(members, n, d=200, pixel_rms=1.0, x=None, group=None, **changes):
     k = members.shape[1]
     x = np.random.default_rng(1).standard_normal((n, d)) if x is None else x
     values = np.abs(x[members].sum(axis=1)) / np.sqrt(k)
+    d = x.shape[1]
     group = np.zeros(n, np.int64) if group is None else np.array(group)
     facts = {
         "misfit": np.zeros(d),
@@ -216,6 +217,33 @@ def test_an_alias_of_other_vectors_is_ambiguous(k, rows, combination, pixels):
     assert "combination of other vectors" in reasons[12]
     free = np.setdiff1d(names, list(combination))
     assert (status[free] == VERIFIED).all()
+
+
+@pytest.mark.parametrize("wrong", [1e-7, 1e-6, 1e-5])
+def test_an_alias_is_seen_through_what_is_wrong_with_the_pixels(wrong):
+    rng = np.random.default_rng(5)
+    names = np.delete(np.arange(13), 12)
+    members = np.vstack([names[subsets(12, 2, 60)], [(1, 12), (2, 12), (3, 12)]])
+    x = rng.standard_normal((13, 40))
+    x[12] = -x[1] - x[2] - x[3]
+    x += wrong * rng.standard_normal(x.shape)
+    status, reasons = certify(
+        *instance(members, 13, x=x, pixel_rms=None, misfit=np.full(40, wrong))
+    )
+    assert status[12] == AMBIGUOUS
+    assert "combination of other vectors" in reasons[12]
+
+
+def test_columns_that_are_nearly_the_same_make_no_combinations():
+    """As in a table: 13 records, 14 columns that differ from a common one by a thousandth, in units
+    of their own."""
+    rng = np.random.default_rng(6)
+    x = (
+        rng.standard_normal((13, 1)) + 1e-3 * rng.standard_normal((13, 14))
+    ) * 10.0 ** rng.integers(-2, 3, 14)
+    x = np.hstack([x, rng.standard_normal((13, 8)) * 1e-3 + 1])
+    task = instance(subsets(13, 2, 70), 13, x=x, pixel_rms=None, misfit=np.full(22, 1e-10))
+    assert (certify(*task)[0] == VERIFIED).all()
 
 
 def test_a_genuine_vector_with_few_partners_is_verified_when_pixels_suffice():

@@ -6,6 +6,8 @@ import pytest
 
 import unveil
 from unveil.gram.whitened import (
+    exact_rank,
+    ones_in_span,
     plain_overlaps,
     plain_similarity,
     rank_of,
@@ -29,9 +31,39 @@ def test_the_projector_is_that_of_the_subsets(m, d, k):
     values, vectors = spectrum(Y)
     assert rank_of(values) == 30
     projector = W @ np.linalg.inv(W.T @ W) @ W.T
+    shared = whitened_similarity(vectors, 30, k)
     np.testing.assert_allclose(
-        whitened_similarity(vectors, 30, k), projector * (m * k / 30), atol=1e-3
+        shared - shared.mean(),
+        (projector - projector.mean()) * m * k / 30 * (30 - k) / 29,
+        atol=1e-3,
     )
+
+
+@pytest.mark.parametrize(("n", "k"), [(10, 4), (12, 5), (30, 2)])
+def test_overlaps_are_read_off_dense_designs_as_well(n, k):
+    Y, W = encoded(k, n=n, m=400, d=n)
+    values, vectors = spectrum(Y)
+    assert exact_rank(values) == n
+    assert ones_in_span(Y, values[:n], vectors[:, :n])
+    assert (rounded(whitened_similarity(vectors, n, k), k).toarray() != W @ W.T).mean() < 0.02
+
+
+def test_ones_tell_sums_from_magnitudes_where_the_rank_does_not():
+    Y, _ = encoded(2, d=30)
+    for y, linear in ((Y, True), (np.abs(Y), False)):
+        values, vectors = spectrum(y)
+        assert exact_rank(values) == 30
+        assert ones_in_span(y, values, vectors) == linear
+    assert not ones_in_span(
+        Y[:30], *spectrum(Y[:30])
+    )  # as many columns as rows: everything is in their span
+
+
+def test_a_few_columns_that_sum_to_one_say_nothing_about_the_others():
+    one_hot = np.eye(4)[np.random.default_rng(0).integers(0, 4, 30)]
+    x = np.hstack([np.random.default_rng(1).standard_normal((30, 20)), one_hot])
+    y = np.abs(unveil.simulate(unveil.Scheme(2), private=x, m=200, rng=0).encodings.values)
+    assert not ones_in_span(y, *spectrum(y))
 
 
 def test_it_does_not_depend_on_what_the_vectors_are():

@@ -53,8 +53,10 @@ def certified(
     solution = replace(settled.solution, values=settled.solution.values * unit)
     with clock("certificate"):
         part = None if public is None else replace(public, names=public.names[rows])
-        searched = doubtful is not None
-        if not searched and not kept and solution.solved.all():
+        searched = (
+            kept or doubtful is not None
+        )  # with its signs a pixel is linear, and W says how many solutions it has
+        if not searched and solution.solved.all():
             found = open_values(members, solution.values, part, solution.misfit)
             doubtful = found if found.any() else None
         if nats is None:

@@ -21,7 +21,7 @@ m: up to `LARGEST`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,12 +29,15 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from unveil.attacks.finish import approximate, certified
+from unveil.attacks.units import column_units
 from unveil.certify.certificate import undetermined_by
 from unveil.certify.relabelling import PublicPart
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.factor.cliques import find_cliques
 from unveil.gram.similarity import estimate_vectors
 from unveil.gram.whitened import (
+    exact_rank,
+    ones_in_span,
     plain_overlaps,
     plain_similarity,
     rank_of,
@@ -71,6 +74,9 @@ NOISIEST = 0.5
 """Noise, in units of a private pixel's rms, up to which what was found means something."""
 SHARPEST = 1e-3
 """Error of a pixel, in the same units, up to which a vector may be called exact."""
+ALIKE = 16.0
+"""Sizes of columns within such a factor are as good as one: exactness asks for 1e-4 of the rms of
+all, float32 has 6e-8."""
 ROUNDS = 3
 
 
@@ -106,7 +112,28 @@ def mixup(
     P = as_public(public, encodings)
     P = P if scheme.k_public else None
     given = None if overlaps is None else overlaps.of(encodings)
-    seed, clock = root(rng), Stopwatch()
+    seed = root(rng)
+    # Columns in units of their own: a table's small ones would say nothing beside the large ones.
+    # Where the size of a private pixel is known, or noise is the same in all columns, they have one
+    # unit.
+    scale = column_units(encodings.values)
+    if encodings.pixel_rms is None and scale.max() > ALIKE * scale.min():
+        scaled = replace(encodings, values=encodings.values / scale)
+        recovery = _solved(scaled, None if P is None else P / scale, given, seed, limit, progress)
+        if recovery.verified.any():
+            return replace(recovery, vectors=recovery.vectors * scale)
+    return _solved(encodings, P, given, seed, limit, progress)
+
+
+def _solved(
+    encodings: Encodings,
+    P: NDArray[np.float32] | None,
+    given: Overlaps | None,
+    seed: np.random.SeedSequence,
+    limit: int,
+    progress: Progress | None,
+) -> Recovery:
+    m, k, clock = encodings.m, encodings.scheme.k_private, Stopwatch()
     mixed = _Mixed.of(encodings, P, limit, clock, progress)
     best: LinearFit | None = None
     guesses = _guesses(mixed.private_part(), k, given, limit, clock, progress)
@@ -207,7 +234,12 @@ def _guesses(
         return
     with clock("similarity"):
         values, vectors = spectrum(Y)
-        n = rank_of(values)
+        n, rank = rank_of(values), exact_rank(values)
+        if Y.shape[1] < m and ones_in_span(Y, values[:rank], vectors[:, :rank]):
+            n = rank
+        n = (
+            None if n is not None and n < k + 2 else n
+        )  # what all encodings have in common, no number of vectors
         if given is not None:
             S = given.toarray().astype(np.float64)
         else:

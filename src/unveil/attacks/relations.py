@@ -324,9 +324,18 @@ def _groups(members: NDArray[np.int64], n: int) -> NDArray[np.int64]:
 
 
 def too_few(found: Found, m: int) -> str:
+    """Why relations lead nowhere, m encodings being different from each other."""
+    if m < 4:
+        return f"{m} different encodings: a relation takes four"
     if not found.relations.possible:
-        return "the pixels take too few values for exact relations: any four encodings fulfil them by chance"
-    return f"{len(found.relations)} exact relations among {m} different encodings: too few to go by; more encodings are needed"
+        return (
+            "the pixels take too few values for exact relations: any four encodings fulfil them by "
+            "chance"
+        )
+    told = f"{len(found.relations)} exact relations among {m} different encodings"
+    if len(found.relations) < FEWEST:
+        return f"{told}: too few to go by; more encodings are needed"
+    return f"{told} do not tell who mixes whom: more encodings, or pixels that differ, are needed"
 
 
 ATTACK = relations

@@ -1,7 +1,10 @@
 """Data that are not negative: |Xw| = Xw, and nothing was hidden (images in [0, 1], counts, zeros
 and ones).
 
-    1  is Y linear as it is?      n vectors make a matrix of rank n; absolute values of sums of both signs have full rank
+    1  is Y linear as it is?      n vectors make a matrix of rank n; absolute values of sums of both
+                                  signs have full rank. And
+                                  rows of W sum to k, so that some combination of columns is 1 in
+                                  every row, whatever n is
     2  x ← MixUp                  as if signs had been kept (`attacks.mixup`)
     3  in doubt ← values whose sign the other encodings do not tie to the rest, or that have a mirror image
 
@@ -22,7 +25,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from unveil.attacks.mixup import mixup
-from unveil.gram.whitened import rank_of
+from unveil.gram.whitened import exact_rank, ones_in_span, rank_of, spectrum
 from unveil.parallel import one_blas_thread
 from unveil.records import VERIFIED, Encodings, InputError, Progress, Recovery, as_public
 from unveil.seeds import Rng
@@ -34,14 +37,16 @@ are not noticed."""
 ZERO = 1e-5
 """What counts as zero, relative to the largest value of a pixel: rounding leaves about 1e-7, times
 the condition of W."""
+SAME = 1e-5
+"""How near to each other rows or columns of rms 1 are one: rounding leaves about 1e-7."""
 POOR = 0.8
-"""The share of full rank below which it is no accident: encodings that were drawn twice cost some
-rank as well."""
+"""The share of full rank below which it is no accident."""
 FALL = 30.0
 """Factor by which the spectrum of rounded sums falls at its rank, at least; that of magnitudes
 falls gently."""
 ENOUGH = 0.9
-"""The share of encodings that must be explained; a chance fit of a few of them means nothing."""
+"""The share of encodings that must be explained where nothing is verified; a chance fit of a few of
+them means nothing."""
 
 
 def nothing_hidden(encodings: Encodings, public: ArrayLike | None = None) -> bool:
@@ -53,22 +58,30 @@ def nothing_hidden(encodings: Encodings, public: ArrayLike | None = None) -> boo
         P = as_public(public, encodings)
         return P is not None and bool(P.min() >= 0 or P.max() <= 0)
     step = (-(-encodings.m // MOST), -(-encodings.d // MOST))
-    Y = np.abs(encodings.values[:: step[0], :: step[1]]).astype(np.float64)
-    Y = Y / np.maximum(np.sqrt(np.mean(Y**2, axis=0)), 1e-30)
-    # Squared singular values; those of the smaller Gram matrix are exact to 1e-15 of the largest,
-    # and cost a tenth.
-    with one_blas_thread():
-        values = np.maximum(
-            np.linalg.eigvalsh(Y @ Y.T if len(Y) <= Y.shape[1] else Y.T @ Y)[::-1], 0.0
-        )
-    if values[0] <= 0:
+    Y = _different(np.abs(encodings.values[:: step[0], :: step[1]]).astype(np.float64))
+    if min(Y.shape) < scheme.k_private + 2:
         return False
-    rank = int((values > 1e-11 * values[0]).sum())
-    if scheme.k_private + 2 <= rank < POOR * min(Y.shape):
+    with one_blas_thread():
+        values, vectors = spectrum(Y)
+    rank = exact_rank(values)
+    if rank < scheme.k_private + 2:
+        return False
+    if rank < POOR * min(Y.shape) or ones_in_span(Y, values[:rank], vectors[:, :rank]):
         return True
     fall = rank_of(values)
     sharp = fall is not None and values[fall - 1] > FALL * values[fall]
     return fall is not None and sharp and scheme.k_private + 2 <= fall < 0.6 * min(Y.shape)
+
+
+def _different(Y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each row and each column once, columns in units of their rms, without those that are
+    constant: repeats cost rank, hidden
+    or not."""
+    Y = Y / np.maximum(np.sqrt(np.mean(Y**2, axis=0)), 1e-30)
+    Y = Y[:, np.ptp(Y, axis=0) > SAME]
+    for _ in range(2):
+        Y = Y[np.sort(np.unique(np.rint(Y / SAME), axis=0, return_index=True)[1])].T
+    return Y
 
 
 def unhidden(
@@ -89,7 +102,7 @@ def unhidden(
     )
     recovery = mixup(kept, public, rng=rng, memory_limit=memory_limit, progress=progress)
     explained = recovery.evidence.get("encodings_explained", 0)
-    if explained < ENOUGH * encodings.m:
+    if explained < ENOUGH * encodings.m and not recovery.verified.any():
         return Recovery.empty(encodings, NAME, recovery.explanation, recovery.seconds)
     words = (
         f"{recovery.explanation}; no sign was hidden, since the sums are not negative: |Xw| = Xw"

@@ -37,3 +37,12 @@ def in_units(encodings: Encodings, P: Values | None, supports: Supports | None) 
     unit = max(np.sqrt(max(power - part, 1e-3 * power) / k) / a, 1e-30)
     part_of_all = PublicPart(supports.indices, P, scheme.public_weight / (a * unit))
     return Task(Y / np.float32(a * unit), c / np.float32(a * unit), part_of_all, unit, scheme)
+
+
+def column_units(values: Values) -> Values:
+    """(d,) the rms of each column as a power of two, so that dividing by it rounds nothing.
+
+    Columns of zeros have that of all."""
+    rms = np.sqrt(np.mean(np.square(values, dtype=np.float64), axis=0))
+    mean = float(np.sqrt(np.mean(rms**2))) or 1.0
+    return np.exp2(np.rint(np.log2(np.where(rms > 0, rms, mean)))).astype(np.float32)

@@ -50,6 +50,14 @@ FEWEST_PIXELS = 20
 DENSE = 2000
 """Vectors up to which null vectors come from one dense decomposition."""
 
+BLUR = 30.0
+"""How much more than the residuals the errors of values may be: W blows up rounding by a few times,
+more with few rows."""
+NOTHING = 1e-11, 1e-7
+"""What counts as eigenvalue 0 of unit vectors, least and most. Rounding in float32 leaves 1e-14,
+residuals that are
+tolerated 1e-8."""
+
 
 def certify(
     encodings: Encodings,
@@ -106,7 +114,7 @@ def certify(
     main = int(np.bincount(solution.group).argmax())
     sizes = np.bincount(solution.group)
     rows_of_group = np.bincount(solution.group[members[:, 0]], minlength=len(sizes))
-    alias = dependent(members, solution.values, (solution.group == main) | signed)
+    alias = dependent(members, solution.values, (solution.group == main) | signed, solution.misfit)
     if public is not None:
         alias |= made_of_public(solution.values, public.vectors)
     # Where the size of a private pixel is known, it tells a vector from the other readings of its
@@ -273,22 +281,32 @@ def _touched_by_null(members: NDArray[np.int64], n: int, trials: int = 3) -> NDA
 
 
 def dependent(
-    members: NDArray[np.int64], x: NDArray[np.float64], among: NDArray[np.bool_]
+    members: NDArray[np.int64],
+    x: NDArray[np.float64],
+    among: NDArray[np.bool_],
+    misfit: NDArray[np.float64],
 ) -> NDArray[np.bool_]:
     """Vectors of a group that are combinations of others; with fewer pixels than vectors, those
-    that a few encodings allow."""
+    that a few encodings allow.
+
+    misfit (d,): the largest residual of each pixel, relative to the rms of y"""
     out = np.zeros(len(x), bool)
     chosen = np.flatnonzero(among)
     if len(chosen) <= x.shape[1]:
         # Pixels of very different sizes would make all vectors look alike: dependence does not ask
         # for units.
-        unit = x[chosen] / np.maximum(np.sqrt(np.mean(x[chosen] ** 2, axis=0)), 1e-30)
+        size = np.sqrt(np.mean(x[chosen] ** 2, axis=0))
+        unit = x[chosen] / np.maximum(size, 1e-30)
         unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-30)
+        # A combination leaves what is wrong with the pixels, squared. Vectors that are alike are no
+        # combinations.
+        error = misfit * np.sqrt(np.mean(size**2) * members.shape[1]) / np.maximum(size, 1e-30)
+        nothing = float(np.clip((BLUR * error[size > 0].max(initial=0.0)) ** 2, *NOTHING))
         gram = unit @ unit.T
-        if len(chosen) > DENSE // 4 and _all_eigenvalues_above(gram, 2e-7):
+        if len(chosen) > DENSE // 4 and _all_eigenvalues_above(gram, 2 * nothing):
             return out
         values, vectors = eigh(gram)
-        out[chosen] = np.linalg.norm(vectors[:, values < 1e-7], axis=1) > 1e-2
+        out[chosen] = np.linalg.norm(vectors[:, values < nothing], axis=1) > 1e-2
         return out
     k, W = members.shape[1], _incidence(members, len(x))
     rows_of = sparse.csr_array(W.T)

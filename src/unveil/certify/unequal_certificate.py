@@ -48,7 +48,11 @@ def certify_unequal(
     undetermined = _undetermined(members[clear], weights[clear], n)
     core = _core(members[clear], n)
     main = int(np.bincount(pixels.group).argmax())
-    alias = dependent(members, pixels.values, np.ones(n, bool)) if n <= d else np.ones(n, bool)
+    alias = (
+        dependent(members, pixels.values, np.ones(n, bool), pixels.misfit)
+        if n <= d
+        else np.ones(n, bool)
+    )
     whole = _doubt_about_weights(solution) or doubt_about_all(
         encodings, len(solution.rows), pixels, ~undetermined & ~unsure & (pixels.differs == 0)
     )

@@ -237,7 +237,7 @@ def grow(
     n, d = x.shape
     k = members.shape[1]
     out = members.copy()
-    if n + 2 > d or len(left) < 2:
+    if n >= d or len(left) < 2:
         return out, left[:0]
     c = coefficients(y[left], x)
     rest = y[left] - c @ x
