@@ -7,6 +7,8 @@
     5  x ← every pixel, twice                 from the explained encodings                       (`solve.settle`)
     6  status ← Certificate                   vector by vector                                   (`solve.certificate`)
 
+Under noise nothing is exact, and steps 4 to 6 are likelihoods: encodings by their most likely members, vectors that were missed
+(pairs only), then every pixel with its standard error (`solve.noisy`, `solve.noisy_growth`).
 Nothing is known of n: the eigenvalues of S that stand out are a lower bound, and larger numbers are tried until most encodings
 are explained. Equal weights, no public part. Dense in m: up to some thousand encodings.
 """
@@ -18,8 +20,8 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.attacks.certified import certified
-from unveil.attacks.units import in_units
+from unveil.attacks.certified import approximate, certified
+from unveil.attacks.units import Task, in_units
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.gram.patches import go_together, patch_similarity
 from unveil.parallel import Stopwatch, one_blas_thread
@@ -28,7 +30,9 @@ from unveil.relations.sketch import ROUNDING, WIDTH, sketch
 from unveil.seeds import child
 from unveil.solve.carried import Carried, carry
 from unveil.solve.chance import chance_nats
-from unveil.solve.feedback import feedback
+from unveil.solve.feedback import TOLERANCE, Assignment, feedback
+from unveil.solve.noisy import NoisySolution, solve_noisy
+from unveil.solve.noisy_growth import grow
 from unveil.solve.settle import settle
 
 NAME = "full"
@@ -41,6 +45,8 @@ TRIED = (1.1, 1.4, 1.8)
 each vector, half of them with five. Too many cost little, and exact matching finds those that are missing."""
 ROUNDS = 12
 """Of feedback: what has not begun to fit by then does so with another number of vectors, or never."""
+HOLD = 0.5
+"""The share of encodings that must fit up to noise, before and after: with fewer what was found may be anything."""
 ARRAYS = 6
 """Arrays of m×m numbers that are held at a time."""
 
@@ -75,6 +81,12 @@ def by_patches(encodings: Encodings, seed: np.random.SeedSequence, *, progress: 
             columns, draw = n + max(3, n // 10), child(seed, f"feedback {n}")
             assignment = feedback(y, k, first, columns, draw, rounds=ROUNDS, progress=progress)
         rows = np.flatnonzero(assignment.exact)
+        if assignment.noise > TOLERANCE * np.sqrt(k) and len(rows) >= HOLD * m:
+            with clock("noise"):
+                noisy = _under_noise(task, telling, assignment, child(seed, f"noise {n}"), progress)
+            if noisy is not None:
+                facts |= {"estimated_n_private": n, "feedback_rounds": assignment.rounds}
+                return approximate(encodings, NAME, noisy, task.unit, False, clock, facts)
         with clock("growth"):
             carried = carry(y, rows, assignment.members[rows], S, child(seed, f"carry {n}")) if len(rows) > k + 2 else None
         if carried is not None and (best is None or len(carried[0]) > len(best[0])):
@@ -93,6 +105,22 @@ def by_patches(encodings: Encodings, seed: np.random.SeedSequence, *, progress: 
         bound = (WIDTH * ROUNDING * np.maximum(task.y.max(axis=0), 1e-30)).astype(np.float64)
         nats = chance_nats(task.y, None, settled.solution.values, k, bound, child(seed, "chance"))
     return certified(encodings, NAME, settled, task.unit, None, clock, facts, nats=nats)
+
+
+def _under_noise(
+    task: Task, telling: NDArray[np.int64], found: Assignment, rng: np.random.Generator, progress: Progress | None
+) -> NoisySolution | None:
+    """The most likely values, first on the `telling` pixels, on which members are found, then on all. None: they do not hold."""
+    y, k = np.ascontiguousarray(task.y[:, telling]), found.members.shape[1]
+    rows = np.flatnonzero(found.exact)
+    used, names = np.unique(found.members[rows], return_inverse=True)
+    members = names.reshape(len(rows), -1).astype(np.int64)
+    noisy = solve_noisy(y, None, rows, members, len(used), found.noise, rng, progress=progress)
+    noisy = grow(y, noisy, rng, progress) if k == 2 else noisy
+    if noisy is None or len(noisy.rows) < HOLD * len(y):
+        return None
+    n = len(noisy.values)
+    return solve_noisy(task.y, None, noisy.rows, noisy.members, n, noisy.noise, rng, rounds=1, progress=progress)
 
 
 def outstanding(S: NDArray[np.float64]) -> int:

@@ -24,22 +24,18 @@ from unveil.relations.noisy import find_noisy
 from unveil.relations.sketch import WIDTH
 from unveil.relations.subspace import subsets_of
 from unveil.seeds import Rng, child, root
-from unveil.solve.noisy import NoisySolution, explained, solve_noisy
-from unveil.solve.noisy_growth import merged, new_vectors
+from unveil.solve.noisy import solve_noisy
+from unveil.solve.noisy_growth import grow
 from unveil.solve.relation_starts import start_from_relations
 
 NAME = "noisy-relations"
 LEVELS = (0.02, 0.05, 0.09)
 """Noise that is tried, relative to the rms of the encodings: a relation is found at a level no smaller than its noise."""
-WEAK = 2
-"""Encodings of a column that make it doubtful: any two of them can be explained by a vector made for the purpose."""
 COPIES, ALIKE, ROOM = 4, 1.3, 1.1
 """So many pairs of encodings nearest to each other are copies if their distances are alike up to a factor; and the noise that
 is then tried, relative to the largest of them."""
 PIXELS = 512
 """Pixels on which it is found out who is in which encoding: each says half a nat under noise of 5%."""
-GROWTH = 4
-"""Rounds of merging and new vectors: each new vector explains encodings that reveal others."""
 LARGEST = 3000
 """Encodings up to which pairs are compared: some ten seconds."""
 
@@ -114,11 +110,7 @@ def _solve(
         start = start_from_relations(y[once[core]], named, len(used), quads, draw)
         noisy = solve_noisy(y, None, once[core], named, len(used), found.noise, draw, start=start, progress=progress)
     with clock("growth"):
-        for _ in range(GROWTH):
-            grown = None if noisy is None else _grown(y, noisy, draw, progress)
-            if grown is None:
-                break
-            noisy = grown
+        noisy = grow(y, noisy, draw, progress)
     # 2. Then all pixels, from the relations of all these encodings.
     if noisy is not None and len(some) < encodings.d:
         with clock("pixels"):
@@ -135,26 +127,6 @@ def _solve(
         return Recovery.empty(encodings, NAME, "the subsets that relations suggest do not hold", clock.seconds)
     facts = {"relations": len(found.relations), "different_encodings": len(once)}
     return approximate(encodings, NAME, noisy, task.unit, False, clock, facts)
-
-
-def _grown(
-    y: NDArray[np.float32], noisy: NoisySolution, rng: np.random.Generator, progress: Progress | None
-) -> NoisySolution | None:
-    """The solution with columns of one vector merged, and with vectors that rows left over reveal; None: nothing changed."""
-    # 1. One column per vector. Columns that hardly a row uses are looked for again, now that more is known.
-    used, names = np.unique(merged(noisy), return_inverse=True)
-    uses = np.bincount(names[noisy.members].ravel(), minlength=len(used))
-    weak = uses <= WEAK
-    x = noisy.values[used[~weak]]
-    if not weak.any() and len(used) == len(names) and len(noisy.rows) == len(y):
-        return None
-    rows, members = explained(y, None, x, noisy.noise, 2, rng)
-    # 2. New vectors in what is left.
-    values, theirs, more = new_vectors(y, x, np.setdiff1d(np.arange(len(y)), rows), noisy.noise, rng)
-    if len(x) + len(values) == len(names) and len(rows) + len(theirs) <= len(noisy.rows):
-        return None
-    x, rows, members = np.vstack([x, values]), np.concatenate([rows, theirs]), np.concatenate([members, more])
-    return solve_noisy(y, None, rows, members, len(x), noisy.noise, rng, start=x, progress=progress)
 
 
 def _apart(y: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -3,6 +3,8 @@
 merge   two columns whose difference is no larger than their errors make it
 new     rows i and j that hold known vectors a and b and the same unknown one: ±y_i − x_a = ±y_j − x_b up to noise at every
         pixel. It is a relation of four, two of which have known signs, and is found as such (`relations.among`)
+
+Pairs only.
 """
 
 from __future__ import annotations
@@ -12,9 +14,10 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from unveil.records import Progress
 from unveil.relations.among import compare
 from unveil.relations.sketch import sketch
-from unveil.solve.noisy import NoisySolution
+from unveil.solve.noisy import NoisySolution, explained, solve_noisy
 
 Index = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -27,6 +30,22 @@ MOST = 60
 """Agreements per row after which the search ends: each row has one unknown vector, in some twenty rows."""
 MOST_PAIRS = 20_000
 """Encodings times known vectors that are compared, every two of them: a few seconds."""
+WEAK = 2
+"""Encodings of a column that make it doubtful: any two of them can be explained by a vector made for the purpose."""
+ROUNDS = 4
+"""Of merging and new vectors: each new vector explains encodings that reveal others."""
+
+
+def grow(
+    y: NDArray[np.float32], noisy: NoisySolution | None, rng: np.random.Generator, progress: Progress | None
+) -> NoisySolution | None:
+    """The solution when nothing more is merged and no vector added; None stays None."""
+    for _ in range(ROUNDS):
+        grown = None if noisy is None else _grown(y, noisy, rng, progress)
+        if grown is None:
+            break
+        noisy = grown
+    return noisy
 
 
 def merged(noisy: NoisySolution) -> Index:
@@ -97,3 +116,23 @@ def _consensus(y: Floats, known: Floats) -> Floats:
         out = np.where(miss < best, nearest.mean(axis=0), out)
         best = np.minimum(best, miss)
     return out
+
+
+def _grown(
+    y: NDArray[np.float32], noisy: NoisySolution, rng: np.random.Generator, progress: Progress | None
+) -> NoisySolution | None:
+    """The solution with columns of one vector merged, and with vectors that rows left over reveal; None: nothing changed."""
+    # 1. One column per vector. Columns that hardly a row uses are looked for again, now that more is known.
+    used, names = np.unique(merged(noisy), return_inverse=True)
+    uses = np.bincount(names[noisy.members].ravel(), minlength=len(used))
+    weak = uses <= WEAK
+    x = noisy.values[used[~weak]]
+    if not weak.any() and len(used) == len(names) and len(noisy.rows) == len(y):
+        return None
+    rows, members = explained(y, None, x, noisy.noise, 2, rng)
+    # 2. New vectors in what is left.
+    values, theirs, more = new_vectors(y, x, np.setdiff1d(np.arange(len(y)), rows), noisy.noise, rng)
+    if len(x) + len(values) == len(names) and len(rows) + len(theirs) <= len(noisy.rows):
+        return None
+    x, rows, members = np.vstack([x, values]), np.concatenate([rows, theirs]), np.concatenate([members, more])
+    return solve_noisy(y, None, rows, members, len(x), noisy.noise, rng, start=x, progress=progress)
