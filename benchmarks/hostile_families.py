@@ -1,7 +1,8 @@
-"""Hostile instances by family: designs with a second reading, data that are not in general position, wrong lists, damage.
+"""Hostile instances by family: designs with a second reading, data that are not in general
+position, wrong lists, damage.
 
-A family makes private vectors, who mixes whom, and a public part; `family` makes encodings of them, as the attacker is told.
-Everything is small, so that thousands of them can be run.
+A family makes private vectors, who mixes whom, and a public part; `family` makes encodings of them,
+as the attacker is told. Everything is small, so that thousands of them can be run.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True, eq=False)
 class Trap:
-    """Encodings as the attacker is told about them, the vectors that are really behind them, and what they share, if known."""
+    """Encodings as the attacker is told about them, the vectors that are really behind them, and
+    what they share, if known."""
 
     kind: str
     encodings: unveil.Encodings
@@ -32,7 +34,8 @@ class Trap:
 
 
 def family(kind: str, seed: int, signs: str = "absolute") -> Trap:
-    """One instance of a family, k_private 2 to 4, some with a public part, with the size of pixels told or not."""
+    """One instance of a family, k_private 2 to 4, some with a public part, with the size of pixels
+    told or not."""
     rng = np.random.default_rng([seed, sorted({**DESIGNS, **DATA, **LISTS, **DAMAGE}).index(kind)])
     k = int(rng.choice([2, 2, 2, 3, 3, 4]))
     rows = np.sort(DESIGNS.get(kind, _random)(rng, k), axis=1)
@@ -46,7 +49,9 @@ def family(kind: str, seed: int, signs: str = "absolute") -> Trap:
     P = float(rng.choice([0.5, 1.0])) * rng.standard_normal((n_public, d))
     if kind == "private in public" and n_public:
         P[: n_public // 2] = X[rng.integers(0, n, n_public // 2)]
-    Q = np.array([rng.choice(n_public, k_public, replace=False) for _ in range(m)]).reshape(m, k_public)
+    Q = np.array([rng.choice(n_public, k_public, replace=False) for _ in range(m)]).reshape(
+        m, k_public
+    )
     scheme = unveil.Scheme(k, k_public, str(rng.choice(["equal", "paper"])), signs)
     Z = scheme.private_weight * X[rows].sum(axis=1)
     if k_public:
@@ -61,7 +66,9 @@ def family(kind: str, seed: int, signs: str = "absolute") -> Trap:
     W = np.zeros((m, n), np.int64)
     np.put_along_axis(W, rows, 1, axis=1)
     shared = unveil.Overlaps.from_array(W @ W.T, k)
-    return Trap(kind, told, P.astype(np.float32) if k_public else None, X.astype(np.float32), shared)
+    return Trap(
+        kind, told, P.astype(np.float32) if k_public else None, X.astype(np.float32), shared
+    )
 
 
 def _random(rng: Rng, k: int, n: int | None = None, m: int | None = None) -> Index:
@@ -73,8 +80,13 @@ def _random(rng: Rng, k: int, n: int | None = None, m: int | None = None) -> Ind
 def _bipartite(rng: Rng, k: int) -> Index:
     """One member from each of two halves; sometimes with a few rows inside a half."""
     h = int(rng.integers(k, 9))
-    rows = [np.append(rng.choice(h, 1), h + rng.choice(h, k - 1, replace=False)) for _ in range(int(rng.integers(2, 5)) * h)]
-    return np.array(rows + [rng.choice(h, k, replace=False) for _ in range(int(rng.integers(0, 4)))])
+    rows = [
+        np.append(rng.choice(h, 1), h + rng.choice(h, k - 1, replace=False))
+        for _ in range(int(rng.integers(2, 5)) * h)
+    ]
+    return np.array(
+        rows + [rng.choice(h, k, replace=False) for _ in range(int(rng.integers(0, 4)))]
+    )
 
 
 def _blocks(rng: Rng, k: int) -> Index:
@@ -86,7 +98,9 @@ def _blocks(rng: Rng, k: int) -> Index:
 
 def _cyclic(rng: Rng, k: int) -> Index:
     n = int(rng.integers(2 * k + 1, 16))
-    steps = [np.arange(k), np.append(np.arange(k - 1), k + int(rng.integers(0, 3)))][: int(rng.integers(1, 3))]
+    steps = [np.arange(k), np.append(np.arange(k - 1), k + int(rng.integers(0, 3)))][
+        : int(rng.integers(1, 3))
+    ]
     rows = np.vstack([(np.arange(n)[:, None] + step) % n for step in steps])
     return np.vstack([rows, _random(rng, k, n, int(rng.integers(0, n)) + 1)])
 
@@ -104,7 +118,9 @@ def _chains(rng: Rng, k: int) -> Index:
                 others = np.setdiff1d(np.arange(core), [a, b])
                 rows.append(np.append([a, b], rng.choice(others, k - 2, replace=False)))
     dense = _random(rng, k, core, 5 * core)
-    return np.vstack([dense, np.array(rows).reshape(-1, k), _random(rng, k, core, 1)]).astype(np.int64)
+    return np.vstack([dense, np.array(rows).reshape(-1, k), _random(rng, k, core, 1)]).astype(
+        np.int64
+    )
 
 
 def _tree(rng: Rng, k: int) -> Index:
@@ -117,7 +133,10 @@ def _bridge(rng: Rng, k: int) -> Index:
     """Two dense cores joined by one or two rows."""
     h = int(rng.integers(2 * k + 2, 11))
     rows = np.vstack([_random(rng, k, h, 4 * h), _random(rng, k, h, 4 * h) + h])
-    across = [np.append(rng.choice(h, k - 1, replace=False), h + rng.integers(h)) for _ in range(int(rng.integers(1, 3)))]
+    across = [
+        np.append(rng.choice(h, k - 1, replace=False), h + rng.integers(h))
+        for _ in range(int(rng.integers(1, 3)))
+    ]
     return np.vstack([rows, across])
 
 
@@ -129,7 +148,10 @@ def _complements(rng: Rng, k: int) -> Index:
 def _sunflower(rng: Rng, k: int) -> Index:
     """Most rows share the first vectors."""
     n, core = int(rng.integers(2 * k + 2, 18)), int(rng.integers(1, k))
-    petals = [np.append(np.arange(core), core + rng.choice(n - core, k - core, replace=False)) for _ in range(3 * n)]
+    petals = [
+        np.append(np.arange(core), core + rng.choice(n - core, k - core, replace=False))
+        for _ in range(3 * n)
+    ]
     return np.vstack([petals, _random(rng, k, n, int(rng.integers(1, n)))])
 
 
@@ -137,7 +159,10 @@ def _even_set(rng: Rng, k: int) -> Index:
     """2s vectors that every row meets in 0 or s: their complements fit as well, inside."""
     s = max(1, min(k - 1, int(rng.integers(1, k + 1))))
     n = int(rng.integers(2 * k + 2, 14))
-    inside = [np.append(rng.choice(2 * s, s, replace=False), 2 * s + rng.choice(n, k - s, replace=False)) for _ in range(40)]
+    inside = [
+        np.append(rng.choice(2 * s, s, replace=False), 2 * s + rng.choice(n, k - s, replace=False))
+        for _ in range(40)
+    ]
     return np.vstack([inside, _random(rng, k, n, 40) + 2 * s])
 
 
@@ -151,7 +176,8 @@ def _gaussian(rng: Rng, n: int, d: int) -> Floats:
 
 
 def _dependent(rng: Rng, n: int, d: int) -> Floats:
-    """Vectors that are sums and differences of others: a + b − c, −(a + b + c), a + u − v and b + v − u."""
+    """Vectors that are sums and differences of others: a + b − c, −(a + b + c), a + u − v and b + v
+    − u."""
     X = _gaussian(rng, n, d)
     for _ in range(int(rng.integers(1, 4))):
         a, b, c, e = rng.choice(n, 4, replace=False)
@@ -182,7 +208,9 @@ def _discrete(rng: Rng, n: int, d: int) -> Floats:
 
 
 def _sparse(rng: Rng, n: int, d: int) -> Floats:
-    return np.asarray(rng.standard_normal((n, d)) * (rng.random((n, d)) < rng.choice([0.1, 0.3, 0.7, 0.99])))
+    return np.asarray(
+        rng.standard_normal((n, d)) * (rng.random((n, d)) < rng.choice([0.1, 0.3, 0.7, 0.99]))
+    )
 
 
 def _non_negative(rng: Rng, n: int, d: int) -> Floats:
@@ -258,7 +286,9 @@ LISTS: dict[str, Callable[[Rng, Floats], Floats]] = {
     "negated public": lambda rng, P: P * np.where(rng.random(len(P)) < 0.5, -1, 1)[:, None],
     "flipped public": _signs_flipped,
     "private in public": lambda rng, P: P,
-    "part of public": lambda rng, P: np.where((rng.random(len(P)) < 0.3)[:, None], rng.standard_normal(P.shape), P),
+    "part of public": lambda rng, P: np.where(
+        (rng.random(len(P)) < 0.3)[:, None], rng.standard_normal(P.shape), P
+    ),
 }
 DAMAGE: dict[str, Callable[[Rng, Floats], Floats]] = {"damaged": _damaged, "planted": _planted}
 FAMILIES = (*DESIGNS, *DATA, *LISTS, *DAMAGE)
