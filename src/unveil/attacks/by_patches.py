@@ -33,7 +33,7 @@ from unveil.records import Encodings, Progress, Recovery
 from unveil.relations.sketch import ROUNDING, WIDTH, sketch
 from unveil.seeds import child
 from unveil.solve.grow.carried import Carried, carry
-from unveil.solve.grow.noisy_growth import settle_noisy
+from unveil.solve.grow.noisy_growth import hold_noisy, on_all_pixels
 from unveil.solve.pixels.chance import chance_nats
 from unveil.solve.pixels.settle import settle
 from unveil.solve.subsets.feedback import TOLERANCE, feedback
@@ -89,9 +89,8 @@ def by_patches(
         if assignment.noise > TOLERANCE * np.sqrt(k) and 2 * len(rows) >= m:
             members, draw = assignment.members[rows], child(seed, f"noise {n}")
             with clock("noise"):
-                noisy = settle_noisy(
-                    task.y, telling, rows, members, assignment.noise, draw, progress=progress
-                )
+                noisy = hold_noisy(y, rows, members, assignment.noise, draw, progress=progress)
+                noisy = on_all_pixels(task.y, telling, noisy, draw, progress)
             if noisy is not None:
                 facts |= {"estimated_n_private": n, "feedback_rounds": assignment.rounds}
                 return approximate(encodings, NAME, noisy, task.unit, False, clock, facts)

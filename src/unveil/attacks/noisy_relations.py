@@ -14,12 +14,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unveil.attacks.by_likely_signs import by_likely_signs
 from unveil.attacks.finish import approximate
 from unveil.attacks.relations import FEWEST, Found, joined_by_relations, too_few
 from unveil.attacks.units import Task, in_units
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import FIXED_WEIGHTINGS, Encodings, InputError, Progress, Recovery
+from unveil.relations.copies import different, distances, noise_of_copies
 from unveil.relations.noisy import find_noisy
 from unveil.relations.sketch import WIDTH
 from unveil.relations.subspace import subsets_of
@@ -32,12 +34,11 @@ NAME = "noisy-relations"
 LEVELS = (0.02, 0.05, 0.09)
 """Noise that is tried, relative to the rms of the encodings: a relation is found at a level no
 smaller than its noise."""
-COPIES, ALIKE, ROOM = 4, 1.3, 1.1
-"""So many pairs of encodings nearest to each other are copies if their distances are alike up to a
-factor; and the noise that is then tried, relative to the largest of them."""
 PIXELS = 512
 """Pixels on which it is found out who is in which encoding: each says half a nat under noise of
 5%."""
+ENOUGH = 0.9
+"""The share of encodings that must be explained for no other noise to be tried."""
 LARGEST = 3000
 """Encodings up to which pairs are compared: some ten seconds."""
 
@@ -79,10 +80,17 @@ def noisy_relations(
         clock.seconds,
     )
     rms = float(np.sqrt(np.mean(np.square(task.y, dtype=np.float64))))
+    # 1. Where columns go together, by likely signs: the more noise, the more these are needed.
     with clock("relations"), one_blas_thread():
-        apart = _apart(task.y)
-        levels = [*noise_of_copies(apart), *(level * rms for level in LEVELS)]
-    for at, noise in enumerate(levels):
+        apart = distances(task.y)
+        copies = noise_of_copies(apart)
+    signed = by_likely_signs(task.y, apart, copies, seed, clock, progress)
+    if signed is not None:
+        best = approximate(encodings, NAME, signed[0], task.unit, False, clock, signed[1])
+    # 2. By any signs, one size of noise after the other.
+    for at, noise in enumerate([*copies, *(level * rms for level in LEVELS)]):
+        if len(best) and best.evidence["encodings_explained"] >= ENOUGH * encodings.m:
+            break
         with clock("relations"):
             once = different(apart, noise)
             view, relations = find_noisy(
@@ -101,8 +109,6 @@ def noisy_relations(
             "encodings_explained", 0
         ):
             best = recovery
-        if len(best) and best.evidence["encodings_explained"] >= 0.9 * encodings.m:
-            break
     return best
 
 
@@ -163,36 +169,6 @@ def _solve(
         )
     facts = {"relations": len(found.relations), "different_encodings": len(once)}
     return approximate(encodings, NAME, noisy, task.unit, False, clock, facts)
-
-
-def _apart(y: NDArray[np.float32]) -> NDArray[np.float64]:
-    """(m, m) mean square difference of any two encodings."""
-    size = np.einsum("ij,ij->i", y, y, dtype=np.float64)
-    return np.asarray(
-        np.maximum(size[:, None] + size - 2 * (y @ y.T).astype(np.float64), 0.0) / y.shape[1]
-    )
-
-
-def noise_of_copies(apart: NDArray[np.float64]) -> list[float]:
-    """The noise, where some subsets were drawn twice: their encodings differ by noise alone, all by
-    the same. At most one."""
-    m = len(apart)
-    near = np.sqrt(np.sort(apart[np.triu_indices(m, 1)])[:COPIES] / 2)
-    far = float(np.sqrt(np.median(apart) / 2))
-    return (
-        [ROOM * float(near[-1])]
-        if m > COPIES and 0 < near[-1] < ALIKE * near[0] and near[-1] < 0.25 * far
-        else []
-    )
-
-
-def different(apart: NDArray[np.float64], noise: float) -> NDArray[np.int64]:
-    """One encoding of each kind: copies differ by noise alone, and their relations with each other
-    say nothing."""
-    # Two copies are √2 noises apart at each pixel; three leave room for chance where pixels are
-    # few.
-    same = np.triu(apart <= 9 * noise**2, 1)
-    return np.flatnonzero(~same.any(axis=0)).astype(np.int64)
 
 
 ATTACK = noisy_relations
