@@ -8,6 +8,10 @@ carried on exactly.
     5  x ← every pixel, twice                 from the explained encodings                       (`solve.pixels.settle`)
     6  status ← Certificate                   vector by vector                                   (`certify.certificate`)
 
+Under noise nothing is exact, and steps 4 to 6 are likelihoods: the most likely members of every
+encoding, vectors that were missed (pairs only), then every pixel with its standard error
+(`solve.grow.noisy_growth`).
+
 Nothing is known of n: the eigenvalues of S that stand out are a lower bound, and larger numbers are
 tried until most encodings are explained. Equal weights, no public part. Dense in m: up to some
 thousand encodings.
@@ -20,7 +24,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.attacks.finish import certified
+from unveil.attacks.finish import approximate, certified
 from unveil.attacks.units import in_units
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.gram.patches import go_together, patch_similarity
@@ -29,9 +33,10 @@ from unveil.records import Encodings, Progress, Recovery
 from unveil.relations.sketch import ROUNDING, WIDTH, sketch
 from unveil.seeds import child
 from unveil.solve.grow.carried import Carried, carry
+from unveil.solve.grow.noisy_growth import hold_noisy, on_all_pixels
 from unveil.solve.pixels.chance import chance_nats
 from unveil.solve.pixels.settle import settle
-from unveil.solve.subsets.feedback import feedback
+from unveil.solve.subsets.feedback import TOLERANCE, feedback
 
 NAME = "full"
 PIXELS = 300
@@ -81,6 +86,14 @@ def by_patches(
             columns, draw = n + max(3, n // 10), child(seed, f"feedback {n}")
             assignment = feedback(y, k, first, columns, draw, rounds=ROUNDS, progress=progress)
         rows = np.flatnonzero(assignment.exact)
+        if assignment.noise > TOLERANCE * np.sqrt(k) and 2 * len(rows) >= m:
+            members, draw = assignment.members[rows], child(seed, f"noise {n}")
+            with clock("noise"):
+                noisy = hold_noisy(y, rows, members, assignment.noise, draw, progress=progress)
+                noisy = on_all_pixels(task.y, telling, noisy, draw, progress)
+            if noisy is not None:
+                facts |= {"estimated_n_private": n, "feedback_rounds": assignment.rounds}
+                return approximate(encodings, NAME, noisy, task.unit, False, clock, facts)
         with clock("growth"):
             carried = (
                 carry(y, rows, assignment.members[rows], S, child(seed, f"carry {n}"))

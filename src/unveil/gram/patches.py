@@ -50,12 +50,18 @@ alone leaves 1e-7."""
 def go_together(Y: Floats) -> bool:
     """Whether there are pixels for all patches, and a typical one has another that is nearly the
     same."""
+    return nearest_relative(Y, FEWEST * PATCHES) > ALIKE
+
+
+def nearest_relative(Y: Floats, fewest: int) -> float:
+    """The correlation of a typical pixel's magnitudes with those most like them; 0 where fewer than
+    `fewest` pixels change."""
     A = _standardised(Y[:, :: -(-Y.shape[1] // LOOKED)])
-    if A.shape[1] < FEWEST * PATCHES:
-        return False
+    if A.shape[1] < max(fewest, 2):
+        return 0.0
     C = np.abs(A.T @ A) / np.float32(len(A))
     np.fill_diagonal(C, 0)
-    return bool(np.median(C.max(axis=0)) > ALIKE)
+    return float(np.median(C.max(axis=0)))
 
 
 def patches(Y: Floats, rng: np.random.Generator) -> list[NDArray[np.int64]]:

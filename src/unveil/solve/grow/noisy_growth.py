@@ -5,18 +5,24 @@ merge   two columns whose difference is no larger than their errors make it
 new     rows i and j that hold known vectors a and b and the same unknown one: ±y_i − x_a = ±y_j − x_b up to noise at every
         pixel. It is a relation of four, two of which have known signs, and is found as such
         (`relations.among`)
+
+Pairs only.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from unveil.records import Progress
 from unveil.relations.among import compare
 from unveil.relations.sketch import sketch
-from unveil.solve.pixels.noisy import NoisySolution
+from unveil.solve.pixels.noisy import NoisySolution, explained, solve_noisy
+from unveil.solve.subsets.descent import reassign
 
 Index = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -30,6 +36,69 @@ MOST = 60
 rows."""
 MOST_PAIRS = 20_000
 """Encodings times known vectors that are compared, every two of them: a few seconds."""
+TWIN, AS_WELL = 0.9, 0.9
+"""Cosine from which on a column looks like another, and the share of its rows that must fit without
+it for it to be needless: a vector of its own explains rows that nothing else does."""
+WEAK = 2
+"""Encodings of a column that make it doubtful: any two of them can be explained by a vector made
+for the purpose."""
+ROUNDS = 4
+"""Of merging and new vectors: each new vector explains encodings that reveal others."""
+
+
+def hold_noisy(
+    y: NDArray[np.float32],
+    rows: Index,
+    members: Index,
+    noise: float,
+    rng: np.random.Generator,
+    *,
+    start: Floats | None = None,
+    progress: Progress | None = None,
+) -> NoisySolution | None:
+    """The most likely values of y (m, d) = |Σx|, unit weights, from `rows` and their `members`, grown
+    where these are pairs; start (columns, d): where they are known roughly. None: hardly a row fits."""
+    used, names = np.unique(members, return_inverse=True)
+    named, n = names.reshape(members.shape).astype(np.int64), len(used)
+    if len(rows) <= n:
+        return None
+    first = None if start is None else start[used]
+    noisy = solve_noisy(y, None, rows, named, n, noise, rng, start=first, progress=progress)
+    return grow(y, noisy, rng, progress) if members.shape[1] == 2 else noisy
+
+
+def on_all_pixels(
+    y: NDArray[np.float32],
+    telling: Index,
+    noisy: NoisySolution | None,
+    rng: np.random.Generator,
+    progress: Progress | None,
+) -> NoisySolution | None:
+    """The solution for y (m, d) from that of the `telling` pixels. None: less than half of the
+    encodings fit, so that what was found may be anything."""
+    if noisy is None or 2 * len(noisy.rows) < len(y):
+        return None
+    if len(telling) == y.shape[1]:
+        return replace(noisy, values=noisy.values[:, np.argsort(telling)])
+    rows, n = noisy.rows, len(noisy.values)
+    return solve_noisy(
+        y, None, rows, noisy.members, n, noisy.noise, rng, rounds=1, progress=progress
+    )
+
+
+def grow(
+    y: NDArray[np.float32],
+    noisy: NoisySolution | None,
+    rng: np.random.Generator,
+    progress: Progress | None,
+) -> NoisySolution | None:
+    """The solution when nothing more is merged and no vector added; None stays None."""
+    for _ in range(ROUNDS):
+        grown = None if noisy is None else _grown(y, noisy, rng, progress)
+        if grown is None:
+            break
+        noisy = grown
+    return noisy
 
 
 def merged(noisy: NoisySolution) -> Index:
@@ -49,6 +118,32 @@ def merged(noisy: NoisySolution) -> Index:
     )
     group = connected_components(coo_array(same), directed=False)[1]
     return np.asarray(np.unique(group, return_index=True)[1][group], np.int64)
+
+
+def _needless(
+    y: NDArray[np.float32], noisy: NoisySolution, used: Index, names: Index
+) -> NDArray[np.bool_]:
+    """Columns `used` that look like another, and whose rows fit as well without them: of one vector
+    that was solved twice, at some pixels wrongly, so that the difference is no noise."""
+    x = noisy.values[used]
+    out = np.zeros(len(x), bool)
+    unit = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-30)
+    members = names[noisy.members]
+    uses = np.bincount(members.ravel(), minlength=len(x))
+    some = slice(0, PIXELS)
+    even = np.ones(y[:, some].shape[1], np.float32)
+    for i, j in np.argwhere(np.triu(unit @ unit.T, 1) > TWIN):
+        if out[i] or out[j]:
+            continue
+        less = i if uses[i] < uses[j] else j
+        rows = noisy.rows[(members == less).any(axis=1)]
+        usable = ~out
+        usable[less] = False
+        if len(rows) and usable.sum() >= 2:
+            values = x[:, some].astype(np.float32)
+            cost = reassign(y[rows, some], values, members[: len(rows)], usable, even)[1]
+            out[less] = bool((cost <= (2 * noisy.noise) ** 2).mean() >= AS_WELL)
+    return out
 
 
 def new_vectors(
@@ -113,3 +208,34 @@ def _consensus(y: Floats, known: Floats) -> Floats:
         out = np.where(miss < best, nearest.mean(axis=0), out)
         best = np.minimum(best, miss)
     return out
+
+
+def _grown(
+    y: NDArray[np.float32],
+    noisy: NoisySolution,
+    rng: np.random.Generator,
+    progress: Progress | None,
+) -> NoisySolution | None:
+    """The solution with columns of one vector merged, and with vectors that rows left over reveal;
+    None: nothing changed."""
+    # 1. One column per vector. Columns that hardly a row uses are looked for again, now that more
+    # is known.
+    used, names = np.unique(merged(noisy), return_inverse=True)
+    uses = np.bincount(names[noisy.members].ravel(), minlength=len(used))
+    weak = (uses <= WEAK) | _needless(y, noisy, used, names)
+    x = noisy.values[used[~weak]]
+    if not weak.any() and len(used) == len(names) and len(noisy.rows) == len(y):
+        return None
+    rows, members = explained(y, None, x, noisy.noise, 2, rng)
+    # 2. New vectors in what is left.
+    values, theirs, more = new_vectors(
+        y, x, np.setdiff1d(np.arange(len(y)), rows), noisy.noise, rng
+    )
+    if len(x) + len(values) == len(names) and len(rows) + len(theirs) <= len(noisy.rows):
+        return None
+    x, rows, members = (
+        np.vstack([x, values]),
+        np.concatenate([rows, theirs]),
+        np.concatenate([members, more]),
+    )
+    return solve_noisy(y, None, rows, members, len(x), noisy.noise, rng, start=x, progress=progress)
