@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unveil.images import common_signs as module
-from unveil.images.common_signs import common_signs, couplings, joined
+from unveil.images.common_signs import common_signs, couplings, joined_signs
 from unveil.images.prior import image_prior
 
 
@@ -42,8 +42,8 @@ def test_joining_maximises_small_problems_of_one_sign_pattern():
         J = np.abs(rng.standard_normal((9, 9)))
         J = (J + J.T) * np.outer(t, t)
         np.fill_diagonal(J, 0)
-        assert abs(joined(J.copy()) @ t) == 9
-        assert abs(joined.py_func(J.copy()) @ t) == 9
+        assert abs(joined_signs(J.copy()) @ t) == 9
+        assert abs(joined_signs.py_func(J.copy()) @ t) == 9
 
 
 def test_couplings_are_those_of_the_likelihood():

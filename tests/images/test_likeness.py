@@ -4,9 +4,9 @@ good images against bad."""
 import numpy as np
 from scipy import sparse
 
-from unveil.images.likeness import misfits, signs_of_likeness
+from unveil.images.likeness import clues_of_likeness, misfits
 from unveil.images.prior import ImagePrior, image_prior
-from unveil.images.reweigh import Weighing, reweigh, whiten
+from unveil.images.reweigh import Weighing, WeightBounds, reweigh, whiten
 from unveil.images.sign_fields import Mixture, fit_to_signed
 
 
@@ -62,12 +62,12 @@ def test_halves_are_two_plain_fits_and_encodings_are_counted_by_weight():
     expected = [
         (a @ b) / np.linalg.norm(a) / np.linalg.norm(b) for a, b in zip(*halves, strict=True)
     ]
-    found = signs_of_likeness(z, mixture, weighed, prior, None, np.random.default_rng(4))
+    found = clues_of_likeness(z, mixture, weighed, prior, None, np.random.default_rng(4))
     np.testing.assert_allclose(found.agreement, expected, atol=1e-4)
     np.testing.assert_allclose(found.encodings, L.sum(axis=0) ** 2 / (L**2).sum(axis=0), rtol=1e-4)
     assert (found.encodings <= (L > 0).sum(axis=0)).all()
     offsets = ((1 - L.sum(axis=1, keepdims=True)) * prior.mean).astype(np.float32)
-    other = signs_of_likeness(z, mixture, weighed, prior, offsets, np.random.default_rng(4))
+    other = clues_of_likeness(z, mixture, weighed, prior, offsets, np.random.default_rng(4))
     np.testing.assert_allclose(other.agreement, found.agreement, atol=1e-3)
 
 
@@ -77,7 +77,7 @@ def test_the_order_of_images_only_moves_the_result_and_the_same_generator_gives_
     misfit = np.linspace(0.5, 2, 300)
     order = np.random.default_rng(1).permutation(10)
     one, again, moved = (
-        signs_of_likeness(
+        clues_of_likeness(
             z,
             Mixture(sparse.csr_array(L[:, o]), mixture.noise),
             weighing(L[:, o], misfit),
@@ -102,8 +102,10 @@ def test_images_with_true_encodings_agree_and_one_with_any_encodings_does_not():
     fit = fit_to_signed(believed, 10)
     rest = (1 - wrong.sum(axis=1)).astype(np.float32)
     fitted = fit(z, rest, prior.mean, None)
-    weighed = reweigh(np.abs(z), z, fitted, fit.shares(), mixture.noise, prior, 2, largest=0.9)
-    found = signs_of_likeness(z, believed, weighed, prior, None, rng)
+    weighed = reweigh(
+        np.abs(z), z, fitted, fit.shares(), mixture.noise, prior, WeightBounds(2, 0.9)
+    )
+    found = clues_of_likeness(z, believed, weighed, prior, None, rng)
     others = np.delete(np.arange(10), 4)
     assert found.agreement[4] < found.agreement[others].min() - 0.2
     truth = [

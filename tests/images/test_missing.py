@@ -5,7 +5,7 @@ import numpy as np
 from scipy import sparse
 
 from unveil.images import missing as module
-from unveil.images.missing import POOR, _taken_over, duplicates, regrow
+from unveil.images.missing import POOR, _taken_over, regrow, repeated_images
 from unveil.images.prior import image_prior
 from unveil.images.reweigh import whiten
 
@@ -112,25 +112,25 @@ def test_a_repeat_with_less_weight_is_a_duplicate_and_the_lighter_one_goes():
     again = images[3] + 0.1 * rng.standard_normal(256).astype(np.float32)
     both = np.vstack([images, again]).astype(np.float32)
     weights = sparse.csr_array(np.column_stack([L, 0.5 * L[:, 3]]))
-    assert np.flatnonzero(duplicates(both, weights, prior)).tolist() == [10]
+    assert np.flatnonzero(repeated_images(both, weights, prior)).tolist() == [10]
     heavier = sparse.csr_array(np.column_stack([L, 1.5 * L[:, 3]]))
-    assert np.flatnonzero(duplicates(both, heavier, prior)).tolist() == [3]
+    assert np.flatnonzero(repeated_images(both, heavier, prior)).tolist() == [3]
     order = rng.permutation(11)
-    moved = duplicates(both[order], sparse.csr_array(weights.toarray()[:, order]), prior)
+    moved = repeated_images(both[order], sparse.csr_array(weights.toarray()[:, order]), prior)
     assert order[np.flatnonzero(moved)].tolist() == [10]
 
 
 def test_of_equal_repeats_one_stays_and_the_negative_is_no_repeat():
     prior, images, L, _ = problem()
     three = images[[3, 3, 3]]
-    assert duplicates(three, sparse.csr_array(L[:, [3, 3, 3]]), prior).tolist() == [
+    assert repeated_images(three, sparse.csr_array(L[:, [3, 3, 3]]), prior).tolist() == [
         False,
         True,
         True,
     ]
     pair = np.vstack([images[3], -images[3]])
-    assert not duplicates(pair, sparse.csr_array(L[:, [3, 3]]), prior).any()
-    assert not duplicates(images, sparse.csr_array(L), prior).any()
+    assert not repeated_images(pair, sparse.csr_array(L[:, [3, 3]]), prior).any()
+    assert not repeated_images(images, sparse.csr_array(L), prior).any()
 
 
 def test_a_cluster_a_bad_column_has_already_is_left_to_it():

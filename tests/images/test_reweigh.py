@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import lsq_linear, minimize
 
 from unveil.images.prior import ImagePrior, image_prior
-from unveil.images.reweigh import FLOOR, LEAST, _fit, half_signed, reweigh, whiten
+from unveil.images.reweigh import FLOOR, LEAST, WeightBounds, _fit, half_signed, reweigh, whiten
 
 
 def problem(n=10, m=200, public=1, mean=0.0, seed=0):
@@ -32,14 +32,12 @@ def problem(n=10, m=200, public=1, mean=0.0, seed=0):
     return prior, images, L, rest, (L @ images + rest).astype(np.float32)
 
 
-def run(prior, images, z, *, signed=None, noise=None, **options):
+def run(prior, images, z, *, noise=None, largest=1.0, public=True, **options):
     """With shares of zero: the images were not fitted to these encodings."""
     noise = np.full(len(z), 0.1, np.float32) if noise is None else noise
     shares = options.pop("shares", np.zeros((len(images), len(z)), np.float32))
-    options = {"largest": 1.0} | options
-    return reweigh(
-        np.abs(z), z if signed is None else signed, images, shares, noise, prior, 2, **options
-    )
+    bounds = WeightBounds(2, largest, public)
+    return reweigh(np.abs(z), z, images, shares, noise, prior, bounds, **options)
 
 
 def dense(found, n):

@@ -7,7 +7,8 @@ from scipy import sparse
 
 from unveil.images.prior import image_prior
 from unveil.images.reweigh import Weighing
-from unveil.images.rounds import LEAST, LEAST_ALONE, Law, Task, _calibrated, _take_over, _unsure
+from unveil.images.rounds import ImageTask, WeightLaw, _calibrated, _take_over, _unsure
+from unveil.images.schedule import SCHEDULE
 from unveil.records import Scheme
 
 SHAPE = (4, 4)
@@ -15,8 +16,8 @@ SHAPE = (4, 4)
 
 def task(k_public=2, labels=None, m=6):
     scheme = Scheme(2, k_public, "released")
-    law = Law.of(scheme, np.random.default_rng(0))
-    return Task(np.ones((m, 16), np.float32), scheme, law, image_prior(SHAPE), labels)
+    law = WeightLaw.of(scheme, np.random.default_rng(0))
+    return ImageTask(np.ones((m, 16), np.float32), scheme, law, image_prior(SHAPE), labels)
 
 
 def weights(m=6, n=4, seed=0):
@@ -27,18 +28,18 @@ def weights(m=6, n=4, seed=0):
 
 
 def test_the_law_of_fixed_weights_is_those_weights():
-    law = Law.of(Scheme(2, 4, "convex"), np.random.default_rng(0))
+    law = WeightLaw.of(Scheme(2, 4, "convex"), np.random.default_rng(0))
     assert (law.largest, law.mean) == pytest.approx((1 / 6, 1 / 6))
     assert law.public == pytest.approx(1 / 4)  # Σλ² / (Σλ)² of four equal ones
 
 
 def test_the_law_of_drawn_weights_keeps_their_bounds():
-    law = Law.of(Scheme(2, 4, "released"), np.random.default_rng(0))
+    law = WeightLaw.of(Scheme(2, 4, "released"), np.random.default_rng(0))
     assert 0.6 < law.largest <= 0.65
     assert law.mean == pytest.approx(
         0.2175, abs=0.003
     )  # 80,000 draws, sd 0.118: more than five standard errors
-    assert Law.of(Scheme(2, 0, "released"), np.random.default_rng(0)).public == 0
+    assert WeightLaw.of(Scheme(2, 0, "released"), np.random.default_rng(0)).public == 0
 
 
 def test_energy_of_what_is_not_known_is_the_plain_formula():
@@ -51,10 +52,12 @@ def test_energy_of_what_is_not_known_is_the_plain_formula():
     rest = np.clip(1 - dense.sum(axis=1), 0.05, 0.75)
     np.testing.assert_allclose(
         here.mixture(A, squares).noise,
-        np.maximum(rest**2 * here.law.public, LEAST) + unsure,
+        np.maximum(rest**2 * here.law.public, SCHEDULE.least) + unsure,
         rtol=1e-5,
     )
-    np.testing.assert_allclose(task(0).mixture(A, squares).noise, LEAST_ALONE + unsure, rtol=1e-5)
+    np.testing.assert_allclose(
+        task(0).mixture(A, squares).noise, SCHEDULE.least_alone + unsure, rtol=1e-5
+    )
 
 
 def test_labels_say_what_private_images_weigh_together():

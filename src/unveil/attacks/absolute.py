@@ -1,18 +1,19 @@
 """The absolute value (Jagielski 2020, as the paper tells it): what one encoding of two natural
-images shows all by itself.
+images shows by itself.
 
     y = |λ₁x₁ + λ₂x₂|, no public part; encodings are not compared
 
     1  y ← |y|                     random signs go: large parts of both images can be seen
-    2  z ← ±y as a smooth field    the sign changes only where y is near zero     (`images.sign_fields`)
+    2  z ← ±y as a smooth field    its sign changes only where y is near zero (`images.sign_fields`)
     3  h ← z/(λ₁ + λ₂)             the mean of the two images
-    4  x₁, x₂ ← h + u, h − u       by pairs of like images, where they are given  (`images.layers`); then 2 to 4 once more
+    4  x₁, x₂ ← h + u, h − u       by pairs of like images, where they are given (`images.layers`);
+                                   then 2 to 4 once more
     5  clipped to [−1, 1]
 
 Without like images both come back as h: nothing else tells them apart. Nothing is exact: all images
-are unresolved. How good they are to be is measured on mixtures of like images, attacked in the same
-way. Weights that differ are taken for equal ones. With more images in a mixture, or public ones,
-too little is left to see: that is for `natural`, which compares encodings.
+are unresolved. How good they are likely to be is measured on mixtures of like images, attacked in
+the same way. Weights that differ are taken for equal ones. With more images in a mixture, or public
+ones, too little is left to see: that is for `natural`, which compares encodings.
 
 Cost per encoding: some hundred thin products with the prior's components, and a pass over pairs of
 like images: about 0.1 s for 28×28 pixels and 180 like images, 0.3 s for 32×32×3 and 1,000 (`python
@@ -35,9 +36,16 @@ from unveil.seeds import Rng, child, root
 
 NAME = "absolute"
 BLOCK = 256
+"""Encodings treated at once, to bound memory."""
 COARSE, AGAIN = np.geomspace(1, 0.01, 30), np.geomspace(0.3, 0.01, 20)
 """ε of `sign_fields`: from nothing, and from a guess at the mixture."""
 ROUNDS = 2
+"""Times signs are restored and images split: the second time from the guess of the first."""
+UNEXPLAINED = 0.05
+"""Least share of a mixture's energy that pairs of like images leave open, whatever they say: they
+fit better than they know."""
+EMPTY = 1e-9
+"""Guards divisions: an image may be the mean image."""
 TILT = np.float32(0.02)
 """Where nothing is known of the mean image, one sign of the whole is as good as the other: this
 decides."""
@@ -64,25 +72,29 @@ def absolute(
     scheme, m, shape = encodings.scheme, encodings.m, encodings.shape
     if shape is None:
         raise InputError(
-            "attack='absolute' needs images, for smoothness: give Encodings(shape=(height, width[, channels]))"
+            "attack='absolute' needs images, for smoothness: "
+            "give Encodings(shape=(height, width[, channels]))"
         )
     if scheme.k_private != 2 or scheme.k_public:
         raise InputError(
-            f"k_private={scheme.k_private}, k_public={scheme.k_public}: attack='absolute' is for two private images and no "
-            "public one; use attack='natural'"
+            f"k_private={scheme.k_private}, k_public={scheme.k_public}: attack='absolute' is for "
+            "two private images and no public one; use attack='natural'"
         )
     if scheme.signs == "kept":
         raise InputError("signs='kept': nothing is hidden by an absolute value; use attack='mixup'")
     if 4 * 4 * m * encodings.d > settle_limit(memory_limit):
         raise InputError(
-            f"two images for each of {m:,} encodings are more than the memory limit: attack fewer, or raise it"
+            f"two images for each of {m:,} encodings are more than the memory limit: "
+            "attack fewer, or raise it"
         )
+    # 1. What images look like, and pairs of like ones.
     clock, seed = Stopwatch(), root(rng)
     sample = None if like is None else as_vectors(like, "like")
     with clock("prior"):
         prior = image_prior(shape, sample)
         splits = sample is not None and len(sample) >= FEWEST_LIKE
         layers = Layers(sample) if splits and sample is not None else None
+    # 2. Every encoding by itself.
     weight = scheme.private_weight if scheme.fixed_weights else 0.5
     images = np.empty((m, 2, encodings.d), np.float32)
     miss = np.empty(m)
@@ -92,6 +104,7 @@ def absolute(
             images[rows], miss[rows] = _images(encodings.magnitudes(rows), weight, prior, layers)
         if progress:
             progress("images", min(start + BLOCK, m), m)
+    # 3. How good that is, on mixtures whose images are known.
     expected = None
     if splits and sample is not None:
         with clock("likeness"):
@@ -120,8 +133,8 @@ def _images(
         h = np.asarray(np.copysign(y, E) / total, np.float32)
         if layers is not None:
             u, mean, left = layers.split(h)
-            miss = np.minimum(1, left / np.maximum(np.square(h - prior.mean).sum(axis=1), 1e-9))
-            noise = (2 * weight**2 * np.maximum(miss, 0.05)).astype(np.float32)
+            miss = np.minimum(1, left / np.maximum(np.square(h - prior.mean).sum(axis=1), EMPTY))
+            noise = (2 * weight**2 * np.maximum(miss, UNEXPLAINED)).astype(np.float32)
     return np.clip(np.stack([h + u, h - u], axis=1), -1, 1), miss
 
 
@@ -147,7 +160,7 @@ def _expected(
 def _correlation(a: Floats, b: Floats) -> NDArray[np.float64]:
     a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
     size = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    return np.asarray(np.einsum("ij,ij->i", a, b) / np.maximum(size, 1e-9), np.float64)
+    return np.asarray(np.einsum("ij,ij->i", a, b) / np.maximum(size, EMPTY), np.float64)
 
 
 def _recovery(
@@ -162,7 +175,10 @@ def _recovery(
     if expected is None:
         how = "the mean of both images of encoding {}: like images would tell them apart"
     else:
-        how = f"one of the two images of encoding {{}}: a correlation of about {expected:.1f} with it is to be expected"
+        how = (
+            "one of the two images of encoding {}: a correlation of about "
+            f"{expected:.1f} with it is to be expected"
+        )
     return Recovery(
         vectors=images,
         status=np.full(2 * m, UNRESOLVED, dtype="<U10"),

@@ -1,18 +1,22 @@
 """Cliques and flow: the attack that broke the InstaHide challenge, for any k_private.
 
-    1  S ← how alike any two encodings are    the overlaps, the user's own matrix, or from energies   (`gram`)
-    2  C ← cliques of S, grown greedily       an image's encodings are all alike                (`rivals.cliques.greedy`)
-    3  L ← k-means around the cliques         a score of every encoding against every image     (`rivals.cliques.centres`)
-    4  W ← min-cost flow                      exactly k_private images per encoding; at most so many encodings per
-                                              image where the pairing tells                     (`rivals.cliques.flow`)
-    5  x ← min ‖|Wx| − y‖²                    exact where nothing else is mixed in              (`attacks.from_subsets`)
-                                              else with the public part as noise                (`rivals.cliques.folded_least_squares`)
+    1  S ← how alike encodings are        overlaps, the user's own matrix, or from energies (`gram`)
+    2  C ← cliques of S, grown greedily   an image's encodings are all alike
+                                          (`rivals.cliques.greedy`)
+    3  L ← k-means around the cliques     a score of every encoding against every image
+                                          (`rivals.cliques.centres`)
+    4  W ← min-cost flow                  k_private images per encoding, and where all occur equally
+                                          often no image more than its share (`rivals.cliques.flow`)
+    5  x ← min ‖|Wx| − y‖²                exact where nothing else is mixed in
+                                          (`attacks.from_subsets`), else with the public part as
+                                          noise (`rivals.cliques.folded_least_squares`)
 
 Carlini, Deng, Garg, Jha, Mahloujifar, Mahmoody, Song, Thakurta, Tramèr: "Is Private Learning
 Possible with Instance Encoding?", 2020. There S comes from a neural network trained on public
-images; here it is an input. Weights of their own are read off labels, where there are any, else
-guessed from the scores. With a public part or weights of their own nothing is exact, and nothing is
-called verified. Not more than a few thousand images: centres are a dense m×n matrix.
+images; here it is an input. Weights that differ from encoding to encoding are read off labels,
+where there are any, else guessed from the scores. With such weights or with a public part nothing
+is exact, and nothing is called verified. Centres are a dense m×n matrix: not more than a few
+thousand images.
 """
 
 from __future__ import annotations
@@ -53,14 +57,14 @@ from unveil.seeds import Rng, child, root
 
 NAME = "cliques"
 LAW = 20_000
-"""Draws from which the mean weight is taken."""
+"""Draws from which the mean weight is taken: sure to a percent."""
 EXPLAINED = 0.5
 """Of the energy that private vectors have, so much must be explained. It keeps out much, not all:
 cliques of chance explain a fifth of the energy of 300 encodings of 1000 pixels, and more of smaller
 instances."""
 CHANCE, MOST = 1 / 3, 4.0
-"""Scores go with the square of a weight; those of images that are not there, the best of many, are
-about `CHANCE`."""
+"""Scores go with the square of a weight. The best of many images that are not there scores about
+`CHANCE`; a weight is guessed as at most √(`MOST`/(1 − `CHANCE`)) times the mean."""
 
 
 def cliques_and_flow(
@@ -88,7 +92,8 @@ def cliques_and_flow(
     scheme, m, k = encodings.scheme, encodings.m, encodings.scheme.k_private
     if k < 2:
         raise InputError(
-            f"k_private={k}: cliques and flow tell apart who mixes whom, from k_private=2 on; use attack='full'"
+            f"k_private={k}: cliques and flow tell apart who mixes whom, from k_private=2 on; "
+            "use attack='full'"
         )
     if overlaps is not None and similarity is not None:
         raise InputError(
@@ -98,19 +103,25 @@ def cliques_and_flow(
         raise InputError(
             f"n_private={n_private}: an encoding mixes {k} private vectors; give that many or more"
         )
+    # 1. Similarities.
     P = None if public is None else as_public(public, encodings)
     sample = None if like is None else as_vectors(like, "like")
     limit = settle_limit(memory_limit)
     seed, clock = root(rng), Stopwatch()
     with clock("similarity"):
         S, graph = _similarity(encodings, P, overlaps, similarity, limit, progress)
+    # 2. to 4. Cliques, refined, and k_private of them for each encoding.
     with clock("cliques"):
         draw, even = child(seed, "cliques"), scheme.pairing == "epochs"
         centres = clique_centres(S, k, draw, n=n_private, even=even, graph=graph, progress=progress)
     del S, graph
     if centres is None or centres.scores.shape[1] <= k:
-        why = f"no cliques among {m} encodings: too few of them share a private vector, or what they share cannot be seen"
+        why = (
+            f"no cliques among {m} encodings: too few of them share a private vector, "
+            "or what they share cannot be seen"
+        )
         return Recovery.empty(encodings, NAME, why, clock.seconds)
+    # 5. Values: exact and certified where private vectors are all there is, else about right.
     if scheme.fixed_weights and not scheme.k_public:
         rows = np.flatnonzero(centres.sure)
         facts = {"cliques": centres.scores.shape[1], "encodings_assigned": len(rows)}
@@ -140,6 +151,7 @@ def _similarity(
 ) -> tuple[Similarity, Similarity | None]:
     """S with zero for encodings that share nothing, and the graph cliques are grown in where that
     is another one."""
+    # 1. Overlaps, given or readable: each as far as it is sure.
     scheme, m = encodings.scheme, encodings.m
     readable = (
         scheme.fixed_weights and encodings.shape is None and (P is not None or not scheme.k_public)
@@ -159,15 +171,19 @@ def _similarity(
         # Two shared vectors are no better reason to be in one clique: it would become that of both.
         graph.data = np.minimum(graph.data, np.float32(1))
         return S, graph
+    # 2. The user's own sparse matrix: what is not stored shares nothing.
     if sparse.issparse(similarity):
         stored = sparse.csr_array(similarity)
         _check(stored.shape, stored.data, m)
         return _without_diagonal(stored.astype(np.float64)), None
     if 20 * m * m > limit:
         raise InputError(
-            f"similarities of {m:,} encodings need about {20 * m * m / 2**30:.1f} GiB, more than the memory limit: attack "
-            "fewer of them, give similarity= as a sparse array, or raise memory_limit"
+            f"similarities of {m:,} encodings need about {20 * m * m / 2**30:.1f} GiB, more than "
+            "the memory limit: attack fewer of them, give similarity= as a sparse array, or raise "
+            "memory_limit"
         )
+    # 3. A dense matrix: the user's own; for images cosines of whitened energies, which neighbouring
+    #    pixels do not drown; else correlations of squares.
     if similarity is not None:
         given = np.asarray(similarity)
         _check(given.shape, given, m)
@@ -179,7 +195,7 @@ def _similarity(
         dense = np.asarray(dense * scale * scale[:, None], np.float32)
     else:
         dense = squared_correlations(encodings.magnitudes()).astype(np.float32)
-    # Most encodings share nothing.
+    # 4. Most encodings share nothing: their similarity is zero.
     dense -= np.median(dense[~np.eye(m, dtype=bool)]) if m > 1 else 0
     np.fill_diagonal(dense, 0)
     return np.ascontiguousarray(dense, np.float32), None
@@ -213,10 +229,15 @@ def _approximate(
     progress: Progress | None,
 ) -> Recovery:
     """With the public part, or with what weights are off by, as noise."""
+    # 1. More equations than unknowns: noise takes some of them.
     m, d, n = encodings.m, encodings.d, centres.scores.shape[1]
     if m <= n:
-        why = f"{m} encodings of {n} private vectors: with noise in them too few to solve for their values"
+        why = (
+            f"{m} encodings of {n} private vectors: "
+            "with noise in them too few to solve for their values"
+        )
         return Recovery.empty(encodings, NAME, why, clock.seconds)
+    # 2. Weights, then values pixel by pixel.
     with clock("pixels"):
         weight, noise = _expected(encodings.scheme, child(seed, "law"))
         members, weights = _weights(encodings, centres, weight)
@@ -224,11 +245,16 @@ def _approximate(
         fit = folded_least_squares(
             encodings.magnitudes(), members, weights, n, noise, draw, progress=progress
         )
+    # 3. Cliques of chance explain too little.
     left = float(np.mean(fit.noise**2) / np.mean(np.square(encodings.values, dtype=np.float64)))
     if 1 - left < EXPLAINED * (1 - noise):
-        why = f"the {n} cliques explain {1 - left:.0%} of the encodings' energy where private vectors have {1 - noise:.0%}: "
-        why += "they are not those of private vectors; more pixels or more encodings are needed, or another k_private"
+        why = (
+            f"the {n} cliques explain {1 - left:.0%} of the encodings' energy where private "
+            f"vectors have {1 - noise:.0%}: they are not those of private vectors; "
+            "more pixels or more encodings are needed, or another k_private"
+        )
         return Recovery.empty(encodings, NAME, why, clock.seconds)
+    # 4. In images neighbouring pixels tell the sign of each pixel.
     values, signed = fit.values.astype(np.float32), False
     if encodings.shape is not None and 16 * d * d < limit:
         with clock("signs of pixels"):
@@ -237,6 +263,7 @@ def _approximate(
                 synchronise(values, prior.correlation(), prior.mean, child(seed, "signs")),
                 prior.known,
             )
+    # 5. The recovery: all unresolved, with the error to expect at best.
     pairs = [(np.arange(m), members)]
     at = np.repeat(np.arange(m), members.shape[1]), members.ravel()
     noise_is = (
@@ -252,8 +279,8 @@ def _approximate(
             f"known to ±{error:.2g} per pixel at best: {noise_is}" for error in fit.error
         ),
         attack=NAME,
-        explanation=f"{n} private vectors from {m} encodings, each to ±{np.median(fit.error):.2g} per pixel at best; none is "
-        f"exact, since {noise_is}",
+        explanation=f"{n} private vectors from {m} encodings, each to ±{np.median(fit.error):.2g} "
+        f"per pixel at best; none is exact, since {noise_is}",
         seconds=clock.seconds,
         evidence={
             "cliques": n,
@@ -289,6 +316,7 @@ def _weights(
     if labels is None:
         own = np.take_along_axis(centres.scores, members, axis=1)
         return members, mean * np.sqrt(np.clip(own - CHANCE, 0, MOST) / (1 - CHANCE))
+    # An image has the class of most of its encodings; encodings without it are assigned anew.
     chosen = np.zeros(centres.scores.shape, np.float32)
     np.put_along_axis(chosen, members, 1, axis=1)
     classes = vote(chosen, labels).argmax(axis=1)

@@ -1,20 +1,21 @@
 """The line-graph attack, k_private = 2: who mixes whom by Whitney's theorem (Huang, Song, Tao,
 Zhang and Zhuo, 2020).
 
-    1  c ← LearnPublic           the public part of every encoding, where there is one (`supports.learn_public`)
-    2  M ← GramExtract           overlaps of all pairs: the line graph of the private pairs (`gram.gram_extract`)
-    3  H ← root of M             vectors are vertices, encodings edges; a component that is no line graph, because overlaps
-                                 were misread: the root of the nearest one
-                                 (`rivals.line_graph.root`, `rivals.line_graph.nearest`)
-    4  x ← every pixel, status ← Certificate                                                 (`attacks.from_subsets`)
+    1  c ← LearnPublic   the public part of every encoding, where there is one
+                         (`supports.learn_public`)
+    2  M ← GramExtract   overlaps of all encodings: the line graph of the private pairs
+                         (`gram.gram_extract`)
+    3  H ← root of M     vectors are vertices, encodings edges (`rivals.line_graph.root`); where
+                         overlaps were misread and a component is no line graph, the root of the
+                         nearest one (`rivals.line_graph.nearest`)
+    4  x ← every pixel, status ← certificate (`attacks.from_subsets`)
     5  "ambiguous" ← vectors of components that have two roots
 
 "InstaHide's sample complexity when mixing two private images" asks for exact overlaps of different
-pairs, in any choice that leaves H connected, and stops at the pairs: to find values from signs that
-may be anything is hard in the worst case. Here encodings of the same pair are as welcome as any,
-components are read one by one, a wrong overlap is outvoted, and values are found by
-`solve.pairs.peeled` and `solve.pixels.settle`, for vectors in general position. No pairs are looked
-for but those of the root.
+pairs that leave H connected. It stops at the pairs, since finding values from arbitrary signs is
+hard in the worst case. Here encodings may repeat a pair, components are read one by one, and a
+wrong overlap is outvoted. Values are found by `solve.pairs.peeled` and `solve.pixels.settle`, for
+vectors in general position. No pairs are tried but those of the root.
 
 Cost: the overlaps; the root itself is O(overlaps), milliseconds for thousands of encodings.
 """
@@ -63,14 +64,17 @@ def line_graph(
     scheme, clock = encodings.scheme, Stopwatch()
     if scheme.k_private != 2:
         raise InputError(
-            f"k_private={scheme.k_private}: overlaps are a line graph for k_private=2 only; use attack='full'"
+            f"k_private={scheme.k_private}: overlaps are a line graph for k_private=2 only; "
+            "use attack='full'"
         )
     scheme.require_weighting(*FIXED_WEIGHTINGS)
+    # 1. and 2. Overlaps, the public part taken out where there is one.
     P = as_public(public, encodings)
     P = P if scheme.k_public else None
     M, supports = read_overlaps(
         encodings, P, overlaps, clock, memory_limit=memory_limit, progress=progress
     )
+    # 3. The root, and what it says of itself.
     with clock("root"):
         H = line_graph_root(M)
     facts = {
@@ -79,6 +83,7 @@ def line_graph(
         "contradicted_overlaps": int(H.contradicted.sum()) // 2,
         "encodings_with_two_roots": int((~H.unique).sum()),
     }
+    # 4. and 5. Values with their certificate, less what has two roots.
     draw = child(root(rng), "pixels")
     recovery = from_subsets(
         encodings,
@@ -110,7 +115,8 @@ def _told(recovery: Recovery, H: LineGraphRoot) -> Recovery:
         text += f"; {int((~H.unique).sum())} encodings are in components with two roots"
     if H.broken:
         first = H.broken[0]
-        text += f"; overlaps are no line graph in {len(H.broken)} of {H.components} components, e.g. {first.why}"
+        text += f"; overlaps are no line graph in {len(H.broken)} of {H.components} components, "
+        text += f"e.g. {first.why}"
     return replace(recovery, status=status, reasons=tuple(reasons), explanation=text)
 
 

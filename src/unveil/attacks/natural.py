@@ -1,16 +1,17 @@
 """Natural images: private images out of encodings as InstaHide released them, with no training.
 
-    1  K ← whitened products of y²                     which encodings are alike                 (`gram.energies`)
-    2  p, λ ← clusters, templates, posteriors          who mixes whom, softly                    (`images.memberships`)
-    3  x ← cross terms, one pixel at a time            values of all images, a sign per pixel    (`images.cross_terms`)
-       x ← signs of pixels from their neighbours                                                (`images.pixel_signs`)
-       law ← shape of the weights of some rounds      where it is unknown                       (`images.weight_law`)
-    4  repeat: E, x ← anneal                           signs of encodings as smooth fields       (`images.sign_fields`)
-               λ ← least squares on signed encodings   members and weights                      (`images.reweigh`)
-               images whose encodings fit badly start again                                     (`images.rounds`)
+    1  K ← whitened products of y²           which encodings are alike (`gram.energies`)
+    2  p, λ ← clusters, then posteriors      who mixes whom, softly (`images.memberships`)
+    3  x ← cross terms, pixel by pixel       values up to a sign per pixel (`images.cross_terms`)
+       x ← signs from neighbouring pixels    (`images.pixel_signs`)
+       law ← shape of weights, some rounds   where it is unknown (`images.weight_law`)
+    4  repeat (`images.rounds`):
+         E, x ← anneal                       signs as smooth fields (`images.sign_fields`)
+         λ ← least squares on E              members and weights (`images.reweigh`)
+         bad images start again
 
 Labels, where released, tie members and weights. Public images, where the candidates are known, are
-found in what is left of signed encodings and taken out (`images.public_part`). Nothing here is
+found in what is left of signed encodings, and taken out (`images.public_part`). Nothing here is
 exact: images come back unresolved, each with the likeness to expect (`images.likeness`).
 """
 
@@ -25,12 +26,19 @@ from scipy import sparse
 from unveil.gram.energies import whitened_energies
 from unveil.images.cross_terms import cross_terms
 from unveil.images.labels import ImageMemberships
-from unveil.images.likeness import RECOGNISABLE, Signs, likeness, signs_of_likeness
+from unveil.images.likeness import RECOGNISABLE, Clues, clues_of_likeness, likeness
 from unveil.images.memberships import image_memberships
 from unveil.images.mirrored import merge_mirrored, mirror
 from unveil.images.pixel_signs import synchronise
 from unveil.images.prior import image_prior
-from unveil.images.rounds import INFORMATIVE, Law, State, Task, alternate, take_out_public
+from unveil.images.rounds import (
+    ImageTask,
+    RoundState,
+    WeightLaw,
+    alternate,
+    take_out_public,
+)
+from unveil.images.schedule import SCHEDULE
 from unveil.images.sign_fields import folded_fit
 from unveil.images.weight_law import likeliest_law
 from unveil.parallel import Stopwatch
@@ -40,8 +48,17 @@ from unveil.seeds import Rng, child, root
 
 NAME = "natural"
 FAINT = 0.02
+"""Probabilities below are taken for zero: there are many, and they are noise."""
+MOST = 0.85
+"""Expected private weights sum to this at most where public images take a share: more leaves these
+nothing."""
 LOOK = 3
-"""Rounds after which the law of weights is told, where it is unknown."""
+"""Rounds after which the law of weights is told, where it is unknown: weights are good enough then,
+and the laws far apart."""
+FOLDED = 6
+"""Rounds of expectation–maximisation that sharpen the start, pixel by pixel."""
+MATRICES, ARRAYS = 2, 5
+"""m×m matrices and m×d arrays, in single precision, that are held at once."""
 Floats = NDArray[np.float32]
 
 
@@ -63,21 +80,26 @@ def natural(
     n_private: how many private images there are; None: as many as clusters are found
     flips: images were mirrored at random before they were mixed
     """
+    # 1. What is refused.
     shape, scheme = encodings.shape, encodings.scheme
     if shape is None:
         raise InputError(
-            "attack='natural' needs to know where pixels lie: give Encodings(shape=(height, width[, channels]))"
+            "attack='natural' needs to know where pixels lie: "
+            "give Encodings(shape=(height, width[, channels]))"
         )
     if n_private is not None and n_private < scheme.k_private:
         raise InputError(
-            f"n_private={n_private}: an encoding mixes {scheme.k_private} private images; give that many or more"
+            f"n_private={n_private}: an encoding mixes {scheme.k_private} private images; "
+            "give that many or more"
         )
-    needed = 4 * (2 * encodings.m**2 + 5 * encodings.m * encodings.d)
+    needed = 4 * (MATRICES * encodings.m**2 + ARRAYS * encodings.m * encodings.d)
     if needed > settle_limit(memory_limit):
         raise InputError(
-            f"{encodings.m:,} encodings of {encodings.d:,} pixels need about {needed / 2**30:.1f} GiB, "
-            "more than the memory limit: attack fewer of them, or raise memory_limit"
+            f"{encodings.m:,} encodings of {encodings.d:,} pixels need about "
+            f"{needed / 2**30:.1f} GiB, more than the memory limit: attack fewer of them, or raise "
+            "memory_limit"
         )
+    # 2. What images look like, and the law of their weights. An image and its mirror image are two.
     seed = root(rng)
     clock = Stopwatch()
     total = None if n_private is None else (1 + flips) * n_private
@@ -87,9 +109,14 @@ def natural(
     sample = candidates if like is None else as_vectors(like, "like")
     with clock("prior"):
         prior = image_prior(shape, sample)
-    task = Task(
-        encodings.magnitudes(), scheme, Law.of(scheme, child(seed, "law")), prior, encodings.labels
+    task = ImageTask(
+        encodings.magnitudes(),
+        scheme,
+        WeightLaw.of(scheme, child(seed, "law")),
+        prior,
+        encodings.labels,
     )
+    # 3. Who mixes whom, softly: from squares, which do not depend on signs.
     with clock("similarity"):
         energies = whitened_energies(task.Y)
     with clock("memberships"):
@@ -108,6 +135,7 @@ def natural(
         return Recovery.empty(
             encodings, NAME, "no two encodings look alike: more encodings are needed", clock.seconds
         )
+    # 4. Images to start from.
     with clock("start"):
         weights, squares = _soft(task, found)
         images = _start(task, weights, squares, child(seed, "start"))
@@ -119,6 +147,7 @@ def natural(
             sparse.csr_array(sparse.hstack([w, sparse.csr_array((encodings.m, missing))]))
             for w in (weights, squares)
         )
+    # 5. The law of weights, where it is unknown: some rounds with all laws together show it.
     told = scheme.weighting != "unknown"
     if not told:
         with clock("law"):
@@ -128,20 +157,23 @@ def natural(
             scheme = likeliest_law(
                 look.weighing.best, look.weighing.misfit, scheme, child(seed, "laws")
             )
-            task = replace(task, scheme=scheme, law=Law.of(scheme, child(seed, "law")))
+            task = replace(task, scheme=scheme, law=WeightLaw.of(scheme, child(seed, "law")))
             weights, squares, images = look.weighing.weights, look.weighing.squares, look.images
+    # 6. Signs and weights in turn.
     with clock("rounds"):
         state = alternate(task, weights, squares, images, child(seed, "rounds"), progress)
     if not told:  # weights are better now than after the first rounds, and may say otherwise
         scheme = likeliest_law(
             state.weighing.best, state.weighing.misfit, encodings.scheme, child(seed, "laws")
         )
+    # 7. Public images, where the candidates are known.
     if candidates is not None:
         with clock("public images"):
             state = take_out_public(task, state, candidates, progress)
+    # 8. How good each image is likely to be; mirror images become one.
     with clock("likeness"):
         offsets = None if state.part is None else state.part.offsets
-        signs = signs_of_likeness(
+        signs = clues_of_likeness(
             state.signed, state.mixture, state.weighing, prior, offsets, child(seed, "halves")
         )
     if flips:
@@ -151,32 +183,38 @@ def natural(
     return _recovery(encodings, scheme, state, signs, prior.known, clock)
 
 
-def _soft(task: Task, found: ImageMemberships) -> tuple[sparse.csr_array, sparse.csr_array]:
+def _soft(task: ImageTask, found: ImageMemberships) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Expected weights and squared weights."""
     p = np.where(found.probability > FAINT, found.probability, 0)
     weights, squares = p * found.weight, p * found.weight**2
     total = weights.sum(axis=1, keepdims=True)
-    most = 0.85 if task.public else 1.0
+    most = MOST if task.public else 1.0
+    # 1e-6 guards the division: an encoding may have no likely member.
     scale = np.minimum(1, most / np.maximum(total, 1e-6)).astype(np.float32)
     return sparse.csr_array(weights * scale), sparse.csr_array(squares * scale**2)
 
 
 def _start(
-    task: Task, weights: sparse.csr_array, squares: sparse.csr_array, rng: np.random.Generator
+    task: ImageTask, weights: sparse.csr_array, squares: sparse.csr_array, rng: np.random.Generator
 ) -> Floats:
     """Images to start from: cross terms with signs from neighbours, or the mean image where that
     says most."""
-    if task.prior.mean_share > INFORMATIVE:
+    if task.prior.mean_share > SCHEDULE.informative:
         return np.repeat(task.prior.mean[None], weights.shape[1], axis=0)
     images = cross_terms(task.Y, weights, squares, rng, public=task.public)
     images = folded_fit(
-        task.Y, task.mixture(weights, squares), images, task.prior, mean=False, rounds=6
+        task.Y, task.mixture(weights, squares), images, task.prior, mean=False, rounds=FOLDED
     )
     return synchronise(images, task.prior.correlation(), task.prior.mean, rng)
 
 
 def _recovery(
-    encodings: Encodings, scheme: Scheme, state: State, signs: Signs, signed: bool, clock: Stopwatch
+    encodings: Encodings,
+    scheme: Scheme,
+    state: RoundState,
+    signs: Clues,
+    signed: bool,
+    clock: Stopwatch,
 ) -> Recovery:
     weighing, n = state.weighing, len(state.images)
     m, k = weighing.members.shape
@@ -200,11 +238,13 @@ def _recovery(
         members=sparse.csr_array((np.ones(m * k, bool), places), shape=(m, n)),
         residual=signs.misfit,
         reasons=tuple(
-            f"an SSIM of about {value:.1f} is to be expected: fits to two halves of the encodings agree to {agree:.1f}"
+            f"an SSIM of about {value:.1f} is to be expected: fits to two halves of the encodings "
+            f"agree to {agree:.1f}"
             for value, agree in zip(expected, signs.agreement, strict=True)
         ),
         attack=NAME,
-        explanation=f"{n} private images from {m} encodings, {seen} of them probably recognisable; none is exact",
+        explanation=f"{n} private images from {m} encodings, {seen} of them probably recognisable; "
+        "none is exact",
         seconds=clock.seconds,
         evidence=evidence,
         weights=sparse.csr_array((weighing.best.ravel(), places), shape=(m, n)),

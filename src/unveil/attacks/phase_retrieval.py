@@ -1,10 +1,11 @@
 """Classical phase retrieval for encodings without a private part: y = |Pᵀw|, and every encoding by
 itself gives its w.
 
-    1  w₀ ← spectral initialisation             optimal preprocessing                         (`rivals.classical`)
-    2  w ← reweighted amplitude flow            the strongest of three classical methods      (`rivals.classical`)
-    3  S ← weights that are not zero            w ← least squares on S, signs of the mixture fixed
-    4  status ← re-encoding at all pixels       and a proof that no other mixture does (`certify.mixtures`)
+    1  w₀ ← spectral initialisation         with optimal preprocessing (`rivals.classical`)
+    2  w ← reweighted amplitude flow        the strongest of three classical methods
+    3  S ← weights that are not zero        w ← least squares on S, signs of the mixture fixed
+    4  status ← re-encoding at all pixels   and a proof that no other mixture does it
+                                            (`certify.mixtures`)
 
 Netrapalli, Jain, Sanghavi (NIPS 2013), Candès, Li, Soltanolkotabi (2015) and their successors,
 `rivals.classical`. Nothing is private here: what comes back are the public vectors each encoding
@@ -53,6 +54,12 @@ SMALL = 1e-3
 """Weights below this part of the largest are none; in a noisy mixture, below what `residual` allows
 as well."""
 INDEPENDENT = 1e-8
+"""Least eigenvalue of the normalised Gram matrix of public vectors: below it one is a combination
+of others, in single precision."""
+TOO_MUCH = 3.0
+"""Weights below twice this many standard errors of a noisy mixture are none."""
+SWEEPS = 3
+"""Times weights and signs of the mixture are found from each other: signs hardly change then."""
 
 
 def phase_retrieval(
@@ -64,11 +71,13 @@ def phase_retrieval(
     progress: Progress | None = None,
 ) -> Recovery:
     """The public vectors that encodings mix, `members` and `weights` who mixes which."""
+    # 1. What is refused: a private part, too few pixels, public vectors that depend on each other.
     scheme, m, d = encodings.scheme, encodings.m, encodings.d
     if scheme.k_private:
         raise InputError(
-            f"k_private={scheme.k_private}: attack='phase-retrieval' is for encodings without a private part; "
-            "with one, unveil.learn_public finds the public vectors and attack='full' the private ones"
+            f"k_private={scheme.k_private}: attack='phase-retrieval' is for encodings without a "
+            "private part; with one, unveil.learn_public finds the public vectors and "
+            "attack='full' the private ones"
         )
     P = as_public(public, encodings)
     assert P is not None
@@ -77,8 +86,9 @@ def phase_retrieval(
     n = len(usable)
     if n == 0 or d < 2 * n - 1:
         raise InputError(
-            f"{n} public vectors that differ, {d} pixels: classical phase retrieval needs at least {max(1, 2 * n - 1)}; "
-            "unveil.learn_public uses that mixtures are sparse, and needs far fewer"
+            f"{n} public vectors that differ, {d} pixels: classical phase retrieval needs "
+            f"at least {max(1, 2 * n - 1)}; unveil.learn_public uses that mixtures are sparse, "
+            "and needs far fewer"
         )
     V = P[usable]
     gram = V.astype(np.float64) @ V.T.astype(np.float64)
@@ -87,6 +97,7 @@ def phase_retrieval(
         raise InputError(
             "public vectors that are combinations of others: drop those, or use unveil.learn_public"
         )
+    # 2. Weights of every encoding, in blocks.
     clock, seed = Stopwatch(), root(rng)
     W, miss, residual = np.zeros((m, n)), np.full(m, np.inf), np.ones(m)
     step = rows_per_block(8 * 8 * (d + n), settle_limit(memory_limit), most=4096)
@@ -102,6 +113,7 @@ def phase_retrieval(
             )
         if progress:
             progress("phase retrieval", min(start + step, m), m)
+    # 3. Proofs for what is reproduced at all pixels, where there are enough pixels for it.
     exact, proved = np.isfinite(miss), np.zeros((m, n), bool)
     with clock("certificate"):
         if exact.any() and d >= n + FEWEST_PIXELS:
@@ -133,12 +145,12 @@ def _settle(
             w[:] = 0
             continue
         # Noise of relative size r leaves about r·√(n/d) of the whole on each weight.
-        chance = 3 * residual[i] * np.linalg.norm(w) / np.sqrt(V.shape[1])
+        chance = TOO_MUCH * residual[i] * np.linalg.norm(w) / np.sqrt(V.shape[1])
         support = np.flatnonzero(
             np.abs(w) > max(SMALL * np.abs(w).max(), 2 * chance if residual[i] > TOLERANCE else 0.0)
         )
         w[np.setdiff1d(np.arange(len(w)), support)] = 0
-        for _ in range(3):
+        for _ in range(SWEEPS):
             w[support] = np.linalg.lstsq(V[support].T, np.copysign(y, w @ V), rcond=None)[0]
         w *= np.copysign(1.0, w.sum())
         miss = np.abs(np.abs(w @ V) - y).max()
@@ -158,27 +170,36 @@ def _recovery(
     names: NDArray[np.int64],
     clock: Stopwatch,
 ) -> Recovery:
+    # 1. Public vectors that any encoding uses.
     m, d = encodings.m, encodings.d
     used = np.flatnonzero((W != 0).any(axis=0))
     if not len(used):
-        why = f"none of {m} encodings is a mixture of the public vectors: a private part, other vectors, or too few pixels"
+        why = (
+            f"none of {m} encodings is a mixture of the public vectors: "
+            "a private part, other vectors, or too few pixels"
+        )
         return Recovery.empty(encodings, NAME, why, clock.seconds)
     weights = W[:, used]
     sure = (weights[exact] != 0).any(axis=0)
     enough = d >= len(V) + FEWEST_PIXELS
+    # 2. A sentence for each of them.
     reasons = []
     for v, certain, column in zip(used, sure, weights.T, strict=True):
         count = int((column != 0).sum())
         if certain:
-            words = f"public vector {names[v]}, mixed into {count} encodings, reproduced at all {d} pixels"
+            words = f"public vector {names[v]}, mixed into {count} encodings, "
+            words += f"reproduced at all {d} pixels"
             if not enough:
                 words += f": too few to rule out chance, {len(V) + FEWEST_PIXELS} are needed"
             elif not proved[v]:
-                words += ": another mixture may have the same magnitudes (vectors that differ in signs only, too few pixels)"
+                words += ": another mixture may have the same magnitudes "
+                words += "(vectors that differ in signs only, too few pixels)"
         else:
             off = float(np.median(residual[column != 0]))
-            words = f"public vector {names[v]}, mixed into {count} encodings as it seems: reproduced up to {off:.1%} only"
+            words = f"public vector {names[v]}, mixed into {count} encodings as it seems: "
+            words += f"reproduced up to {off:.1%} only"
         reasons.append(words + (", or one equal to it" if names[v] in doubles else ""))
+    # 3. Verified only where a proof says that no other mixture has these magnitudes.
     near = int((W != 0).any(axis=1).sum()) - int(exact.sum())
     text = "nothing private here: these are the public vectors each encoding mixes; "
     text += f"{int(exact.sum())} of {m} encodings explained exactly" + (

@@ -1,21 +1,24 @@
-"""Tensor decomposition: every private vector, from what three encodings share, which the others
-tell.
+"""Tensor decomposition: every private vector, by decomposing T_abc = |S_a ∩ S_b ∩ S_c|, estimated
+from the remaining encodings.
 
 After Chen, Song, Tao, Zhang: "Symmetric Sparse Boolean Matrix Factorization and Applications", ITCS
-2022.
+2022. S_a is the set of private vectors that encoding a mixes.
 
-    1  S_i ← LearnPublic                        the public vectors of every encoding, where there is a public part
-    2  M ← GramExtract                          overlaps of private subsets, rounded
-    3  T_abc ← |S_a ∩ S_b ∩ S_c|                from the encodings that avoid them (`rivals.tensor.intersections`)
-    4  W ← Jennrich(M, T), rounded              who mixes whom (`rivals.tensor.jennrich`, `rivals.tensor.boolean_factor`)
-    5  x ← every pixel from W, with certificate (`attacks.from_subsets`)
+    1  P_a ← LearnPublic             the public vectors of every encoding, where there are any
+    2  M_ab ← |S_a ∩ S_b|            GramExtract, rounded
+    3  T_abc ← |S_a ∩ S_b ∩ S_c|     from the encodings that avoid them
+                                     (`rivals.tensor.intersections`)
+    4  W ← Jennrich(M, T), rounded   who mixes whom (`rivals.tensor.jennrich`,
+                                     `rivals.tensor.boolean_factor`)
+    5  x ← every pixel from W        with certificate (`attacks.from_subsets`)
 
-The authors stop at W, and at the brighter pixels of each vector; step 5 is ours. All k_private ≥ 2
-alike: no structure is looked for, and no case distinguished. Needs single overlaps to be readable,
-a few wrong ones aside, and independent columns of W, so more encodings than vectors. A vector that
-one encoding alone uses is found as a column, but not as a vector. Cost: cubic in the number of
-encodings that are decomposed (up to 3,000, the others are read off them), cubic in the number of
-vectors; memory 97 bytes for each pair of those encodings.
+The authors stop at W, and at the brighter pixels of each vector; step 5 is ours. Every k_private
+from 2 on is treated alike. Single overlaps must be readable, a few wrong ones aside, and columns of
+W independent, which takes more encodings than vectors. A vector that one encoding alone uses is
+found as a column, but its values are not.
+
+Cost: cubic in the number of encodings that are decomposed (up to 3,000; the others are read off
+them) and in the number of vectors. Memory: 97 bytes for each pair of those encodings.
 """
 
 from __future__ import annotations
@@ -61,34 +64,35 @@ def tensor(
     k = scheme.k_private
     if not 2 <= k <= MOST:
         raise InputError(
-            f"k_private={k}: the tensor attack takes 2 to {MOST} private vectors per encoding; use attack='full'"
+            f"k_private={k}: the tensor attack takes 2 to {MOST} private vectors per encoding; "
+            "use attack='full'"
         )
     scheme.require_weighting(*FIXED_WEIGHTINGS)
+    # 1. and 2. Overlaps, the public part taken out where there is one.
     P = as_public(public, encodings) if scheme.k_public else None
     seed, limit = root(rng), settle_limit(memory_limit)
     clock = Stopwatch()
     M, supports = read_overlaps(
         encodings, P, overlaps, clock, memory_limit=memory_limit, progress=progress
     )
+    # 3. and 4. Who mixes whom.
     with clock("decomposition"), one_blas_thread():
         found = boolean_factor(M, child(seed, "tensor"), memory_limit=limit, progress=progress)
     if found is None:
-        why = f"the overlaps of {m} encodings cannot be decomposed: it takes more than {k + 1} vectors, and more encodings "
-        return Recovery.empty(
-            encodings,
-            NAME,
-            why + f"than these (of {ROWS}, or as many as memory_limit allows)",
-            clock.seconds,
+        why = (
+            f"the overlaps of {m} encodings cannot be decomposed: it takes more than {k + 1} "
+            f"vectors, and more encodings than these (of {ROWS}, or as many as memory_limit allows)"
         )
+        return Recovery.empty(encodings, NAME, why, clock.seconds)
+    # Half of the encodings or more: a decomposition of chance explains a few as well.
     rows, members = found.subsets(k)
     if 2 * len(rows) < m:
-        why = f"the decomposition explains {len(rows)} of {m} encodings: too few encodings, too many wrong overlaps, or columns "
-        return Recovery.empty(
-            encodings,
-            NAME,
-            why + "of the selection matrix that depend on each other",
-            clock.seconds,
+        why = (
+            f"the decomposition explains {len(rows)} of {m} encodings: too few encodings, too many "
+            "wrong overlaps, or columns of the selection matrix that depend on each other"
         )
+        return Recovery.empty(encodings, NAME, why, clock.seconds)
+    # 5. Values with their certificate.
     facts = {
         "estimated_n_private": found.W.shape[1],
         "encodings_decomposed": found.decomposed,

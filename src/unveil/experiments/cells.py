@@ -47,6 +47,7 @@ class Cells:
         return out
 
     def _cell(self, compute: Callable[..., Facts], setting: Mapping[str, Any], what: str) -> Facts:
+        # Everything that decides the result is part of the name.
         name = name_of([__version__, self.item, what, setting, self.seed])
         path = None if self.folder is None else self.folder / f"{self.item}-{name[:24]}.json"
         found = None if path is None else kept_json(path, name)

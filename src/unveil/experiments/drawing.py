@@ -16,6 +16,7 @@ from unveil.store import write_bytes
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# Okabe, Ito, "Color Universal Design", 2008; grey is ours.
 COLOURS = {
     "black": "#000000",
     "blue": "#0072B2",
@@ -27,6 +28,7 @@ COLOURS = {
     "grey": "#777777",
 }
 SERIES = ("blue", "vermilion", "green", "orange", "purple", "sky")
+# Sizes in points: readable where a page shows figures at their own width.
 STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.titlesize": 10,
@@ -41,7 +43,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 def style() -> Iterator[None]:
     """Inside, figures are drawn in the house's sizes, and the same figure is saved as the same
     bytes."""
-    import matplotlib
+    import matplotlib  # here, since it takes longer to load than most commands to run
 
     with matplotlib.rc_context({"svg.hashsalt": "unveil", **STYLE}):
         yield
@@ -57,6 +59,7 @@ def panels(rows: int, columns: int, size: tuple[float, float], **how: Any) -> tu
     FigureCanvasAgg(figure)
     axes = np.atleast_1d(figure.subplots(rows, columns, **how))
     for axis in axes.flat:
+        # Lines of the grid are there to read values off, and step back behind the data.
         axis.grid(alpha=0.25, linewidth=0.6)
         axis.spines[["top", "right"]].set_visible(False)
     return figure, axes
@@ -64,6 +67,7 @@ def panels(rows: int, columns: int, size: tuple[float, float], **how: Any) -> tu
 
 def save(figure: Figure, path: Path) -> None:
     """PATH.svg and PATH.png."""
+    # Without dates and versions, so that the same numbers give the same bytes.
     for suffix, how in (
         (".svg", {"metadata": {"Date": None}}),
         (".png", {"dpi": 150, "metadata": {"Software": None}}),

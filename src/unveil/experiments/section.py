@@ -20,6 +20,7 @@ class Section:
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """A table in Markdown; a bar inside a cell would end it."""
+    # The second line is what makes it a table in Markdown.
     cells = [list(heads), ["---"] * len(heads), *map(list, lines)]
     return (
         "\n".join(

@@ -1,8 +1,8 @@
 """Clusters of encodings that share a private image, grown from similar pairs.
 
-A pair of encodings that are among the most similar and have most common neighbours starts a
-cluster: the two and those neighbours. Its members' mean similarity scores all encodings; those
-whose score stands out are the next members, some rounds of that. A cluster that mostly repeats an
+A cluster starts from two encodings that are among the most similar and have most neighbours in
+common: these two and those neighbours. The members' mean similarity scores all encodings. Those
+whose score stands out are the next members, for some rounds. A cluster that mostly repeats an
 earlier one is dropped. Every step reads a few rows of the similarity matrix.
 """
 
@@ -14,16 +14,39 @@ from scipy import sparse
 
 from unveil.records import Progress
 
-ROUNDS, LEAST, SHARED = 6, 5, 0.4
+ROUNDS = 6
+"""Times a cluster is scored and chosen again: it stops changing before."""
+LEAST = 5
+"""Encodings of a cluster at least: fewer may be alike by chance."""
+SHARED = 0.4
+"""A cluster that shares more than this with another one, of the smaller of the two, repeats it: two
+images meet in few encodings."""
 EDGES, NEIGHBOURS = 0.0015, 6
-"""The share of pairs taken for neighbours, and how many of them an encoding has at least on
-average."""
+"""The share of pairs taken for neighbours, and how many an encoding has at least on average. Of the
+most similar pairs nine in ten share an image (docs/natural_images.md); of many more, few do."""
 STANDS_OUT = 4.0
 """Standard deviations above the median, by the median deviation, that make a member."""
+DEVIATION = 1.4826
+"""Standard deviations in one median deviation of a Gaussian."""
 OF_CLASS = 0.7
+"""Share of the encodings most like a cluster that must have its class."""
 TRIES = 40
 """Pairs tried in a row without a new cluster before the search ends, per cluster there is: the rest
 are repeats."""
+SAMPLED = 2_000_000
+"""Pairs from which the similarity of neighbours is read: its quantile is sure to a few percent."""
+COMMON = 3
+"""Neighbours that a pair must have in common to start a cluster."""
+CORE, SMALLEST = 0.6, 6
+"""A cluster holds little more than half of an image's encodings, the surest; and so many at
+least."""
+ROWS = 1024
+"""Rows of the similarity compared at a time, to bound memory."""
+
+
+def cluster_size(k: int, m: int, n: int) -> int:
+    """Encodings in a cluster: the surest of those that mix one of n images."""
+    return max(SMALLEST, int(CORE * k * m / n))
 
 
 def grow_clusters(
@@ -39,14 +62,17 @@ def grow_clusters(
 
     cosines: (m, m), its diagonal ignored
     """
+    # 1. Pairs to start from: those with most common neighbours first, ties by similarity.
     m = len(cosines)
     neighbours = _neighbours(cosines, max(EDGES, NEIGHBOURS / m), rng)
     i, j, common = _seeds(neighbours)
     order = np.argsort(-(common + cosines[i, j]), kind="stable")
+    # 2. Who is in which cluster, of those there are already.
     masks = [_mask(cluster, m) for cluster in have or []]
     sizes = [int(mask.sum()) for mask in masks]
     found: list[NDArray[np.int64]] = []
     member = np.stack(masks, axis=1) if masks else np.zeros((m, 0), bool)
+    # 3. A cluster around each pair that no cluster holds yet, unless it repeats one.
     idle = 0
     for a, b in zip(i[order], j[order], strict=True):
         if len(found) >= most or idle > TRIES * (5 + len(masks)):
@@ -105,7 +131,7 @@ def _of_class(
     """Whether the encodings most like the cluster have its class: it may be that of an image of
     another class, seen in part."""
     score = cosines[cluster].sum(axis=0)
-    score[cluster] -= 1
+    score[cluster] -= 1  # not its similarity with itself
     nearest = np.argpartition(-score, len(cluster))[: len(cluster)]
     return bool((column[nearest] > 0).mean() > OF_CLASS)
 
@@ -124,7 +150,7 @@ def _settle(
         score[cluster] -= part[np.arange(len(cluster)), cluster]  # not its similarity with itself
         score /= len(cluster)
         centre = np.median(score)
-        z = (score - centre) / (1.4826 * np.median(np.abs(score - centre)) + 1e-12)
+        z = (score - centre) / (DEVIATION * np.median(np.abs(score - centre)) + 1e-12)
         out = np.flatnonzero(z > STANDS_OUT)
         if len(out) < LEAST - 1:
             return None
@@ -137,7 +163,7 @@ def _neighbours(
 ) -> sparse.csr_array:
     """The most similar pairs, a share `edges` of all, as a symmetric graph."""
     m = len(cosines)
-    sample = rng.integers(0, m, size=(2, min(2_000_000, 50 * m * m)))
+    sample = rng.integers(0, m, size=(2, min(SAMPLED, 50 * m * m)))
     apart = sample[0] != sample[1]
     threshold = (
         np.quantile(cosines[sample[0][apart], sample[1][apart]], 1 - edges)
@@ -145,8 +171,8 @@ def _neighbours(
         else np.inf
     )
     rows = []
-    for start in range(0, m, 1024):
-        close = cosines[start : start + 1024] > threshold
+    for start in range(0, m, ROWS):
+        close = cosines[start : start + ROWS] > threshold
         close[np.arange(len(close)), np.arange(start, start + len(close))] = False
         rows.append(sparse.csr_array(close, dtype=np.float32))
     return sparse.csr_array(sparse.vstack(rows))
@@ -155,9 +181,9 @@ def _neighbours(
 def _seeds(
     neighbours: sparse.csr_array,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
-    """Neighbours i < j with at least three neighbours in common."""
+    """Neighbours i < j with at least `COMMON` neighbours in common."""
     common = sparse.triu((neighbours @ neighbours).multiply(neighbours)).tocoo()
-    keep = common.data >= 3
+    keep = common.data >= COMMON
     return common.row[keep].astype(np.int64), common.col[keep].astype(np.int64), common.data[keep]
 
 

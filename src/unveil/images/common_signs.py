@@ -1,17 +1,18 @@
-"""Without public images encodings do not say which sign a pixel has in all images together:
-smoothness alone does.
+"""The sign that a pixel has in all images together, where there are no public images: smoothness
+tells it.
 
-Flipping one pixel in every image changes no encoding, so that a whole region of all images can come
-back inverted, with a clean edge that nothing repairs. Under the prior the edge is unlikely. With
+Flipping one pixel in every image changes no encoding. So a whole region of all images can come back
+inverted, with a clean edge that nothing repairs. Under the prior the edge is unlikely. With
 precision P the signs t of pixels should maximise
 
-    −½ Σ_i (t∘x_i − μ)ᵀ P (t∘x_i − μ)  =  ½ Σ_pq t_p t_q K_pq + Σ_p t_p h_p + const,   K = −P ∘ Σ_i x_i x_iᵀ
+    −½ Σ_i (t∘x_i − μ)ᵀ P (t∘x_i − μ)  =  ½ Σ_pq t_p t_q K_pq + Σ_p t_p h_p + const,
+    K = −P ∘ Σ_i x_i x_iᵀ
 
-P couples near pixels strongly and far ones hardly, so that pixels are joined pair by pair, then
-region by region, the strongest coupling per pixel first, with the sign that the sum of all
-couplings between the two asks for. The leading eigenvector of K, which serves noisy images at the
-start (`images.pixel_signs`), does not see such edges: with correlations in place of P the inverted
-region even scores better.
+P couples near pixels strongly and far ones hardly. So pixels are joined pair by pair, then region
+by region, the strongest coupling per pixel first, with the sign that the sum of all couplings
+between the two asks for. The leading eigenvector of K, which serves noisy images at the start
+(`images.pixel_signs`), does not see such edges: with correlations in place of P the inverted region
+even scores better.
 
 O(d²·n) for K, O(d²) on average for the joining.
 """
@@ -29,6 +30,8 @@ FLOOR = 0.03
 LARGEST = 6000
 """Pixels up to which a matrix of all pairs of them is formed."""
 GREEDY = 100
+"""Single pixels flipped at the end, at most: joining leaves few that would rather be the other way
+round."""
 
 
 def common_signs(images: NDArray[np.float32], prior: ImagePrior) -> NDArray[np.float32]:
@@ -37,15 +40,18 @@ def common_signs(images: NDArray[np.float32], prior: ImagePrior) -> NDArray[np.f
     d = images.shape[1]
     if d > LARGEST:
         return np.ones(d, np.float32)
+    # 1. Regions joined; the mean image decides the sign of the whole.
     K, h = couplings(images, prior)
-    signs = joined(K.copy())
+    signs = joined_signs(K.copy())
     signs = -signs if signs @ h < 0 else signs
+    # 2. Single pixels that would gain most, one at a time.
     for _ in range(GREEDY):
         gain = signs * (K @ signs + h)
         worst = int(gain.argmin())
         if gain[worst] >= 0:
             break
         signs[worst] *= -1
+    # 3. Only if that is likelier than images as they are.
     ones = np.ones(d)
     better = signs @ K @ signs + 2 * signs @ h > ones @ K @ ones + 2 * ones @ h
     return (signs if better else ones).astype(np.float32)
@@ -65,8 +71,9 @@ def couplings(
 
 
 @njit(cache=True, nogil=True)
-def joined(C):  # type: ignore[no-untyped-def]
+def joined_signs(C):  # type: ignore[no-untyped-def]
     """Signs (d,) from couplings (d, d), which are overwritten."""
+    # 1. Every pixel is a region of its own; each knows the region that pulls on it most.
     d = len(C)
     size = np.ones(d)
     alive = np.ones(d, np.bool_)
@@ -81,6 +88,7 @@ def joined(C):  # type: ignore[no-untyped-def]
         for i in range(d):
             if alive[i] and pull[i] > most:
                 a, most = i, pull[i]
+        # 2. The two regions with the strongest pull become one, with the sign it asks for.
         b = partner[a]
         s = 1.0 if C[a, b] >= 0 else -1.0
         for p in range(d):
@@ -93,6 +101,7 @@ def joined(C):  # type: ignore[no-untyped-def]
             if alive[j] and j != a:
                 C[a, j] += s * C[b, j]
                 C[j, a] = C[a, j]
+        # 3. Who pulls most may have changed for all that had one of the two.
         partner[a], pull[a] = _strongest(C, size, alive, a)
         for j in range(d):
             if alive[j] and j != a:

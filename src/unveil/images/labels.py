@@ -12,6 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
+EMPTY = 1e-9
+"""Guards a division: an image may be in no encoding."""
+SPARE = 1e-3
+"""A class that all encodings have would leave nothing to divide by."""
+UNSEEN = 1e-6
+"""Probability that no image of a class is quite without: else none of them could be it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +32,11 @@ class ImageMemberships:
 def vote(weights: Floats, labels: Floats) -> Floats:
     """The class of each image (n, classes), ones and zeros: that of most of the encodings that mix
     it, against chance."""
+    # Frequent classes are in most encodings of any image: what counts is how much more often.
     present = (labels > 0).astype(np.float32)
-    share = weights.T @ present / np.maximum(weights.sum(axis=0)[:, None], 1e-9)
+    share = weights.T @ present / np.maximum(weights.sum(axis=0)[:, None], EMPTY)
     chance = present.mean(axis=0)
-    lift = (share - chance) / (1 - chance + 1e-3)
+    lift = (share - chance) / (1 - chance + SPARE)
     out = np.zeros(share.shape, np.float32)
     out[np.arange(len(share)), lift.argmax(axis=1)] = 1
     return out
@@ -49,11 +56,12 @@ def with_labels(
         rows = np.flatnonzero(present[:, c])
         if not len(images) or not len(rows):
             continue
-        part = found.probability[np.ix_(rows, images)] + 1e-6
+        part = found.probability[np.ix_(rows, images)] + UNSEEN
         # k images over `several` classes: one each, and what is left evenly.
         number = 1 + (k - several[rows]) / several[rows]
         scaled = part / part.sum(axis=1, keepdims=True) * number[:, None]
         probability[np.ix_(rows, images)] = np.minimum(scaled, 1)
+        # As many classes as images: the label is the weight.
         single = rows[several[rows] == k]
         weight[np.ix_(single, images)] = labels[single, c][:, None]
     return ImageMemberships(probability, weight)

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 PAIRS = 200
+"""Pairs averaged: the best one alone has details that are not in the image."""
 MOST = 1000
-"""Like images looked at, evenly spaced."""
+"""Like images looked at, evenly spaced: they have half a million pairs."""
 
 Floats = NDArray[np.float32]
 
@@ -33,6 +34,7 @@ class Layers:
         gram = self.like @ self.like.T
         self.first, self.second = np.triu_indices(len(gram), 1)
         size = np.diag(gram)
+        # ‖(a + b)/2‖² of every pair: with two products per image it gives all costs.
         self.quarter = ((size[:, None] + size + 2 * gram) / 4)[self.first, self.second]
 
     def split(self, h: Floats) -> tuple[Floats, Floats, NDArray[np.float64]]:
@@ -47,11 +49,12 @@ class Layers:
             top = top[np.argsort(cost[top], kind="stable")]
             a, b = self.like[self.first[top]], self.like[self.second[top]]
             apart = (a - b) / 2
+            # (a, b) and (b, a) fit alike: turned the way that agrees with the best pair.
             way = np.where(apart @ apart[0] < 0, np.float32(-1), np.float32(1))
             # A third of the spread of costs as temperature: the last of the pairs hardly counts.
-            weight = np.exp(
-                -3 * (cost[top] - cost[top[0]]) / max(float(cost[top[-1]] - cost[top[0]]), 1e-9)
-            )
+            # 1e-9 guards the division, should all pairs cost the same.
+            spread = max(float(cost[top[-1]] - cost[top[0]]), 1e-9)
+            weight = np.exp(-3 * (cost[top] - cost[top[0]]) / spread)
             weight = (weight / weight.sum()).astype(np.float32)
             u[i], mean[i] = (weight * way) @ apart, weight @ (a + b) / 2
             miss[i] = max(0.0, float(cost[top[0]]) + float(image @ image))

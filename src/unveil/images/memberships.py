@@ -3,9 +3,9 @@ pure.
 
 Every cluster has a template: the combination of whitened squares that explains its members best,
 next to all other templates. An encoding's score against it, its own share taken out, is about λ²
-where it mixes the image and noise around zero elsewhere. With the law of λ known, the score becomes
-a probability and an expected λ; probabilities of an encoding are scaled to sum to k. Never hard:
-naming the best k at this stage destroys the step that follows.
+where it mixes the image, and noise around zero elsewhere. With the law of λ known, the score
+becomes a probability and an expected λ. Probabilities of an encoding are shifted to sum to k. They
+stay soft: naming the best k at this stage destroys the step that follows.
 """
 
 from __future__ import annotations
@@ -14,16 +14,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.gram.energies import Energies
-from unveil.images.clusters import grow_by_class
+from unveil.images.clusters import DEVIATION, cluster_size, grow_by_class
 from unveil.images.labels import ImageMemberships, vote, with_labels
 from unveil.records import Progress
 
 ROUNDS = 6
+"""Times templates and probabilities are found from each other."""
 GROWTH = (1, 3)
 """Rounds after which clusters that were missed are looked for in what templates leave
 unexplained."""
 FAINT = 0.02
+"""Probabilities below do not take part in templates: there are many, and they are noise."""
 GRID = 25
+"""Weights at which the likelihood of a score is averaged, at equal steps of the law's quantiles."""
+TAIL = 0.02
+"""Quantiles of the law left out at either end: extreme weights would take in any outlier."""
+RIDGE, TEMPLATE_RIDGE, LEVEL_RIDGE = 0.1, 0.05, 0.001
+"""Ridges, by the mean of the normal equations: of scores, where templates are noisy; of templates;
+and of the common level, by that of scores, since it is well known."""
+CERTAIN = 60.0
+"""Log odds beyond which a probability is 0 or 1 in double precision."""
+BISECTIONS = 40
+"""Halvings of the shift of log odds: 120·2⁻⁴⁰ is nothing."""
+SMALLEST = 1e-9
+"""Guards divisions by a unit or a spread that may be zero."""
 
 
 def image_memberships(
@@ -38,25 +52,26 @@ def image_memberships(
 ) -> ImageMemberships | None:
     """law: a sample of private weights; n: how many images, None: as many as there are clusters.
     None: no cluster at all."""
+    # 1. Clusters in the cosines of whitened squares. Of unknown n: all that stand out.
     K = energies.gram
     m = len(K)
     norms = np.maximum(np.diag(K).copy(), 1e-12)
     cosines = np.asarray(K / np.sqrt(norms), np.float32)
     cosines /= np.sqrt(norms)[:, None]
-    # Clusters hold little more than half of an image's encodings, the surest; of unknown n, all
-    # that stand out.
-    size = max(6, int(0.6 * k * m / n)) if n else m // 4
+    size = cluster_size(k, m, n) if n else m // 4
     most = n if n is not None else m
     clusters = grow_by_class(cosines, labels, size=size, most=most, rng=rng, progress=progress)
     if not clusters:
         return None
     if n is None:
-        size = max(6, int(0.6 * k * m / len(clusters)))
+        size = cluster_size(k, m, len(clusters))
+    # 2. The first template of a cluster: the mean of its members, each of the same norm.
     hat = np.zeros((m, len(clusters)), np.float32)
     for c, cluster in enumerate(clusters):
         hat[cluster, c] = np.sqrt(norms.mean() / norms[cluster]) / len(cluster)
     out = ImageMemberships(np.zeros((m, 0), np.float32), np.zeros((m, 0), np.float32))
     for turn in range(ROUNDS):
+        # 3. Scores against templates, and from them probabilities and weights.
         scores, templates, gram = _scores(energies, hat, norms)
         out, unit = _posterior(scores, k, n or hat.shape[1], law)
         if labels is not None:
@@ -64,6 +79,7 @@ def image_memberships(
         expected = np.where(out.probability > FAINT, out.probability * out.weight**2, 0).astype(
             np.float32
         )
+        # 4. Clusters that were missed join with the mean of λ² in their encodings.
         if turn in GROWTH and (n is None or hat.shape[1] < n):
             share = (expected * unit).astype(np.float32)
             new = _missed(K, templates, gram, share, size, most - hat.shape[1], labels, rng)
@@ -72,8 +88,11 @@ def image_memberships(
                 for c, cluster in enumerate(new):
                     more[cluster, c] = np.mean(law**2)
                 expected = np.concatenate([expected, more], axis=1)
+        # 5. Templates again: least squares of all squares on the expected λ².
         normal = (expected.T @ expected).astype(np.float64)
-        normal[np.diag_indices(len(normal))] += 0.05 * np.trace(normal) / len(normal) + 1e-12
+        normal[np.diag_indices(len(normal))] += (
+            TEMPLATE_RIDGE * np.trace(normal) / len(normal) + 1e-12
+        )
         hat = np.linalg.solve(normal, expected.T.astype(np.float64)).T.astype(np.float32)
     return out
 
@@ -91,8 +110,8 @@ def _scores(
     both[:c, :c] = gram
     both[c, :c] = both[:c, c] = scale * (energies.level @ hat)
     both[c, c] = scale**2 * energies.level_norm
-    ridge = np.full(c + 1, 0.1 * np.trace(both) / (c + 1))
-    ridge[c] *= 0.001
+    ridge = np.full(c + 1, RIDGE * np.trace(both) / (c + 1))
+    ridge[c] *= LEVEL_RIDGE
     products = np.concatenate(
         [templates - hat * norms[:, None], scale * energies.level[:, None]], axis=1
     )
@@ -105,13 +124,16 @@ def _posterior(
 ) -> tuple[ImageMemberships, NDArray[np.float64]]:
     """Probability and expected λ from scores, which are brought to the unit of λ² by the mean of
     each column's largest."""
+    # 1. Scores in the unit of λ², noise around zero.
     m = len(scores)
     top = min(max(1, k * m // n), m // 2)
-    unit = np.maximum(np.sort(scores, axis=0)[-top:].mean(axis=0), 1e-9) / np.mean(law**2)
+    unit = np.maximum(np.sort(scores, axis=0)[-top:].mean(axis=0), SMALLEST) / np.mean(law**2)
     x = scores / unit
     x -= np.median(x, axis=0)
-    spread = 1.4826 * np.median(np.abs(x), axis=0) + 1e-9
-    grid = np.quantile(law, np.linspace(0.02, 0.98, GRID))
+    spread = DEVIATION * np.median(np.abs(x), axis=0) + SMALLEST
+    # 2. Likelihood of each score without the image, and with it, averaged over the law. The largest
+    #    exponent is taken out first, so that nothing overflows.
+    grid = np.quantile(law, np.linspace(TAIL, 1 - TAIL, GRID))
     none = -0.5 * (x / spread) ** 2
     largest, total, first = none.copy(), np.zeros_like(x), np.zeros_like(x)
     for value in grid:
@@ -122,14 +144,19 @@ def _posterior(
         first += value * likelihood
     with np.errstate(divide="ignore"):
         odds = np.log(k / n * total / GRID) - (none - largest)
-    low, high = np.full(m, -60.0), np.full(m, 60.0)
-    for _ in range(40):
+    # 3. A shift of each encoding's log odds after which its probabilities sum to k.
+    low, high = np.full(m, -CERTAIN), np.full(m, CERTAIN)
+    for _ in range(BISECTIONS):
         shift = (low + high) / 2
-        above = (1 / (1 + np.exp(-np.clip(odds + shift[:, None], -60, 60)))).sum(axis=1) > k
+        above = _logistic(odds + shift[:, None]).sum(axis=1) > k
         high, low = np.where(above, shift, high), np.where(above, low, shift)
-    probability = 1 / (1 + np.exp(-np.clip(odds + shift[:, None], -60, 60)))
+    probability = _logistic(odds + shift[:, None])
     weight = first / np.maximum(total, 1e-300)
     return ImageMemberships(probability.astype(np.float32), weight.astype(np.float32)), unit
+
+
+def _logistic(odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -CERTAIN, CERTAIN))))
 
 
 def _missed(

@@ -25,6 +25,7 @@ MANY = 1.4
 GROUP = 0.3
 """An eigenvalue, and a group, below this share of an image's encodings is no image."""
 TRIES = 8
+"""Random starts of k-means: with two or three groups one of them finds the best."""
 
 
 def split_merged(
@@ -50,11 +51,13 @@ def split_merged(
     x = (images - prior.mean) @ W
     for column in np.flatnonzero(used.sum(axis=0) > MANY * expected):
         rows = np.flatnonzero(used[:, column])
+        # What is left of the column's encodings once all other images are taken out.
         others = weights[rows].toarray()
         others[:, column] = 0
         groups = _groups((E[rows] - prior.mean) @ W - others @ x, GROUP * expected, rng)[
             : 1 + len(spare)
         ]
+        # The largest group keeps the column, the others get a free one each.
         if len(groups) > 1:
             places = [int(column)] + [int(spare.pop(0)) for _ in groups[1:]]
             out += [(place, rows[group]) for place, group in zip(places, groups, strict=True)]
@@ -65,10 +68,12 @@ def _groups(
     residual: NDArray[Any], least: float, rng: np.random.Generator
 ) -> list[NDArray[np.int64]]:
     """Rows that point the same way, the largest group first."""
+    # 1e-9 guards the division.
     unit = residual / (np.linalg.norm(residual, axis=1, keepdims=True) + 1e-9)
     cosines = (unit @ unit.T).astype(np.float64)
     cosines[np.diag_indices(len(cosines))] = 0
     values, vectors = np.linalg.eigh(cosines)
+    # One large eigenvalue for each image, as large as its number of encodings.
     count = int((values > least).sum())
     if count < 2:
         return [np.arange(len(residual))]

@@ -32,11 +32,12 @@ def merge_mirrored(
     W = whiten(prior)
     mirrored = mirror(images, shape)
     x, y = ((part - prior.mean) @ W for part in (images, mirrored))
-    x /= np.linalg.norm(x, axis=1, keepdims=True) + 1e-9
-    y /= np.linalg.norm(y, axis=1, keepdims=True) + 1e-9
+    # Correlations; 1e-9 guards the divisions, since an image may be the mean image.
+    x /= np.linalg.norm(x, axis=1, keepdims=True) + 1e-9  # see above
+    y /= np.linalg.norm(y, axis=1, keepdims=True) + 1e-9  # see above
     alike = x @ y.T
     alike = (alike + alike.T) / 2
-    np.fill_diagonal(alike, -2)
+    np.fill_diagonal(alike, -2)  # below any correlation: no image is its own pair
     became = np.full(len(images), -1, np.int64)
     merged: list[Floats] = []
     # The assignment need not be symmetric: its pairs are taken by likeness, each image once.
@@ -46,11 +47,13 @@ def merge_mirrored(
         if became[a] >= 0 or became[b] >= 0:
             continue
         first, second = (a, b) if encodings[a] >= encodings[b] else (b, a)
+        # 1e-9 guards the division, should neither have an encoding.
         share = encodings[first] / max(encodings[first] + encodings[second], 1e-9)
         became[[a, b]] = len(merged)
         merged.append(
             np.asarray(share * images[first] + (1 - share) * mirrored[second], np.float32)
         )
+    # An image without a partner, of an odd number, stays as it is.
     for left in np.flatnonzero(became < 0):
         became[left] = len(merged)
         merged.append(images[left])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unveil.images.clusters import grow_by_class
+from unveil.images.clusters import cluster_size, grow_by_class
 from unveil.images.prior import ImagePrior
 from unveil.images.reweigh import whiten
 
@@ -22,6 +22,8 @@ SAME = 0.6
 POOR = 2.0
 """Encodings that fit so much worse than the median are not explained, whatever weights they were
 given."""
+ROWS = 1024
+"""Encodings whitened at a time, to bound memory."""
 KNOWN = 0.4
 """A column that has so much of a cluster's encodings stands for it already."""
 
@@ -44,35 +46,41 @@ def regrow(
     misfit (n,), of_rows (m,): how badly the encodings of each column fit, and each encoding;
     weight: the mean of the law
     """
+    # 1. Good images, and how much of them is in each encoding.
     m, n = weights.shape
     good = np.flatnonzero(~bad)
     W = whiten(prior)
     residual = np.empty((m, W.shape[1]), np.float32)
     x = (images[good] - prior.mean) @ W
     kept = sparse.csr_array(weights[:, good])
-    # An encoding that is explained already can share nothing more. One that fits badly may have
-    # been given wrong images: it stays whole.
+    # 2. An encoding that is explained already can share nothing more. One that fits badly may have
+    #    been given wrong images: it stays whole.
     poor = of_rows > POOR * np.median(of_rows)
     full = (np.asarray((kept > 0.5 * weight).sum(axis=1)).ravel() >= k) & ~poor
     kept = sparse.csr_array(sparse.diags_array((~poor).astype(np.float32)) @ kept)
-    for start in range(0, m, 1024):
-        rows = slice(start, start + 1024)
+    # 3. What good images leave of each encoding, and how alike any two of these residuals are.
+    for start in range(0, m, ROWS):
+        rows = slice(start, start + ROWS)
         residual[rows] = (E[rows] - prior.mean) @ W - kept[rows] @ x
-    residual /= np.linalg.norm(residual, axis=1, keepdims=True) + 1e-9
+    residual /= np.linalg.norm(residual, axis=1, keepdims=True) + 1e-9  # guards the division
     cosines = residual @ residual.T
     cosines[full] = cosines[:, full] = 0
-    size = max(6, int(0.6 * k * m / n))
+    # 4. New clusters there, and the columns that they take over.
+    size = cluster_size(k, m, n)
     have = [weights[:, [j]].nonzero()[0].astype(np.int64) for j in good]
     clusters = grow_by_class(cosines, labels, size=size, most=int(bad.sum()), have=have, rng=rng)
     return _taken_over(clusters, weights, np.flatnonzero(bad), misfit)
 
 
-def duplicates(images: Floats, weights: sparse.csr_array, prior: ImagePrior) -> NDArray[np.bool_]:
+def repeated_images(
+    images: Floats, weights: sparse.csr_array, prior: ImagePrior
+) -> NDArray[np.bool_]:
     """Columns that repeat another one with more weight."""
     x = (images - prior.mean) @ whiten(prior)
-    x /= np.linalg.norm(x, axis=1, keepdims=True) + 1e-9
+    x /= np.linalg.norm(x, axis=1, keepdims=True) + 1e-9  # guards the division
     total = np.asarray(weights.sum(axis=0)).ravel()
     same = x @ x.T > SAME
+    # Of two columns of the same weight the later one is the repeat.
     heavier = (total[None] > total[:, None]) | (
         (total[None] == total[:, None]) & np.tri(len(x), k=-1, dtype=bool)
     )

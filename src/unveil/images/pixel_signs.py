@@ -10,7 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-STARTS, ROUNDS, GREEDY = 3, 150, 30
+STARTS = 3
+"""Leading eigenvectors tried: where parts of the image hardly depend on each other, the best signs
+need not be those of the first."""
+ROUNDS = 150
+"""Subspace iterations: eigenvalues of smooth images lie close together."""
+GREEDY = 30
+"""Passes in which all pixels take the sign their neighbours ask for: it settles after a few."""
 
 
 def synchronise(
@@ -20,14 +26,16 @@ def synchronise(
     rng: np.random.Generator,
 ) -> NDArray[np.float32]:
     """The images (n, d) with the sign of every pixel set."""
-    v = images / (np.linalg.norm(images, axis=0) + 1e-9)
+    # 1. Correlations of pixels over the images, times those of the prior. 1e-9 guards the division:
+    v = images / (np.linalg.norm(images, axis=0) + 1e-9)  # a pixel may be black in all images
     K = (v.T @ v) * correlation
     np.fill_diagonal(K, 0)
+    # 2. Leading eigenvectors, by subspace iteration.
     u = rng.standard_normal((len(K), STARTS)).astype(np.float32)
     for _ in range(ROUNDS):
         u = K @ u
         u = np.linalg.qr(u)[0].astype(np.float32)
-    # Candidates: the leading vectors themselves; the best after greedy flips.
+    # 3. The signs of each, improved greedily; the best of them.
     best, value = np.ones(len(K), np.float32), -np.inf
     for column in u.T:
         signs = np.where(column < 0, -1, 1).astype(np.float32)
@@ -39,5 +47,6 @@ def synchronise(
         fit = float(signs @ K @ signs)
         if fit > value:
             best, value = signs, fit
+    # 4. The sign of the whole from the mean image.
     out = images * best
     return -out if out.mean(axis=0) @ mean < 0 else out

@@ -21,6 +21,13 @@ RANK = 1024
 """Components kept: beyond them photographs of 32×32 pixels have less than 1.5 percent of their
 variance."""
 NEIGHBOURS, CHANNELS, VARIANCE = 0.97, 0.9, 0.3
+"""Correlation of neighbouring pixels and of channels in photographs, and the variance of a pixel in
+[−1, 1]: rough values, used where no like images are given."""
+DEPENDENT = 1e-6
+"""Components with less than this share of the largest variance are rounding errors of dependent
+images."""
+STILL = 1e-4
+"""Least variance of a pixel: one that is the same in all like images could still differ."""
 SAMPLE = 3000
 """Like images used where images have more pixels than `SAMPLE`: the components come from their Gram
 matrix then."""
@@ -76,18 +83,20 @@ def image_prior(
         raise InputError(
             "one like image says nothing of what varies: give at least two, better some hundred"
         )
+    # 1. Images and their mirror images: as likely, and twice as many.
     images = like if d <= SAMPLE + 1000 else like[:: -(-len(like) // SAMPLE)]
     mirrored = images.reshape(len(images), *shape)[:, :, ::-1].reshape(len(images), d)
     both = np.concatenate([images, mirrored])
     mean = both.mean(axis=0)
     both = both - mean
+    # 2. Components from the smaller of covariance and Gram matrix.
     if len(both) > d:
         variances, basis = np.linalg.eigh(both.T @ both / np.float32(len(both)))
         variances, basis = variances[::-1][:rank], basis[:, ::-1][:, :rank]
     else:
         variances, left = np.linalg.eigh(both @ both.T / np.float32(len(both)))
         variances, left = variances[::-1][:rank], left[:, ::-1][:, :rank]
-        keep = variances > 1e-6 * variances[0]
+        keep = variances > DEPENDENT * variances[0]
         variances, left = variances[keep], left[:, keep]
         basis = both.T @ left / np.sqrt(variances * len(both))
     variances = np.maximum(variances, 0)
@@ -95,7 +104,7 @@ def image_prior(
         mean=mean.astype(np.float32),
         basis=np.ascontiguousarray(basis, np.float32),
         variances=variances.astype(np.float32),
-        pixel=np.maximum((both**2).mean(axis=0), 1e-4).astype(np.float32),
+        pixel=np.maximum((both**2).mean(axis=0), STILL).astype(np.float32),
         known=True,
     )
 
@@ -109,6 +118,7 @@ def _generic(shape: tuple[int, ...], rank: int) -> ImagePrior:
         parts.append(
             np.linalg.eigh(NEIGHBOURS**apart if axis < 2 else np.where(apart == 0, 1.0, CHANNELS))
         )
+    # The eigenvalues of a Kronecker product are products of eigenvalues: keep the largest.
     products = np.array(VARIANCE)
     for values, _ in parts:
         products = np.multiply.outer(products, values)

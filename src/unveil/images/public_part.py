@@ -22,7 +22,17 @@ from unveil.parallel import run_blocks, where, worker_count
 
 Floats = NDArray[np.float32]
 BLOCK = 256
+"""Encodings matched at once: their products with all candidates stay small."""
 COMPONENTS = 512
+"""Whitened components in which candidates are matched: finer detail of signed encodings is mostly
+noise."""
+LARGEST = 0.65
+"""Largest weight of one image, that of InstaHide's released encoder."""
+RIDGE = 1e-3
+"""Added to the squared norms of candidates, some hundred each: two equal candidates do not break
+the fit."""
+EMPTY = 1e-6
+"""Guards a division: private images may have all the weight."""
 STANDS_OUT = 6.0
 """Standard deviations a candidate must reach: noise over ten thousand candidates reaches four. They
 are as long as said where whitened components are white, that is where variances exceed
@@ -31,7 +41,7 @@ twice as far."""
 
 
 @dataclass(frozen=True, eq=False)
-class PublicPart:
+class PublicImages:
     """indices (m, k_public) of candidates, −1 where none stood out; weights (m, k_public); rest
     (m,): the weight not accounted for; offsets (m, d): the public part as far as it is known, and
     the mean image for the rest."""
@@ -51,19 +61,21 @@ def find_public_part(
     prior: ImagePrior,
     k_public: int,
     total: Floats,
-) -> PublicPart:
+) -> PublicImages:
     """private: weights (m, n) of the private images; total (m,): the weight that public images have
     together"""
+    # 1. Candidates in whitened components, and their directions.
     m = len(E)
     W = np.ascontiguousarray(whiten(prior)[:, :COMPONENTS])
     P = (candidates - prior.mean) @ W
-    norms = np.linalg.norm(P, axis=1) + 1e-9
+    norms = np.linalg.norm(P, axis=1) + 1e-9  # a candidate may be the mean image
     unit = (P / norms[:, None]).T.copy()
     indices = np.full((m, k_public), -1, np.int64)
     weights = np.zeros((m, k_public), np.float32)
     offsets = np.empty_like(E)
 
     def task(rows: slice) -> None:
+        # 2. What private images and the mean image leave of these encodings.
         left = (
             half_signed(Y[rows], E[rows]) - private[rows] @ images - total[rows, None] * prior.mean
         )
@@ -72,6 +84,7 @@ def find_public_part(
         count = len(target)
         at = np.arange(count)
         active = np.ones(count, bool)
+        # 3. Orthogonal matching pursuit. An encoding in which nothing stands out is done.
         for step in range(k_public):
             scores = residual @ unit
             for earlier in range(step):
@@ -85,12 +98,13 @@ def find_public_part(
             indices[rows][active, step] = best[active]
             chosen = indices[rows][:, : step + 1]
             basis = np.where((chosen >= 0)[:, :, None], P[np.maximum(chosen, 0)], 0)
-            gram = np.einsum("ijr,ilr->ijl", basis, basis) + 1e-3 * np.eye(step + 1)
+            gram = np.einsum("ijr,ilr->ijl", basis, basis) + RIDGE * np.eye(step + 1)
             fit = np.linalg.solve(gram, np.einsum("ijr,ir->ij", basis, target)[:, :, None])[:, :, 0]
-            fit = np.where(chosen >= 0, np.clip(fit, 0, 0.65), 0)
+            fit = np.where(chosen >= 0, np.clip(fit, 0, LARGEST), 0)
             weights[rows][:, : step + 1] = fit
             residual = target - np.einsum("ij,ijr->ir", fit, basis)
-        over = np.maximum(weights[rows].sum(axis=1) / np.maximum(total[rows], 1e-6), 1)
+        # 4. Together no more than public images can weigh; the mean image for what was not found.
+        over = np.maximum(weights[rows].sum(axis=1) / np.maximum(total[rows], EMPTY), 1)
         weights[rows] /= over[:, None]
         rest = np.maximum(total[rows] - weights[rows].sum(axis=1), 0)
         offset = rest[:, None] * prior.mean
@@ -102,4 +116,4 @@ def find_public_part(
     run_blocks(
         task, [slice(s, s + BLOCK) for s in range(0, m, BLOCK)], worker_count(where().workers)
     )
-    return PublicPart(indices, weights, np.maximum(total - weights.sum(axis=1), 0), offsets)
+    return PublicImages(indices, weights, np.maximum(total - weights.sum(axis=1), 0), offsets)

@@ -23,11 +23,37 @@ from unveil.images.prior import ImagePrior
 
 Floats = NDArray[np.float32]
 FLOOR = 0.1
-"""Detail finer than the prior's components knows, as a variance: what whitening divides by at
-least."""
+"""Variance of detail that the prior's components do not know: whitening divides by at least its
+root."""
 LEAST = 0.01
+"""Least weight of a member: below it a member is not told apart from noise."""
 LABEL = 50.0
 """Weight of a label against one whitened component: labels are exact."""
+NO_LABEL = 1e6
+"""Taken off the score of an image whose class the encoding's label does not have: it never becomes
+a candidate."""
+CANDIDATES = 8
+"""Images of each encoding whose k-subsets are all fitted, the best by score. The true ones need not
+come first, and eight have only 28 pairs."""
+TEMPERATURE = 2.0
+"""Likelihoods of subsets are taken to the power 1/2: whitened components are not quite
+independent, so that as they are they claim too much."""
+DUST = 1e-3
+"""Expected weights below are dropped, to keep the matrix sparse."""
+ROWS = 1024
+"""Encodings whitened at a time, to bound memory."""
+SWEEPS = 2
+"""Passes of coordinate descent where a bound holds: with two or three members they converge."""
+
+
+@dataclass(frozen=True)
+class WeightBounds:
+    """What the scheme says of weights: k members; none larger than `largest`; they sum to one
+    unless there is a `public` part."""
+
+    k: int
+    largest: float
+    public: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,80 +85,83 @@ def reweigh(
     shares: Floats,
     noise: Floats,
     prior: ImagePrior,
-    k: int,
+    bounds: WeightBounds,
     *,
-    largest: float,
-    public: bool = True,
-    candidates: int = 8,
-    temperature: float = 2.0,
     labels: tuple[Floats, Floats] | None = None,
     offsets: Floats | None = None,
 ) -> Weighing:
-    """shares (n, m): what each encoding adds to each image (`_Fit.shares`); `public` False: weights
-    sum to one;
-    labels: those of the encodings (m, classes) and of the images (n, classes), which tie the
-    weights; offsets (m, d): the public part, where it is known"""
-    W = whiten(prior)
+    """Members and weights of signed encodings E (m, d) of magnitudes Y (m, d).
+
+    shares (n, m): what each encoding adds to each image (`FitToSigned.shares`), so that it does not
+    vouch for itself; noise (m,): energy of all else in each encoding; labels: those of the
+    encodings (m, classes) and of the images (n, classes); offsets (m, d): the public part, where it
+    is known
+    """
     m, n = len(E), len(images)
+    # 1. Encodings and images in whitened components.
+    W = whiten(prior)
     e = np.empty((m, W.shape[1]), np.float32)
-    for start in range(0, m, 1024):
-        rows = slice(start, start + 1024)
+    for start in range(0, m, ROWS):
+        rows = slice(start, start + ROWS)
         half = half_signed(Y[rows], E[rows])
         half -= prior.mean if offsets is None else offsets[rows]
         e[rows] = half @ W
     x = (images - (prior.mean if offsets is None else 0)) @ W
+    # 2. Every encoding against every image, its own share in the image taken out.
     energy = np.einsum("ij,ij->i", e, e)
     products = e @ x.T
     products -= shares.T * energy[:, None]
     gram = (x @ x.T).astype(np.float64)
+    # 1e-9 guards the division: an image that is the mean image is zero here.
     scores = products / np.sqrt(np.maximum(np.diag(gram), 1e-9))
+    # 3. The label of an encoding is the same mixture of its images' labels: more coordinates, and
+    #    precise ones.
     if labels is not None:
-        # The label of an encoding is the same mixture of its images' labels: more coordinates, and
-        # precise ones.
         ours, theirs = labels
-        scores = np.where(ours @ theirs.T > 0, scores, scores - 1e6)
+        scores = np.where(ours @ theirs.T > 0, scores, scores - NO_LABEL)
         products += LABEL**2 * (ours @ theirs.T)
         gram += LABEL**2 * (theirs @ theirs.T)
-    chosen = np.argpartition(-scores, min(candidates, n) - 1, axis=1)[:, :candidates]
+    # 4. Least squares on all k-subsets of the best candidates.
+    chosen = np.argpartition(-scores, min(CANDIDATES, n) - 1, axis=1)[:, :CANDIDATES]
     b = np.take_along_axis(products, chosen, axis=1).astype(np.float64)
     G = gram[chosen[:, :, None], chosen[:, None, :]]
-    k = min(k, n)  # fewer images may have been found than an encoding mixes
+    k = min(bounds.k, n)  # fewer images may have been found than an encoding mixes
     subsets = list(combinations(range(chosen.shape[1]), k))
     cost = np.empty((m, len(subsets)))
     fitted = np.empty((m, len(subsets), k), np.float32)
     for s, subset in enumerate(subsets):
         part = list(subset)
         g, h = G[:, part][:, :, part], b[:, part]
-        fit = _fit(g, h, largest, public)
+        fit = _fit(g, h, bounds.largest, bounds.public)
         fitted[:, s] = fit
         cost[:, s] = np.einsum("ij,ijl,il->i", fit, g, fit) - 2 * np.einsum("ij,ij->i", fit, h)
+    # 5. Expected weights: averages over subsets, by likelihood.
     cost /= noise[:, None]
     cost -= cost.min(axis=1, keepdims=True)
-    odds = np.exp(-0.5 * cost / temperature)
+    odds = np.exp(-0.5 * cost / TEMPERATURE)
     odds /= odds.sum(axis=1, keepdims=True)
-    first, second = (
-        np.zeros((m, chosen.shape[1]), np.float32),
-        np.zeros((m, chosen.shape[1]), np.float32),
-    )
+    first = np.zeros((m, chosen.shape[1]), np.float32)
+    second = np.zeros((m, chosen.shape[1]), np.float32)
     for s, subset in enumerate(subsets):
         for place, c in enumerate(subset):
             first[:, c] += odds[:, s] * fitted[:, s, place]
             second[:, c] += odds[:, s] * fitted[:, s, place] ** 2
-    at = np.arange(m)
-    best = cost.argmin(axis=1)
+    weights, squares = (_sparse(values, chosen, n) for values in (first, second))
+    # 6. The best subset, and what it all leaves unexplained.
+    at, best = np.arange(m), cost.argmin(axis=1)
     members = np.take_along_axis(chosen, np.array(subsets)[best], axis=1)
-    of = np.repeat(at, chosen.shape[1])
-
-    def matrix(values: Floats) -> sparse.csr_array:
-        out = sparse.csr_array((values.ravel(), (of, chosen.ravel())), shape=(m, n))
-        out.data[out.data < 1e-3] = 0
-        out.eliminate_zeros()
-        return out
-
-    weights = matrix(first)
     left = e - weights @ x
     misfit = np.einsum("ij,ij->i", left, left) / W.shape[1] / noise
-    return Weighing(weights, matrix(second), members, fitted[at, best], misfit.astype(np.float32))
+    return Weighing(weights, squares, members, fitted[at, best], misfit.astype(np.float32))
+
+
+def _sparse(values: Floats, columns: NDArray[np.int64], n: int) -> sparse.csr_array:
+    """(m, n) with values (m, c) in these columns of each row."""
+    rows = np.repeat(np.arange(len(values)), columns.shape[1])
+    out = sparse.csr_array((values.ravel(), (rows, columns.ravel())), shape=(len(values), n))
+    out.data[out.data < DUST] = 0
+    out.eliminate_zeros()
+    return out
 
 
 def _fit(
@@ -141,14 +170,15 @@ def _fit(
     """Least squares with weights between `LEAST` and `largest`; summing to one where there is no
     public part."""
     k = h.shape[1]
-    g = g + 1e-6 * np.eye(k)
+    g = g + 1e-6 * np.eye(k)  # two columns may be one image: solvable all the same
     free = np.linalg.solve(g, h[:, :, None])[:, :, 0]
+    # The constrained optimum is the free one, moved along g⁻¹1 until the sum is one.
     if not public:
         towards = np.linalg.solve(g, np.ones_like(h)[:, :, None])[:, :, 0]
         free = free - towards * ((free.sum(axis=1) - 1) / towards.sum(axis=1))[:, None]
         return np.asarray(np.clip(free, LEAST, largest))
     weights: NDArray[np.float64] = np.clip(free, LEAST, largest)
-    for _ in range(2):  # where a bound holds, the others move
+    for _ in range(SWEEPS):  # where a bound holds, the others move
         for c in range(k):
             others = np.einsum("ij,ij->i", g[:, c], weights) - g[:, c, c] * weights[:, c]
             weights[:, c] = np.clip((h[:, c] - others) / g[:, c, c], LEAST, largest)

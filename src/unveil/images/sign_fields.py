@@ -32,8 +32,15 @@ from unveil.parallel import run_blocks, where, worker_count
 from unveil.records import Progress
 
 BLOCK = 256
+"""Encodings treated at once: products stay matrix products, and blocks fit the cache."""
+FEWEST = 8
+"""Components that speak in any case: the coarsest ones of an image."""
+REST = (0.05, 0.75)
+"""Bounds of the weight that is left for public images, whatever private ones are believed to weigh:
+expected weights are noisy, and the released encoder leaves at least a little."""
 SPEAKS = 2.0
-"""Components speak at ε when their variance exceeds this multiple of it."""
+"""Components speak at ε when their variance exceeds this multiple of it. With all of them images
+are the same and take three times as long."""
 
 Floats = NDArray[np.float32]
 
@@ -71,7 +78,8 @@ def anneal(
     workers = worker_count(where().workers)
     solver = fit_to_signed(mixture, len(images))
     for step, epsilon in enumerate(schedule):
-        speaking = max(8, int(np.searchsorted(-prior.variances, -SPEAKS * epsilon)))
+        # 1. The components that speak at this ε, their gains, and each pixel's own vote.
+        speaking = max(FEWEST, int(np.searchsorted(-prior.variances, -SPEAKS * epsilon)))
         U = np.ascontiguousarray(prior.basis[:, :speaking])
         gain = (prior.variances[:speaking] / (prior.variances[:speaking] + epsilon)).astype(
             np.float32
@@ -79,8 +87,11 @@ def anneal(
         own = (U * U) @ gain
         first = step == 0 and signed is None
 
-        def restore(rows: slice, images: Floats = images, U: Floats = U, gain: Floats = gain, own: Floats = own,
-                    epsilon: float = float(epsilon), first: bool = first) -> None:  # fmt: skip
+        def restore(
+            rows: slice, images: Floats = images, U: Floats = U, gain: Floats = gain,
+            own: Floats = own, epsilon: float = float(epsilon), first: bool = first,
+        ) -> None:  # fmt: skip
+            # 2. Sweeps of the mean field over some encodings, in place.
             y, noise = Y[rows], mixture.noise[rows, None]
             mean = mixture.weights[rows] @ images
             mean += rest[rows, None] * prior.mean if offsets is None else offsets[rows]
@@ -97,23 +108,26 @@ def anneal(
                 np.multiply(y, field, out=e)
 
         run_blocks(restore, blocks, workers)
+        # 3. Images, from all encodings.
         images = solver(E, rest, prior.mean, offsets)
         if progress:
             progress("signs", step + 1, len(schedule))
     return images, E
 
 
-def fit_to_signed(mixture: Mixture, n: int) -> _Fit:
+def fit_to_signed(mixture: Mixture, n: int) -> FitToSigned:
     """The weighted least-squares fit of n images to signed encodings, towards the prior mean by the
     weight of one encoding."""
     A = mixture.weights
     weighted = sparse.csr_array(A.multiply(1 / mixture.noise[:, None]).T.tocsr())
     normal = (weighted @ A).toarray().astype(np.float64) + np.eye(n)
-    return _Fit(weighted.astype(np.float32), np.linalg.inv(normal).astype(np.float32))
+    return FitToSigned(weighted.astype(np.float32), np.linalg.inv(normal).astype(np.float32))
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
+class FitToSigned:
+    """Aᵀ/τ² (n, m), and the inverse of the normal equations (n, n): images are linear in E."""
+
     weighted: sparse.csr_array
     inverse: Floats
 
@@ -133,8 +147,8 @@ class _Fit:
 def folded_fit(
     Y: Floats, mixture: Mixture, images: Floats, prior: ImagePrior, *, mean: bool, rounds: int
 ) -> Floats:
-    """The same with independent pixels, `mean` False: and a public mean of zero, so that every
-    pixel keeps its own sign: EM."""
+    """The same with independent pixels (H = 0): expectation–maximisation. `mean` False: with a
+    public mean of zero, so that every pixel keeps its own sign."""
     rest = 1 - np.asarray(mixture.weights.sum(axis=1)).ravel().astype(np.float32)
     level = prior.mean if mean else np.zeros_like(prior.mean)
     solver = fit_to_signed(mixture, len(images))

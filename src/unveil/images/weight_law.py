@@ -17,7 +17,11 @@ from unveil.records import Scheme
 
 Floats = NDArray[np.float32]
 DRAWS = 20_000
+"""Encodings drawn from each law: quantiles are sure to a percent, and laws are farther apart."""
 QUANTILES = np.linspace(0.02, 0.98, 49)
+"""Where shapes are compared: the ends are left to outliers."""
+EMPTY = 1e-9
+"""Guards divisions: an encoding may have lost all its weights."""
 FITS = 1.5
 """Encodings that fit so much worse than the median say nothing of their weights."""
 
@@ -31,6 +35,7 @@ def likeliest_law(
     """The scheme with the law that the weights (m, k_private) follow best; of laws that cannot be
     told apart, the first."""
     found = _shape(weights[misfit <= FITS * np.median(misfit)].astype(np.float64))
+    # Rounded, since laws that cannot be told apart must not be chosen by the noise of draws.
     schemes = possible_laws(scheme)
     return min(
         schemes,
@@ -45,9 +50,9 @@ def _shape(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     of their sum."""
     ordered = np.sort(weights, axis=1)
     total = ordered.sum(axis=1)
-    shares = ordered[:, :-1] / np.maximum(ordered[:, -1:], 1e-9)
+    shares = ordered[:, :-1] / np.maximum(ordered[:, -1:], EMPTY)
     quantiles = np.quantile(shares, QUANTILES) if shares.size else np.zeros(len(QUANTILES))
-    return quantiles, float(total.std() / max(total.mean(), 1e-9))
+    return quantiles, float(total.std() / max(total.mean(), EMPTY))
 
 
 def _distance(

@@ -1,13 +1,15 @@
 """Classical phase retrieval, all encodings at once: w from y = |Pᵀw|, one equation per pixel,
 nothing known of w.
 
-    spectral     w₀ ← leading eigenvector of Σ_j T(y_j²)·p_j p_jᵀ, scaled to the mean of y². T decides how few will do:
-                 "plain"     T(s) = s                    (Netrapalli, Jain, Sanghavi, NIPS 2013)
-                 "truncated" T(s) = s where s ≤ 9        (Chen, Candès, NIPS 2015)
-                 "optimal"   T(s) = 1 − 1/s, bounded     (Luo, Alghamdi, Lu, IEEE Trans. Signal Processing 67, 2019; after
-                             Lu, Li 2017 and Mondelli, Montanari 2018)
-    alternating  w ← least squares of y·sign(Pᵀw)        (Netrapalli, Jain, Sanghavi)
-    wirtinger    w ← w − µ·gradient of Σ(|Pᵀw|² − y²)²   (Candès, Li, Soltanolkotabi, IEEE Trans. Information Theory 61, 2015)
+    spectral     w₀ ← leading eigenvector of Σ_j T(y_j²)·p_j p_jᵀ, scaled to the mean of y².
+                 T decides how few pixels will do:
+                 "plain"     T(s) = s                  (Netrapalli, Jain, Sanghavi, NIPS 2013)
+                 "truncated" T(s) = s where s ≤ 9      (Chen, Candès, NIPS 2015)
+                 "optimal"   T(s) = 1 − 1/s, bounded   (Luo, Alghamdi, Lu, IEEE Trans. Signal
+                             Processing 67, 2019; after Lu, Li 2017 and Mondelli, Montanari 2018)
+    alternating  w ← least squares of y·sign(Pᵀw)      (Netrapalli, Jain, Sanghavi)
+    wirtinger    w ← w − µ·gradient of Σ(|Pᵀw|² − y²)² (Candès, Li, Soltanolkotabi, IEEE Trans.
+                 Information Theory 61, 2015)
     amplitude    w ← w − µ·gradient of Σ(|Pᵀw| − y)², reweighted: pixels whose |Pᵀw| is small
                  beside y count less (Wang, Giannakis, Saad, Chen, IEEE Trans. Signal Processing 66,
                  2018)
@@ -33,14 +35,23 @@ Method = Literal["alternating", "wirtinger", "amplitude"]
 STARTS: tuple[Start, ...] = ("plain", "truncated", "optimal")
 METHODS: tuple[Method, ...] = ("alternating", "wirtinger", "amplitude")
 POWER_STEPS = 150
+"""Power iterations: near the fewest pixels that will do the gap of eigenvalues is small."""
 CUT = 9.0
+"""Chen and Candès leave out y² above nine times the mean: single bright pixels would decide."""
+DEPENDENT = 1e-10
+"""Directions of public vectors with less than this share of the largest variance do not exist."""
 LEAST = -3.0
 """The optimal preprocessing is unbounded below: pixels near zero would decide alone."""
 STEPS = {"alternating": 150, "wirtinger": 1200, "amplitude": 500}
+"""Steps at most: gradient steps are shorter than least squares, so there are more of them."""
 RATE = {"wirtinger": 0.2, "amplitude": 0.8}
+"""Step sizes µ, for y² in units of its mean: 0.2 is that of Candès, Li, Soltanolkotabi; with 0.8
+a step goes 0.4 of the way to least squares where |Pᵀw| = y."""
 CONVERGED = 1e-7
+"""An encoding whose w, of about unit norm, moves less in a step is done."""
 BETA = 5.0
-"""Reweighting: a pixel counts r/(r + β), r = |Pᵀw|/y."""
+"""Reweighting: a pixel counts r/(r + β), r = |Pᵀw|/y: the larger β, the less counts a pixel whose
+sign is in doubt."""
 
 Floats = NDArray[np.float64]
 
@@ -55,15 +66,17 @@ def retrieve_weights(
     progress: Progress | None = None,
 ) -> tuple[Floats, Floats]:
     """w (m, n) up to one sign per encoding, and the relative residual ‖|Pᵀw| − y‖/‖y‖ (m,)."""
+    # 1. Public vectors whitened, encodings in units of their mean square.
     P = public.astype(np.float64)
     d = P.shape[1]
     values, vectors = eigh(P @ P.T / d)
-    keep = values > 1e-10 * max(float(values[-1]), 1e-300)
+    keep = values > DEPENDENT * max(float(values[-1]), 1e-300)
     whiten = vectors[:, keep] / np.sqrt(values[keep])
     A = whiten.T @ P
     Y = magnitudes.astype(np.float64)
     scale = np.sqrt(np.mean(Y**2, axis=1, keepdims=True))
     Y = Y / np.maximum(scale, 1e-300)
+    # 2. A start, and a method from there.
     w = spectral(Y, A, start, rng)
     w = refine(Y, A, w, method, progress)
     residual = np.linalg.norm(np.abs(w @ A) - Y, axis=1) / np.maximum(
@@ -100,7 +113,7 @@ def refine(
     """From w (m, n) on, until nothing changes."""
     n, d = A.shape
     inverse = np.linalg.inv(A @ A.T) if method == "alternating" and n <= d else None
-    todo = np.arange(len(Y))
+    todo = np.arange(len(Y))  # encodings that still move
     for step in range(STEPS[method]):
         y, now = Y[todo], w[todo]
         z = now @ A
@@ -125,6 +138,7 @@ def refine(
                 / d
                 / 2
             )
+        # Who hardly moves is done.
         w[todo] = new
         moved = np.linalg.norm(new - now, axis=1)
         todo = todo[moved > CONVERGED]

@@ -6,7 +6,7 @@ import pytest
 
 from unveil.attacks import ATTACKS
 from unveil.experiments.compare import sources
-from unveil.experiments.compare.sources import fingerprint
+from unveil.experiments.compare.sources import code_fingerprint
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def copy(tmp_path, monkeypatch):
 def name_of(house):
     space = {}
     exec(compile((house / "a.py").read_text(), str(house / "a.py"), "exec"), space)
-    return fingerprint(space["f"])
+    return code_fingerprint(space["f"])
 
 
 def test_what_it_imports_counts_and_what_it_does_not_does_not(copy):
@@ -46,5 +46,5 @@ def test_imports_are_read_in_all_their_forms(copy):
 
 
 def test_every_attack_has_its_own_name():
-    names = {attack: fingerprint(function) for attack, function in ATTACKS.items()}
+    names = {attack: code_fingerprint(function) for attack, function in ATTACKS.items()}
     assert len(set(names.values())) == len(names)

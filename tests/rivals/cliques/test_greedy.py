@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from unveil.rivals.cliques.greedy import LEAST, greedy_cliques, likeness
+from unveil.rivals.cliques.greedy import LEAST, greedy_cliques, mean_similarity
 
 
 def rng(seed=0):
@@ -83,7 +83,7 @@ def test_pairs_and_nothing_are_no_cliques():
 def test_likeness_leaves_an_encoding_itself_out():
     S, _ = planted()
     clique = np.array([0, 3, 7, 9])
-    mean, within = likeness(S, clique)
+    mean, within = mean_similarity(S, clique)
     for i in range(20):
         others = [j for j in clique if j != i]
         assert np.isclose(mean[i], S[i, others].mean())

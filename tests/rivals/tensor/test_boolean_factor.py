@@ -13,10 +13,10 @@ from unveil.rivals.tensor.boolean_factor import (
     BYTES,
     at_most,
     boolean_factor,
-    column_space,
-    distinct,
-    least_squares,
+    distinct_columns,
+    leading_eigenvectors,
     nats,
+    rounded_rows,
     widest,
 )
 
@@ -140,7 +140,7 @@ def test_nothing_to_decompose_is_nothing():
 def test_the_column_space_has_the_rank_of_the_matrix():
     W = incidence(3, 25, 120, seed=8)
     M = (W @ W.T).astype(np.int8)
-    values, vectors = column_space(M, 24.0)
+    values, vectors = leading_eigenvectors(M, 24.0)
     assert len(values) == 25
     assert (np.diff(values) <= 0).all()
     np.testing.assert_allclose((vectors * values) @ vectors.T, M, atol=1e-9)
@@ -150,10 +150,10 @@ def test_the_column_space_has_the_rank_of_the_matrix():
 
 def test_small_steps():
     W = np.array([[1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 0]], bool)
-    np.testing.assert_array_equal(distinct(W), W[:, [0, 2]])
+    np.testing.assert_array_equal(distinct_columns(W), W[:, [0, 2]])
     np.testing.assert_array_equal(at_most(W[:, [2, 0]], 1), W[:, [0]])
     V = incidence(2, 8, 40, seed=9)
-    np.testing.assert_array_equal(least_squares((V @ V.T).astype(np.float32), V > 0), V > 0)
+    np.testing.assert_array_equal(rounded_rows((V @ V.T).astype(np.float32), V > 0), V > 0)
     M = (V @ V.T).astype(np.int8)
     wrong = V.copy()
     wrong[0] = 1 - wrong[0]

@@ -3,7 +3,8 @@
 `FAMILIES` is all there is to know. What counts as recovered is decided by the family:
 
   exact    private vectors that are verified and right at every pixel (`unveil.score`)
-  close    private vectors that correlate by more than 0.9 with what came back (`auditing.risks`): where nothing can be exact
+  close    private vectors that correlate by more than 0.9 with what came back (`auditing.risks`):
+           where nothing can be exact
   ssim     mean likeness of images (`scoring.images`)
   public   encodings whose public vectors were all found, and no other; nothing is private there
 """
@@ -23,6 +24,8 @@ from unveil.records import Encodings, Overlaps, Scheme, Selection, Simulation
 from unveil.seeds import child, root
 
 Measure = Literal["exact", "close", "ssim", "public"]
+MIDDLE = 127.5
+"""Half of the largest byte: pixels are scaled to [−1, 1]."""
 SHAPE = (14, 14)
 """Bundled images, every second pixel: attacks on images take seconds then, not minutes."""
 
@@ -47,31 +50,81 @@ class Family:
 
 
 RELEASED = Scheme(2, 0, "released", "random", "epochs")
+"""The scheme of InstaHide's released code: weights of their own, random signs, epochs of pairs."""
+# Sizes for which every attack that applies ends within a minute, on the easy side of some limit
+# (many encodings, many pixels) or on the hard side (few of either).
 FAMILIES: Mapping[str, Family] = {
-    "k2": Family("Many encodings, few pixels, k_private = 2.", Scheme(2), 24, 240, 400),
-    "k3": Family("Many encodings, few pixels, k_private = 3.", Scheme(3), 24, 360, 600),
-    "k4": Family("Many encodings, few pixels, k_private = 4.", Scheme(4), 24, 480, 900),
-    "paper-k2": Family("The paper's regime: so many encodings that a floral exists, many pixels.", Scheme(2), 24, 110, 2048),
-    "paper-k3": Family("The paper's regime for k_private = 3.", Scheme(3), 12, 250, 4096),
-    "few-encodings": Family("Four encodings for every private vector.", Scheme(2), 30, 120, 1024),
-    "few-pixels": Family("Fewer pixels than single overlaps can be read from.", Scheme(2), 24, 360, 64),
-    "public": Family("Two public vectors in every encoding, of 200 known ones.", Scheme(2, 2), 24, 240, 600, n_public=200),
-    "noise": Family("Noise of a twentieth of a pixel's size.", Scheme(2), 24, 300, 512, noise=0.05, measure="close"),
-    "copies": Family("A third of the encodings are there twice.", Scheme(2), 24, 180, 800, copies=1 / 3),
-    "unequal": Family("Weights that are new and unknown in every encoding.", Scheme(2, 0, "half-normal"), 20, 300, 1000),
-    "told-k2": Family("True overlaps are handed in; too few pixels to read them.", Scheme(2), 24, 160, 100, told=0.0),
-    "told-k3": Family("True overlaps for k_private = 3.", Scheme(3), 24, 240, 150, told=0.0),
-    "told-wrong": Family("Overlaps are handed in, and one in a hundred is wrong.", Scheme(2), 24, 160, 100, told=0.01),
-    "mixup": Family("MixUp: signs are not hidden.", Scheme(2, signs="kept"), 24, 160, 200),
+    "k2": Family(
+        "Many encodings, few pixels, k_private = 2.",
+        Scheme(2), 24, 240, 400,
+    ),
+    "k3": Family(
+        "Many encodings, few pixels, k_private = 3.",
+        Scheme(3), 24, 360, 600,
+    ),
+    "k4": Family(
+        "Many encodings, few pixels, k_private = 4.",
+        Scheme(4), 24, 480, 900,
+    ),
+    "paper-k2": Family(
+        "The paper's regime: so many encodings that a floral exists, many pixels.",
+        Scheme(2), 24, 110, 2048,
+    ),
+    "paper-k3": Family(
+        "The paper's regime for k_private = 3.",
+        Scheme(3), 12, 250, 4096,
+    ),
+    "few-encodings": Family(
+        "Four encodings for every private vector.",
+        Scheme(2), 30, 120, 1024,
+    ),
+    "few-pixels": Family(
+        "Fewer pixels than single overlaps can be read from.",
+        Scheme(2), 24, 360, 64,
+    ),
+    "public": Family(
+        "Two public vectors in every encoding, of 200 known ones.",
+        Scheme(2, 2), 24, 240, 600, n_public=200,
+    ),
+    "noise": Family(
+        "Noise of a twentieth of a pixel's size.",
+        Scheme(2), 24, 300, 512, noise=0.05, measure="close",
+    ),
+    "copies": Family(
+        "A third of the encodings are there twice.",
+        Scheme(2), 24, 180, 800, copies=1 / 3,
+    ),
+    "unequal": Family(
+        "Weights that are new and unknown in every encoding.",
+        Scheme(2, 0, "half-normal"), 20, 300, 1000,
+    ),
+    "told-k2": Family(
+        "True overlaps are handed in; too few pixels to read them.",
+        Scheme(2), 24, 160, 100, told=0.0,
+    ),
+    "told-k3": Family(
+        "True overlaps for k_private = 3.",
+        Scheme(3), 24, 240, 150, told=0.0,
+    ),
+    "told-wrong": Family(
+        "Overlaps are handed in, and one in a hundred is wrong.",
+        Scheme(2), 24, 160, 100, told=0.01,
+    ),
+    "mixup": Family(
+        "MixUp: signs are not hidden.",
+        Scheme(2, signs="kept"), 24, 160, 200,
+    ),
     "all-public": Family(
-        "Nothing private: which of 100 public vectors does an encoding mix?", Scheme(0, 4), 0, 60, 600, 100, measure="public"
+        "Nothing private: which of 100 public vectors does an encoding mix?",
+        Scheme(0, 4), 0, 60, 600, 100, measure="public",
     ),
     "images": Family(
-        "Images with the weights InstaHide released, no public part.", RELEASED, 12, 300, 196, images=True, measure="ssim"
+        "Images with the weights InstaHide released, no public part.",
+        RELEASED, 12, 300, 196, images=True, measure="ssim",
     ),
     "images-public": Family(
-        "The same with two public images of known candidates.", replace(RELEASED, k_public=2), 12, 360, 196, 228, images=True,
-        measure="ssim",
+        "The same with two public images of known candidates.",
+        replace(RELEASED, k_public=2), 12, 360, 196, 228, images=True, measure="ssim",
     ),
 }  # fmt: skip
 
@@ -86,13 +139,13 @@ class Instance:
 
 def instance(family: Family, seed: int) -> Instance:
     """The instance of a family and a seed; the same bytes in every process."""
+    # Every part draws from a seed of its own: adding one does not change the others.
     draw = root(seed)
     size: dict[str, Any] = {"m": family.m, "noise": family.noise, "rng": child(draw, "instance")}
     if family.images:
         pictures, _ = fashion_mnist()
-        x = pictures[:, ::2, ::2].reshape(len(pictures), -1).astype(np.float32) / np.float32(
-            127.5
-        ) - np.float32(1)
+        x = pictures[:, ::2, ::2].reshape(len(pictures), -1).astype(np.float32)
+        x = x / np.float32(MIDDLE) - np.float32(1)
         order = child(draw, "images").permutation(len(x))
         own, others = x[order[: family.n]], x[order[family.n :]]
         public = others[: family.n_public] if family.n_public else None
@@ -114,6 +167,7 @@ def instance(family: Family, seed: int) -> Instance:
 
 
 def _with_copies(simulation: Simulation, count: int, rng: np.random.Generator) -> Simulation:
+    """With `count` of the encodings there twice, all in random order."""
     m = simulation.encodings.m
     rows = rng.permutation(np.append(np.arange(m), rng.choice(m, count, replace=False)))
     chosen = simulation.selection

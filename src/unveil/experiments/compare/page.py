@@ -9,7 +9,7 @@ from unveil.experiments.cells import Facts
 from unveil.experiments.section import table
 
 LEVEL = 0.005
-"""Shares closer than this are level."""
+"""Shares closer than this are level: half a percent is less than one vector of any family."""
 MEASURES = {
     "exact": "private vectors, exact and verified",
     "close": "private vectors, correlation above 0.9",
@@ -19,8 +19,10 @@ MEASURES = {
 SHORT = {"refused": "–", "limit": "over limit", "crashed": "crashed"}
 INTRODUCTION = """# Which attack wins, where, at what cost?
 
-`unveil compare --full` measures everything on this page anew and writes it; without `--full` a quick version, a few minutes
-on two cores, with two draws and coarse diagrams. `--attack` and `--family` choose. An interrupted run goes on where it stopped.
+`unveil compare --full` measures everything on this page anew and writes it; \
+without `--full` a quick version, a few minutes
+on two cores, with two draws and coarse diagrams. `--attack` and `--family` choose. \
+An interrupted run goes on where it stopped.
 Every attack runs in a process of its own. What the attacks are: [Attacks](attacks.md).
 """
 
@@ -49,6 +51,7 @@ def verdict(facts: Facts) -> str:
     paragraph."""
     attacks, best = facts["asked"]["attacks"], winners(facts)
     decided = {name: who for name, who in best.items() if who}
+    # 1. One clause for each attack, the most successful first.
     sentences: list[str] = []
     never: list[str] = []
     for attack in sorted(
@@ -74,6 +77,7 @@ def verdict(facts: Facts) -> str:
     text = "; ".join(sentences) or (
         "Nothing was recovered in any family" if best else "No family was asked for"
     )
+    # 2. Wrong results are the worst bug there is: they are always told.
     wrong = {
         attack: sum(
             result["wrong"]
@@ -136,6 +140,7 @@ def mib(result: Facts) -> str:
 
 def reasons(facts: Facts) -> list[tuple[str, str, list[str]]]:
     """(attack, sentence, families): why it did not run, each sentence once."""
+    # Many families are refused with the same sentence: it is shown once.
     out: dict[tuple[str, str], list[str]] = {}
     for result in facts["results"]:
         if result["outcome"] != "ran":
@@ -202,14 +207,16 @@ def _families(facts: Facts) -> list[str]:
 
 def _legend(facts: Facts) -> str:
     return (
-        f"Shares, means over {facts['draws']} draws; of what, the next table says. Bold: the most, if anything was recovered."
-        " –: does not apply, the reason is below. A vector that one encoding alone uses cannot be recovered by anyone, so that"
-        " 100% is not always possible.\n"
+        f"Shares, means over {facts['draws']} draws; of what, the next table says. "
+        "Bold: the most, if anything was recovered. –: does not apply, the reason is below. A "
+        "vector that one encoding alone uses cannot be recovered by anyone, so that 100% is not "
+        "always possible.\n"
     )
 
 
 def _markdown(facts: Facts, cell: Callable[[Facts], str], bold: bool = False) -> str:
     heads, lines = matrix(facts, cell)
+    # In bold whoever recovered most; nobody where nothing was.
     best = winners(facts) if bold else {}
     for line in lines:
         for place, attack in enumerate(heads[1:], start=1):
@@ -235,9 +242,10 @@ def _diagrams(facts: Facts, folder: str) -> str:
         if diagram["ground"] in ("k = 2", "k = 3")
     )
     text = (
-        "Share of private vectors recovered exactly, over encodings and pixels; one scale for all. Dashed: from here on every"
-        " private vector is used twice on average, without which nobody recovers all. Grey: over the limit. An attack that"
-        " returns few vectors by design stays dark.\n\n"
+        "Share of private vectors recovered exactly, over encodings and pixels; one scale for all. "
+        "Dashed: from here on every private vector is used twice on average, without which nobody "
+        "recovers all. Grey: over the limit. An attack that returns few vectors by design stays "
+        "dark.\n\n"
     )
     if len(common) > 1:
         text += f"![Phase diagrams of {', '.join(common)}]({folder}/compare-phase.svg)\n\n"

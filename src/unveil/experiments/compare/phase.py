@@ -28,12 +28,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 N = 20
+"""Private vectors: few, so that hundreds of places can be measured."""
 RATIOS, QUICK_RATIOS = (2, 3, 5, 8, 15, 30), (3, 6, 15)
 """Encodings per private vector."""
 PIXELS, QUICK_PIXELS = (50, 100, 200, 500, 1200, 3000), (100, 400, 1600)
+"""Pixels, from fewer than any overlap can be read from to enough for k_private = 3."""
 VECTORS, QUICK_VECTORS = (25, 50, 100, 200), (25, 100)
 """Public vectors, where all are public."""
 DRAWS = 2
+"""Instances at each place; the borders are seen over many places."""
+LIGHT = 0.6
+"""Shares from which on the colour is light, so that numbers on it are black."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,7 @@ class Ground:
         )
 
 
+# m, d or n_public are set at each place of a diagram.
 GROUNDS: Mapping[str, Ground] = {
     "k = 2": Ground("hidden signs", Family("", Scheme(2), N, 0, 0)),
     "k = 3": Ground("hidden signs", Family("", Scheme(3), N, 0, 0)),
@@ -74,6 +80,7 @@ def measure(cells: Cells, attacks: Sequence[str], full: bool, limit: float) -> l
     for number, attack in enumerate(attacks):
         if cells.progress:
             cells.progress(f"diagrams: {attack}", number, len(attacks))
+        # The first kind of ground it takes; what it says of the others, should it take none.
         reasons: dict[str, str] = {}
         for kind in dict.fromkeys(ground.kind for ground in GROUNDS.values()):
             found = [
@@ -161,11 +168,13 @@ def _column(
 def draw(diagrams: Sequence[Facts]) -> dict[str, Figure]:
     """ "-phase": all attacks with hidden signs side by side; "-phase-ATTACK": each by itself, with
     numbers."""
+    # 1. Every attack by itself, a panel for each ground. Sizes are in inches.
     shown = [diagram for diagram in diagrams if "share" in diagram]
     figures: dict[str, Figure] = {}
     for attack in dict.fromkeys(diagram["attack"] for diagram in shown):
         own = [diagram for diagram in shown if diagram["attack"] == attack]
-        figure, axes = panels(1, len(own), (0.6 + 3.6 * len(own), 3.4), squeeze=True)
+        size = (0.6 + 3.6 * len(own), 3.4)  # a panel of 3.6, and the colour bar
+        figure, axes = panels(1, len(own), size, squeeze=True)
         for axis, diagram in zip(axes, own, strict=True):
             mesh = _panel(axis, diagram, numbers=True)
             axis.set_title(f"{attack}: {diagram['ground']}")
@@ -173,13 +182,15 @@ def draw(diagrams: Sequence[Facts]) -> dict[str, Figure]:
                 GROUNDS[diagram["ground"]].across + (f" (n = {N})" if _private(diagram) else "")
             )
         axes[0].set_ylabel("pixels d")
-        figure.colorbar(mesh, ax=list(axes), label="share recovered exactly", shrink=0.9)
+        bar: dict[str, Any] = {"label": "share recovered exactly", "shrink": 0.9}  # a panel high
+        figure.colorbar(mesh, ax=list(axes), **bar)
         figures[f"-phase-{attack}"] = figure
+    # 2. All attacks with hidden signs side by side, on the same axes.
     grounds = [name for name in GROUNDS if GROUNDS[name].kind == "hidden signs"]
     common = [diagram for diagram in shown if diagram["ground"] in grounds]
     attacks = list(dict.fromkeys(diagram["attack"] for diagram in common))
     if len(attacks) > 1:
-        size = (1.3 + 2.0 * len(attacks), 4.4)
+        size = (1.3 + 2.0 * len(attacks), 4.4)  # panels of 2, labels and the colour bar
         figure, axes = panels(
             len(grounds), len(attacks), size, sharex=True, sharey=True, squeeze=False
         )
@@ -208,7 +219,7 @@ def draw(diagrams: Sequence[Facts]) -> dict[str, Figure]:
         for axis, ground in zip(axes[:, 0], grounds, strict=True):
             axis.set_ylabel(f"{ground}\npixels d")
         figure.supxlabel(f"encodings m, of n = {N} private vectors", fontsize=9)
-        figure.colorbar(mesh, ax=list(axes.flat), label="share recovered exactly", shrink=0.9)
+        figure.colorbar(mesh, ax=list(axes.flat), **bar)
         figures = {"-phase": figure, **figures}
     return figures
 
@@ -234,10 +245,11 @@ def _panel(axis: Any, diagram: Facts, *, numbers: bool) -> Any:
         k = GROUNDS[diagram["ground"]].family.scheme.k_private
         twice = N / k * (log(N) + log(log(N)))
         if _edges(x)[0] < twice < _edges(x)[-1]:
-            axis.axvline(twice, color=COLOURS["vermilion"], linestyle="--", linewidth=1.4)
+            look = {"color": COLOURS["vermilion"], "linestyle": "--", "linewidth": 1.4}  # over all
+            axis.axvline(twice, **look)
     for (row, column), value in np.ndenumerate(share) if numbers else ():
         text = "over\nlimit" if np.isnan(value) else f"{100 * value:.0f}"
-        colour = "white" if value < 0.6 else "black"
+        colour = "white" if value < LIGHT else "black"
         axis.text(x[column], d[row], text, ha="center", va="center", fontsize=7, color=colour)
     return mesh
 

@@ -29,7 +29,9 @@ from unveil.records import InputError, Progress
 PHASE = "phase"
 """Stands for the phase diagrams wherever families are named."""
 DRAWS, QUICK_DRAWS = 4, 2
+"""Instances of each family: the first is cold, so that times need a second one."""
 SECONDS, QUICK_SECONDS = 60.0, 20.0
+"""Seconds after which an attack on one instance is ended: a table has 200 cells."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ def compare(
     limit = (SECONDS if full else QUICK_SECONDS) if limit is None else limit
     if not limit > 0:
         raise InputError(f"limit={limit:g}: give a positive number of seconds")
+    # Measured, or read where code and setting are the same as before.
     folder = out / "figures"
     folder.mkdir(parents=True, exist_ok=True)
     cells = Cells("compare", seed, out / ".cells", progress)
@@ -76,6 +79,7 @@ def compare(
         "results": _table(cells, attacks, asked, full, limit),
         "diagrams": phase.measure(cells, attacks, full, limit) if PHASE in families else [],
     }
+    # Files appear together, or not at all.
     with store.whole_set(folder) as part:
         base = part / "compare"
         store.write_text(base.with_suffix(".json"), json.dumps(facts, sort_keys=True) + "\n")
@@ -149,6 +153,7 @@ def _cell(
         # What was verified wrongly before the end counts all the same.
         lost = {LOST: True} if LOST in last else {}
         return {**out, "wrong": sum(facts["wrong"] for facts in ran), "ran": len(ran), **lost}
+    # The first trial of a process loads compiled code: it counts only where there is no other.
     warm = [facts for facts in ran if not facts["cold"]] or ran
     means: Facts = {
         name: float(np.mean([facts[name] for facts in ran]))

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = Path(__file__).resolve().parents[2]
+"""The folder of the package, two above this one: code outside it does not count."""
 
 
-def fingerprint(*functions: Callable[..., Any]) -> str:
+def code_fingerprint(*functions: Callable[..., Any]) -> str:
     """The same as long as nothing changes in the files of these functions and in what they import
     of this package."""
     todo = [Path(getsourcefile(unwrap(function)) or __file__).resolve() for function in functions]

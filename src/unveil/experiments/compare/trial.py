@@ -44,12 +44,15 @@ from unveil.auditing.risks import NOT, assess
 from unveil.encode import simulate
 from unveil.experiments.cells import LOST, Facts
 from unveil.experiments.compare.families import Family, Instance, instance
-from unveil.experiments.compare.sources import fingerprint
+from unveil.experiments.compare.sources import code_fingerprint
 from unveil.parallel import one_blas_thread
 from unveil.records import InputError, Recovery
 from unveil.scoring import score
 from unveil.scoring.images import image_scores
 
+SAME = 1e-4
+"""Largest difference of a pixel to the public vector it is said to be: those are returned as they
+were given."""
 PATIENCE = 10.0
 """Seconds that a process which fell silent is given to end."""
 RAN, REFUSED, LIMIT, CRASHED = "ran", "refused", "limit", "crashed"
@@ -64,10 +67,11 @@ def run_trials(
     """Facts of each trial (family, seed), in order; those after an outcome named in `stop` are left
     out.
 
-    outcome  ran: with the scores, seconds and peak memory in MiB; refused: reason is the attack's own sentence;
-             limit: it took more than `limit` seconds; crashed: reason says how, and `lost` is set
-             where it was killed
+    outcome  ran: with the scores, seconds and peak memory in MiB; refused: reason is the attack's
+             own sentence; limit: it took more than `limit` seconds; crashed: reason says how, and
+             `lost` is set where it was killed
     """
+    # Forked from a server that has loaded the package: no attack inherits another's memory.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     found: list[Facts] = []
@@ -84,10 +88,9 @@ def run_trials(
             if facts["outcome"] == CRASHED and not alive:
                 process.join(PATIENCE)
                 facts["reason"] = f"the process ended with exit code {process.exitcode}"
+                # By a user, or a system out of memory: another time it may run.
                 if process.exitcode == -signal.SIGKILL:
-                    facts[LOST] = (
-                        True  # by a user, or a system out of memory: another time it may run
-                    )
+                    facts[LOST] = True
             found.append(facts)
             if facts["outcome"] in stop:
                 trials = trials[: len(found)]
@@ -100,7 +103,7 @@ def run_trials(
 @cache
 def code_of(attack: str) -> str:
     """A name for all the code that decides what a trial of this attack finds, families aside."""
-    return fingerprint(ATTACKS[attack], simulate, score)
+    return code_fingerprint(ATTACKS[attack], simulate, score)
 
 
 def _wait(pipe: Connection, limit: float) -> tuple[Facts, bool]:
@@ -142,6 +145,7 @@ def _attempt(
         return {"outcome": REFUSED, "reason": "it takes no overlaps"}
     options = {name: value for name, value in drawn.options.items() if name in known}
     simulation = drawn.simulation
+    # Only what the attack itself takes counts: garbage goes first, compilation is taken off.
     gc.collect()
     before = _reset_peak()
     pipe.send(("start", None))
@@ -152,9 +156,8 @@ def _attempt(
         )
     except InputError as error:
         return {"outcome": REFUSED, "reason": str(error)}
-    except (
-        Exception
-    ) as error:  # whatever an attack does wrong is a result, not the end of the comparison
+    # Whatever an attack does wrong is a result, not the end of the comparison.
+    except Exception as error:
         return {"outcome": CRASHED, "reason": f"{type(error).__name__}: {error}"}
     seconds = time.perf_counter() - start - (sum(compiled) - spent)
     mib = max(0.0, _peak() - before)
@@ -201,7 +204,7 @@ def _public_scores(recovery: Recovery, drawn: Instance) -> tuple[float, int]:
         len(recovery.vectors), len(public)
     )
     names = np.where(
-        distance.min(axis=1, initial=inf) <= 1e-4,
+        distance.min(axis=1, initial=inf) <= SAME,
         distance.argmin(axis=1) if len(distance) else -1,
         -1,
     )
@@ -246,7 +249,7 @@ def _reset_peak() -> float:
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
     with suppress(OSError):
-        RESET.write_text("5")
+        RESET.write_text("5")  # Linux: set the peak back to what is held now
     return _pages("VmRSS")
 
 

@@ -2,8 +2,10 @@
 = 2 and 3.
 
 Two families of sets have the overlaps of a floral (docs/paper_map.md, 11):
-  subsets     all k-subsets of k+2 vectors, the paper's: n^(k+2) candidates, so it takes about n^(k − 2/(k+1)) encodings
-  sunflower   k−2 vectors common to all, with all pairs of k+2 others: n^(2k) candidates; for k = 2 it is the same family
+  subsets     all k-subsets of k+2 vectors, the paper's: n^(k+2) candidates, so it takes about
+              n^(k − 2/(k+1)) encodings
+  sunflower   k−2 vectors common to all, with all pairs of k+2 others: n^(2k) candidates; for k = 2
+              it is the same family
 
 Encodings are nested, so that existence is monotone and bisection finds the first m. For k = 2 a
 floral is a 4-clique of the graph of drawn pairs; for k = 3 a complete 3-uniform hypergraph on 5
@@ -28,6 +30,7 @@ Subsets = NDArray[np.int64]
 def first_m(subsets: Subsets, exists: Callable[[Subsets], bool], start: int) -> int | None:
     """The smallest m such that `exists` holds for the first m subsets; None when it does not for
     all of them."""
+    # Doubling until there is one, then bisection: existence is monotone in m.
     low, high = 0, min(start, len(subsets))
     while not exists(subsets[:high]):
         if high == len(subsets):
@@ -92,6 +95,7 @@ def _has_clique(graph, size):  # type: ignore[no-untyped-def]
     counts[0] = n
     level = 0
     while level >= 0:
+        # Back where nothing is left to choose, or too little to complete the clique.
         if cursor[level] >= counts[level] or counts[level] - cursor[level] < size - level:
             level -= 1
             continue

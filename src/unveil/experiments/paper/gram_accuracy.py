@@ -27,11 +27,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 N, M = 100, 200
+"""Vectors and encodings: 19,900 pairs in a draw, of which one in a hundred is a safe count."""
 KS = (2, 3, 4, 5, 6)
+"""k_private; k⁴ of the next is over two thousand, and d goes with it."""
 STEPS = (2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """d/k⁴"""
 ROUNDINGS = {"paper": "as printed", "balanced": "default"}
 LEVEL = 0.01
+"""Share of wrong entries at which the d of different k are compared."""
+NEAR = 0.25
+"""The exponent agrees with 4 where its interval comes so near: k runs over a factor of three
+only."""
 
 
 def measure(cells: Cells, full: bool) -> Facts:
@@ -82,6 +88,7 @@ def _cell(k: int, steps: list[int], repeats: int, seed: int) -> Facts:
 def _crossing(pixels: list[int], wrong: list[int], pairs: int) -> float | None:
     """The d at which the share of wrong entries falls to LEVEL; its logarithm is nearly straight in
     d."""
+    # No wrong entry counts as half of one, so that its logarithm exists.
     share = np.maximum(np.array(wrong, dtype=np.float64), 0.5) / pairs
     for i in range(1, len(share)):
         if share[i] <= LEVEL < share[i - 1]:
@@ -107,24 +114,31 @@ def rows(facts: Facts) -> list[Facts]:
 
 
 def draw(facts: Facts) -> dict[str, Figure]:
-    figure, axes = panels(1, 3, (11, 3.7))
+    # 1. Wrong entries against d/k⁴, a panel for each rounding: curves of all k fall together.
+    figure, axes = panels(1, 3, (11, 3.7))  # inches
     for axis, how in zip(axes[:2], ROUNDINGS, strict=True):
         for curve, name, marker in zip(facts["curves"], SERIES, MARKERS, strict=False):
             x, wrong = np.array(curve["d"]) / curve["k"] ** 4, np.array(curve[how])
             share, low, high = share_band(wrong, curve["pairs"])
             seen: NDArray[np.bool_] = wrong > 0
             axis.fill_between(
-                x[seen], low[seen], high[seen], color=COLOURS[name], alpha=0.15, linewidth=0
+                x[seen],
+                low[seen],
+                high[seen],
+                color=COLOURS[name],
+                alpha=0.15,  # faint: the lines matter
+                linewidth=0,
             )
             axis.plot(
                 x[seen], share[seen], color=COLOURS[name], marker=marker, label=f"k = {curve['k']}"
             )
         axis.axhline(LEVEL, color=COLOURS["grey"], linestyle=":", linewidth=1.5)
-        axis.set(
-            yscale="log", ylim=(3e-7, 1.2), xlabel="d / k⁴", title=f"rounding {ROUNDINGS[how]}"
-        )
+        # From less than one wrong entry of all draws to all of them.
+        limits = (3e-7, 1.2)
+        axis.set(yscale="log", ylim=limits, xlabel="d / k⁴", title=f"rounding {ROUNDINGS[how]}")
     axes[0].set_ylabel("share of entries that are wrong")
     axes[0].legend(title="95% bands (Wilson)", ncols=2)
+    # 2. The d that is needed against k, beside the lemma's k⁴.
     ks = np.array(KS)
     for how, name, marker in (("paper", "vermilion", "o"), ("balanced", "black", "s")):
         needed = [curve["needed"][how] or np.nan for curve in facts["curves"]]
@@ -160,18 +174,21 @@ def section(facts: Facts) -> Section:
         ]
         for curve in facts["curves"]
     ]
-    holds = printed["low"] - 0.25 <= 4 <= printed["high"] + 0.25
+    holds = printed["low"] - NEAR <= 4 <= printed["high"] + NEAR
     return Section(
         title="GramExtract: wrong entries against pixels",
-        claim="d = Ω(log(m/δ)/η⁴) pixels, η = 1/2k, suffice for every entry to be right: d grows with k⁴ (`lem:gramextract`).",
-        ours=f"the d at which one entry in a hundred is wrong grows with {_power(printed)} with the printed rounding,"
-        f" {_power(default)} with the default.",
+        claim="d = Ω(log(m/δ)/η⁴) pixels, η = 1/2k, suffice for every entry to be right: "
+        "d grows with k⁴ (`lem:gramextract`).",
+        ours=f"the d at which one entry in a hundred is wrong grows with {_power(printed)} "
+        f"with the printed rounding, {_power(default)} with the default.",
         verdict=(
             "Agrees: the exponent is close to 4" if holds else "The measured exponent is not 4"
         )
-        + f"; the logarithm of the share of wrong entries is straight in d (R² at least {_straight(facts):.3f})"
+        + "; the logarithm of the share of wrong entries is straight in d "
+        + f"(R² at least {_straight(facts):.3f})"
         + (", and the default needs fewer pixels at every k." if _fewer(facts) else "."),
-        body=f"m = {M} encodings of n = {N} vectors, {facts['repeats']} draws: {facts['curves'][0]['pairs']:,} pairs each.\n\n"
+        body=f"m = {M} encodings of n = {N} vectors, {facts['repeats']} draws: "
+        f"{facts['curves'][0]['pairs']:,} pairs each.\n\n"
         + table(
             [
                 "k",

@@ -26,10 +26,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PIXELS = {2: 1000, 4: 1800, 6: 2400}
+"""d for each k_public, as the paper has them."""
 PUBLIC = (2000, 5000, 7500, 10_000)
+"""n_public, as the paper has them."""
 WEIGHTINGS: tuple[Weighting, ...] = ("paper", "equal")
 METHODS = {"diagonal": "diagonal thresholding (the paper)", "folded-em": "folded-em (default)"}
 CLAIM = 0.9
+"""Share of the support that the paper found at least, on average."""
 
 
 def measure(cells: Cells, full: bool) -> Facts:
@@ -92,7 +95,8 @@ def rows(facts: Facts) -> list[Facts]:
 
 
 def draw(facts: Facts) -> dict[str, Figure]:
-    figure, axes = panels(1, 2, (9, 3.7), sharey=True)
+    # A panel for each weighting; the paper's method in colour, the default dashed.
+    figure, axes = panels(1, 2, (9, 3.7), sharey=True)  # inches
     for axis, weighting in zip(axes, WEIGHTINGS, strict=True):
         for (k, d), name, marker in zip(PIXELS.items(), SERIES, MARKERS, strict=False):
             cells = [
@@ -102,6 +106,7 @@ def draw(facts: Facts) -> dict[str, Figure]:
             share, low, high = (
                 [c["diagonal"][part] for c in cells] for part in ("share", "low", "high")
             )
+            # Bands are faint: the lines matter.
             axis.fill_between(x, low, high, color=COLOURS[name], alpha=0.15, linewidth=0)
             axis.plot(
                 x,
@@ -136,7 +141,7 @@ def draw(facts: Facts) -> dict[str, Figure]:
         axis.set(
             xlabel="public vectors n_public",
             title=f"weighting {weighting}",
-            ylim=(0, 1.04),
+            ylim=(0, 1.04),  # markers at 1 are seen whole
             xticks=PUBLIC,
         )
     axes[0].set_ylabel("share of the support found, mean")
@@ -145,6 +150,7 @@ def draw(facts: Facts) -> dict[str, Figure]:
 
 
 def section(facts: Facts) -> Section:
+    # The paper speaks of every setting: what counts is the worst one.
     worst = {w: _worst(facts, w, "diagonal") for w in WEIGHTINGS}
     ours = min(_worst(facts, w, "folded-em")["folded-em"]["share"] for w in WEIGHTINGS)
     exact = sum(c["folded-em"]["exact"] for c in facts["cells"])
@@ -154,24 +160,28 @@ def section(facts: Facts) -> Section:
     }
     lines = [
         [
-            f"{cell['weighting']}, k_public={cell['k_public']}, d={cell['d']}, n_public={cell['n_public']:,}",
+            f"{cell['weighting']}, k_public={cell['k_public']}, d={cell['d']}, "
+            f"n_public={cell['n_public']:,}",
             *(f"{cell[method]['share']:.3f} ({cell[method]['exact']})" for method in METHODS),
         ]
         for cell in facts["cells"]
     ]
     return Section(
         title="LearnPublic: the twelve settings",
-        claim="diagonal thresholding finds, on average, at least 90% of the support in each of twelve settings.",
+        claim="diagonal thresholding finds, on average, at least 90% of the support "
+        "in each of twelve settings.",
         ours="; ".join(
-            f"weighting {w}: at least {worst[w]['diagonal']['share']:.1%} (worst at k_public={worst[w]['k_public']},"
-            f" n_public={worst[w]['n_public']:,}), {12 - below[w]} of 12 settings at 90% or more"
+            f"weighting {w}: at least {worst[w]['diagonal']['share']:.1%} "
+            f"(worst at k_public={worst[w]['k_public']}, n_public={worst[w]['n_public']:,}), "
+            f"{12 - below[w]} of 12 settings at 90% or more"
             for w in WEIGHTINGS
         )
-        + f"; the default finds at least {ours:.1%}, {exact:,} of {len(lines) * facts['m']:,} supports exactly.",
+        + f"; the default finds at least {ours:.1%}, {exact:,} of {len(lines) * facts['m']:,} "
+        "supports exactly.",
         verdict=_verdict(below),
-        body=f"Mean share of the support found by each method, in brackets how many of {facts['m']} supports are exact."
-        " With k_public = k_private the two weightings are the same up to scale.\n\n"
-        + table(["setting", *METHODS.values()], lines),
+        body="Mean share of the support found by each method, in brackets how many of "
+        f"{facts['m']} supports are exact. With k_public = k_private the two weightings are the "
+        "same up to scale.\n\n" + table(["setting", *METHODS.values()], lines),
     )
 
 
@@ -184,7 +194,10 @@ def _verdict(below: dict[Weighting, int]) -> str:
             f"Agrees with weighting {good[0]}, not with the other reading of the printed weights."
         )
     counts = " and ".join(f"{below[w]} with {w}" for w in WEIGHTINGS)
-    return f"Agrees in part: of twelve settings diagonal thresholding stays below 90% in {counts}; the default does not."
+    return (
+        f"Agrees in part: of twelve settings diagonal thresholding stays below 90% in {counts}; "
+        "the default does not."
+    )
 
 
 def _worst(facts: Facts, weighting: str, method: str) -> dict[str, Any]:

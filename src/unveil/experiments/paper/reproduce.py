@@ -26,9 +26,12 @@ if TYPE_CHECKING:
 
 INTRODUCTION = """# The paper's numbers and figures, measured again
 
-`unveil reproduce all --full` measures everything on this page anew and writes it; without `--full` a quick version, a few
-minutes on two cores, with fewer draws and smaller settings. `unveil reproduce utility` does one item. An interrupted run goes
-on where it stopped; the same seed gives the same numbers, times excepted. Every number below comes from the JSON beside its
+`unveil reproduce all --full` measures everything on this page anew and writes it; \
+without `--full` a quick version, a few
+minutes on two cores, with fewer draws and smaller settings. `unveil reproduce utility` \
+does one item. An interrupted run goes
+on where it stopped; the same seed gives the same numbers, times excepted. \
+Every number below comes from the JSON beside its
 figure; the CSV files have the same in rows.
 """
 
@@ -55,6 +58,7 @@ class Result:
     files: tuple[Path, ...]
 
 
+# Where an item is measured, and where its figure and words are made.
 HOMES = {
     "utility": ("utility", "utility_page"),
     "learn-public": ("learn_public", "learn_public"),
@@ -83,6 +87,7 @@ def reproduce(
     folder.mkdir(parents=True, exist_ok=True)
     found = it.measure(Cells(name, seed, out / ".cells", progress), full)
     facts = {"item": name, "full": full, "seed": seed, "unveil": __version__, **found}
+    # Files appear together, or not at all.
     with store.whole_set(folder) as part:
         base = part / f"reproduce-{name}"
         store.write_text(base.with_suffix(".json"), json.dumps(facts, sort_keys=True) + "\n")
@@ -97,6 +102,7 @@ def reproduce(
 
 def page(folder: Path) -> str:
     """The page, in Markdown, from the numbers in `folder`; it stands beside that folder."""
+    # From files alone: items that were measured earlier keep their place on the page.
     found = {
         name: store.read_json(path)
         for name in ITEMS
@@ -126,6 +132,7 @@ def _markdown(name: str, section: Section, facts: dict[str, Any], folder: Path) 
             f"*Verdict:* **{section.verdict}**\n",
             *shown,
             section.body,
-            f"`unveil reproduce {name}{' --full' if facts['full'] else ''} --seed {facts['seed']}`.{size}\n",
+            f"`unveil reproduce {name}{' --full' if facts['full'] else ''} "
+            f"--seed {facts['seed']}`.{size}\n",
         ]
     )

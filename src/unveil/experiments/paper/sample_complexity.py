@@ -30,10 +30,13 @@ from unveil.records import Encodings, Scheme
 from unveil.scoring import score
 
 VECTORS = {2: (50, 100, 200, 500, 1000), 3: (20, 30, 40, 50, 70, 100)}
+"""n, by k: over a factor of twenty and of five, as far as existence can be decided."""
 QUICK = {2: (50, 100, 200), 3: (20, 30, 40)}
+"""The same for the quick version."""
 LARGEST_SEARCH = 20_000_000
 """Overlapping pairs beyond which existence is decided without the search."""
 PIXELS = 2048
+"""d of the attack on all vectors: enough that encodings are what limits it."""
 FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
 """Multiples of the least m possible that are tried in turn."""
 
@@ -45,6 +48,7 @@ def exponent(k: int) -> float:
 def measure(cells: Cells, full: bool) -> Facts:
     vectors, draws, searched, attacks = (VECTORS, 200, 10, 3) if full else (QUICK, 40, 4, 1)
     factors = list(FACTORS if full else FACTORS[3:])
+    # 1. First florals, and all vectors, at each k and n.
     settings = [{"k": k, "n": n} for k, ns in vectors.items() for n in ns]
     existing = cells.run(
         _existence, [{**s, "draws": draws, "searched": searched} for s in settings], "florals"
@@ -56,6 +60,7 @@ def measure(cells: Cells, full: bool) -> Facts:
         {**s, **floral, **attack}
         for s, floral, attack in zip(settings, existing, attacked, strict=True)
     ]
+    # 2. Exponents of n, for each k.
     fits: Facts = {}
     for k in vectors:
         some = [point for point in points if point["k"] == k]
@@ -81,6 +86,7 @@ def measure(cells: Cells, full: bool) -> Facts:
 def _existence(k: int, n: int, draws: int, searched: int, seed: int) -> Facts:
     """First m of each family, per draw; and how often the search agreed, just before and at the
     first floral of any kind."""
+    # Nested draws, long enough that a floral exists in nearly all of them.
     start = encodings_needed(n, k)
     first: dict[str, list[int]] = {"subsets": [], "sunflower": []}
     returned = {"asked": 0, "agrees": 0, "real": 0}
@@ -128,6 +134,7 @@ def _attack(k: int, n: int, draws: int, factors: list[float], seed: int) -> Fact
     twice, needed, failed = [], [], 0
     for draw in range(draws):
         rng = np.random.default_rng(np.random.SeedSequence([seed, k, n, draw, 1]))
+        # Six times what it takes on average until every vector was drawn twice.
         most = int(6 * n * (np.log(n) + 2) / k)
         sim = simulate(Scheme(k), n, m=most, d=PIXELS, rng=rng)
         bound = first_m(sim.selection.private, partial(_all_twice, n=n), n) or most

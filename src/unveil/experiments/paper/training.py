@@ -28,6 +28,7 @@ from unveil.parallel import run_blocks, worker_count
 Floats = NDArray[np.float32]
 Init = Literal["he", "uniform", "printed"]
 WIDTH = 100
+"""Units of a hidden layer, as the paper has them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +89,7 @@ def train(
 ) -> list[Trained]:
     """Train every run; the networks given are not changed, and the result does not depend on
     `workers`."""
+    # Threads, since the compiled loop gives the interpreter free.
     out: dict[int, Trained] = {}
 
     def one(number: int) -> None:
@@ -131,7 +133,9 @@ def _train_one(run: Run, rate: float, batch: int) -> Trained:
 
 
 @njit(cache=True, nogil=True)
-def _epoch(X, share, order, batch, rate, W1, b1, W2, b2, W3, b3, W4, b4):  # type: ignore[no-untyped-def]
+def _epoch(  # type: ignore[no-untyped-def]
+    X, share, order, batch, rate, W1, b1, W2, b2, W3, b3, W4, b4
+):
     """One pass over the examples in the given order, in batches; the last one may be smaller.
     Layers change in place."""
     d, width = W1.shape
@@ -144,6 +148,7 @@ def _epoch(X, share, order, batch, rate, W1, b1, W2, b2, W3, b3, W4, b4):  # typ
         o = np.empty((size, 2), np.float32)
         for i in range(size):
             x[i] = X[order[start + i]]
+        # 1. Forward.
         np.dot(x, W1, h1)
         _rectify(h1, b1)
         np.dot(h1, W2, h2)
@@ -151,19 +156,21 @@ def _epoch(X, share, order, batch, rate, W1, b1, W2, b2, W3, b3, W4, b4):  # typ
         np.dot(h2, W3, h3)
         _rectify(h3, b3)
         np.dot(h3, W4, o)
-        # With two classes softmax is one logistic; the rate and the mean over the batch go into the
-        # error at once.
+        # 2. The error of the output. With two classes softmax is one logistic; the rate and the
+        #    mean over the batch go into the error at once.
         step = rate / np.float32(size)
         for i in range(size):
             odds = np.exp((o[i, 0] + b4[0]) - (o[i, 1] + b4[1]))
             o[i, 1] = (np.float32(1) / (np.float32(1) + odds) - share[order[start + i]]) * step
             o[i, 0] = -o[i, 1]
+        # 3. Backward, through the weights as they were.
         np.dot(o, W4.T, e3)
         _through(e3, h3)
         np.dot(e3, W3.T, e2)
         _through(e2, h2)
         np.dot(e2, W2.T, e1)
         _through(e1, h1)
+        # 4. The step.
         np.dot(h3.T, o, grad4)
         _descend(W4, b4, grad4, o)
         np.dot(h2.T, e3, grad)

@@ -39,8 +39,10 @@ DATA = ("by-magnitude", "magnitudes", "by-sign")
 SIGNS: dict[str, Signs] = {"mixup": "kept", "absolute": "absolute", "random": "random"}
 SCHEMES = ("vanilla", *SIGNS)
 N, TRAIN, D, EPOCHS = 1000, 800, 10, 100
+"""Vectors, those of them to train on, pixels and passes, as the paper has them."""
 FAR = 6
 """The k at which the paper states its losses."""
+# What the paper leaves open, changed one at a time.
 CHOICES: dict[str, dict[str, Any]] = {
     "as chosen": {},
     "new encodings in every epoch": {"fresh": True},
@@ -48,9 +50,11 @@ CHOICES: dict[str, dict[str, Any]] = {
     "weights and biases uniform in ±1/√inputs": {"init": "uniform"},
 }
 ALPHAS = (0.0, 0.01, 1.0)
+"""Variances of a layer's mean in the printed initialisation, which does not give one."""
 
 
 def measure(cells: Cells, full: bool) -> Facts:
+    # 1. Accuracy while training, for every data set, scheme and k.
     seeds, ks = (20, tuple(range(1, 9))) if full else (4, (1, 2, 3, FAR))
     settings = [
         {"data": data, "scheme": scheme, "k": k, "seeds": seeds}
@@ -67,6 +71,7 @@ def measure(cells: Cells, full: bool) -> Facts:
     rights = {
         (s["data"], s["scheme"], s["k"]): cell for s, cell in zip(settings, found, strict=True)
     }
+    # 2. Other choices at the k at which the paper states its losses.
     few = [
         {"data": data, "scheme": scheme, "k": k, "seeds": 10, **change}
         for change in (CHOICES.values() if full else ())
@@ -75,6 +80,7 @@ def measure(cells: Cells, full: bool) -> Facts:
     ]
     others = cells.run(_cell, few, "utility: other choices")
     names = [name for name in CHOICES for _ in range(len(few) // len(CHOICES))]
+    # 3. The printed initialisation.
     printed = [{"data": data, "seeds": seeds, "alpha": alpha} for data in DATA for alpha in ALPHAS]
     return {
         "seeds": seeds,
@@ -98,6 +104,7 @@ def measure(cells: Cells, full: bool) -> Facts:
 
 def dataset(data: str, rng: np.random.Generator) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """The thousand vectors and their labels; the larger half of the scores is labelled 1."""
+    # Ranks, so that exactly half of the vectors have each label.
     x = rng.standard_normal((N, D))
     v = rng.standard_normal(D)
     score = x @ v if data == "by-sign" else np.abs(x * v).sum(axis=1)
@@ -133,6 +140,7 @@ def prepare(
     fresh: bool = False,
 ) -> Run:
     """Repetition `number` of a setting, ready to train."""
+    # Named seeds: settings that differ in scheme or k share vectors, weights and order.
     parent = root(seed)
     vectors, labels = dataset(data, child(parent, f"utility vectors {number}"))
     train_on, test_on = (vectors[:TRAIN], labels[:TRAIN]), (vectors[TRAIN:], labels[TRAIN:])
@@ -193,6 +201,7 @@ def _cell_printed(data: str, seeds: int, alpha: float, seed: int) -> Facts:
 def _curves(setting: Facts, cell: Facts) -> list[Facts]:
     """Accuracy per epoch with bands, one for x and, where there is one, one for |x|."""
     out = []
+    # |x| is there for networks that have seen nothing but absolute values.
     for view, suffix in (("x", ""), ("|x|", " of |x|")):
         if f"test{suffix}" in cell:
             test = mean_band(np.array(cell[f"test{suffix}"]) / (N - TRAIN))

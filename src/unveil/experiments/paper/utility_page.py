@@ -28,6 +28,15 @@ LOOKS = {
 }
 
 
+ABOUT = 2.5
+"""Points by which a loss may differ from the paper's "about" and still agree: half of the smaller
+one."""
+PRINTED_LOSSES = 10, 5
+"""Points that InstaHide and MixUp lose at k = 6, as the paper has them."""
+LIMITS = (0.4, 1.01)
+"""Accuracies that are drawn: chance is 0.5, and a line at 1 is seen whole."""
+
+
 def rows(facts: Facts) -> list[Facts]:
     return [
         {**{name: curve[name] for name in ("data", "scheme", "k", "view")}, "epoch": epoch + 1}
@@ -44,7 +53,7 @@ def draw(facts: Facts) -> dict[str, Figure]:
 
 
 def _against_k(facts: Facts) -> Figure:
-    figure, axes = panels(1, 3, (11, 3.7), sharey=True)
+    figure, axes = panels(1, 3, (11, 3.7), sharey=True)  # inches
     ks = facts["k"]
     for axis, data in zip(axes, DATA, strict=True):
         for (scheme, view), (colour, style, marker, label) in LOOKS.items():
@@ -59,12 +68,14 @@ def _against_k(facts: Facts) -> Figure:
                 [curve[name][-1] for curve in some] for name in ("test", "low", "high")
             )
             if scheme == "vanilla":
+                # Classical training has no k: a line with its band.
                 axis.axhspan(low[0], high[0], color=COLOURS[colour], alpha=0.12, linewidth=0)
                 axis.axhline(test[0], color=COLOURS[colour], label=label)
                 continue
+            # Bands are faint: the lines matter.
             axis.fill_between(ks, low, high, color=COLOURS[colour], alpha=0.15, linewidth=0)
             axis.plot(ks, test, style, marker=marker, color=COLOURS[colour], label=label)
-        axis.set(xlabel="k", title=TITLES[data], xticks=ks, ylim=(0.4, 1.01))
+        axis.set(xlabel="k", title=TITLES[data], xticks=ks, ylim=LIMITS)
     axes[0].set_ylabel("test accuracy after 100 epochs")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(
@@ -81,7 +92,8 @@ def _against_epochs(facts: Facts, data: str) -> Figure:
     ks = facts["k"]
     columns = min(4, len(ks))
     lines = -(-len(ks) // columns)
-    figure, axes = panels(lines, columns, (11, 2.6 * lines + 0.7), sharex=True, sharey=True)
+    size = (11, 2.6 * lines + 0.7)  # inches: panels, and the legend below
+    figure, axes = panels(lines, columns, size, sharex=True, sharey=True)
     places: Any = axes.ravel()
     for axis, k in zip(places, ks, strict=False):
         for (scheme, view), (colour, style, _, label) in LOOKS.items():
@@ -95,20 +107,21 @@ def _against_epochs(facts: Facts, data: str) -> Figure:
                     curve["low"],
                     curve["high"],
                     color=COLOURS[colour],
-                    alpha=0.15,
+                    alpha=0.15,  # faint, as above
                     linewidth=0,
                 )
-                axis.plot(
-                    epochs, curve["test"], style, color=COLOURS[colour], linewidth=1.3, label=label
-                )
-                axis.plot(epochs, curve["train"], ":", color=COLOURS[colour], linewidth=0.9)
-        axis.set(title=f"k = {k}", ylim=(0.4, 1.01), xlim=(0, len(epochs)))
+                # Test accuracy in front, training accuracy thin and dotted behind it.
+                test, train = {"linewidth": 1.3, "label": label}, {"linewidth": 0.9}  # in points
+                axis.plot(epochs, curve["test"], style, color=COLOURS[colour], **test)
+                axis.plot(epochs, curve["train"], ":", color=COLOURS[colour], **train)
+        axis.set(title=f"k = {k}", ylim=LIMITS, xlim=(0, len(epochs)))
     for axis in axes.reshape(-1, columns)[-1]:
         axis.set_xlabel("epoch")
     for axis in axes.reshape(-1, columns)[:, 0]:
         axis.set_ylabel("accuracy")
     handles, labels = places[0].get_legend_handles_labels()
-    title = f"{TITLES[data]}: lines test, dotted training vectors; means of {facts['seeds']} seeds, 95% bands"
+    title = f"{TITLES[data]}: lines test, dotted training vectors; "
+    title += f"means of {facts['seeds']} seeds, 95% bands"
     figure.legend(handles, labels, loc="outside lower center", ncols=5, title=title)
     return figure
 
@@ -119,8 +132,10 @@ def section(facts: Facts) -> Section:
     losses = [f"{d['points']:.0f} points (95%: {d['low']:.0f} to {d['high']:.0f})" for d in text]
     return Section(
         title="Utility: learning from encodings",
-        claim="at k = 6 InstaHide loses about 10 points of accuracy against classical training, MixUp about 5 (`fig:curve`).",
-        ours=f"with the text's data InstaHide loses {losses[0]} and MixUp {losses[1]} at k = {FAR} against classical training.",
+        claim="at k = 6 InstaHide loses about 10 points of accuracy against classical training, "
+        "MixUp about 5 (`fig:curve`).",
+        ours=f"with the text's data InstaHide loses {losses[0]} and MixUp {losses[1]} "
+        f"at k = {FAR} against classical training.",
         verdict=_verdict(facts, drops),
         body="\n".join([_losses(drops), _open(facts), _printed(facts)]),
         captions={
@@ -151,20 +166,24 @@ def _verdict(facts: Facts, drops: dict[Any, Facts]) -> str:
         return f"Agrees; with the text's data and absolute values {ahead}."
     if both:
         another = f"but with another: {TITLES[both[0]]}"
-        return f"Does not agree with the text's data, {another}; with the text's data and absolute values {ahead}."
+        return (
+            f"Does not agree with the text's data, {another}; "
+            f"with the text's data and absolute values {ahead}."
+        )
     least = []
     for name, mixup in (("InstaHide", False), ("MixUp", True)):
         key = min((key for key in lost if (key[1] == "mixup") == mixup), key=lost.__getitem__)
         least.append(f"{name}'s {lost[key]:.1f} ({TITLES[key[0]]})")
     return (
-        f"Does not agree: on none of three data sets are both losses near the paper's; the smallest are {' and '.join(least)};"
-        f" with the text's data and absolute values {ahead}."
+        "Does not agree: on none of three data sets are both losses near the paper's; the smallest "
+        f"are {' and '.join(least)}; with the text's data and absolute values {ahead}."
     )
 
 
 def _both(instahide: float, mixup: float) -> bool:
-    """Both within two points and a half of the printed "about"."""
-    return abs(instahide - 10) <= 2.5 and abs(mixup - 5) <= 2.5
+    """Whether both losses are about the printed ones."""
+    pairs = zip((instahide, mixup), PRINTED_LOSSES, strict=True)
+    return all(abs(loss - printed) <= ABOUT for loss, printed in pairs)
 
 
 def _ahead(facts: Facts) -> bool:
@@ -200,12 +219,14 @@ def _losses(drops: dict[Any, Facts]) -> str:
 def _open(facts: Facts) -> str:
     """What the paper leaves open, and what other choices would change."""
     text = (
-        "The paper does not say: the size of a batch (here 32); how many encodings there are and whether they change (one per"
-        " training vector, the same in every epoch); how original vectors are shown to a network that has seen absolute values"
-        " only (as they are; for labels that do not depend on signs also as |x|); the labels of the plain Gaussian data set"
-        " (the rank of Σ xᵢvᵢ); whether the pixels of the *Gaussian magnitude* data set are magnitudes (both are shown). b₄"
-        " is printed as a vector of 100 numbers, which can only be 2. MixUp and InstaHide with absolute values are the same"
-        " where no pixel is negative.\n"
+        "The paper does not say: the size of a batch (here 32); how many encodings there are "
+        "and whether they change (one per training vector, the same in every epoch); how "
+        "original vectors are shown to a network that has seen absolute values only (as they "
+        "are; for labels that do not depend on signs also as |x|); the labels of the plain "
+        "Gaussian data set (the rank of Σ xᵢvᵢ); whether the pixels of the *Gaussian magnitude* "
+        "data set are magnitudes (both are shown). b₄ is printed as a vector of 100 numbers, "
+        "which can only be 2. MixUp and InstaHide with absolute values are the same where no "
+        "pixel is negative.\n"
     )
     if not facts["choices"]:
         return text
@@ -256,9 +277,10 @@ def _printed(facts: Facts) -> str:
         if (curve["data"], curve["scheme"]) == ("by-magnitude", "vanilla")
     )
     return (
-        "**The printed start.** Every entry of W_l and b_l from N(u_l, 1) with u_l from N(0, α), α not given: the second and"
-        " third layer each multiply the size of what passes through them by about 7, so that outputs are far from 0 before the"
-        f" first step. Test accuracy of classical training with the text's data: {tried}; {sane:.2f} with He's initialisation,"
-        f" N(0, 2/inputs) and zero biases, which is used everywhere else.\n\n"
+        "**The printed start.** Every entry of W_l and b_l from N(u_l, 1) with u_l from N(0, α), "
+        "α not given: the second and third layer each multiply the size of what passes through "
+        "them by about 7, so that outputs are far from 0 before the first step. Test accuracy of "
+        f"classical training with the text's data: {tried}; {sane:.2f} with He's initialisation, "
+        "N(0, 2/inputs) and zero biases, which is used everywhere else.\n\n"
         f"{table(heads, lines)}"
     )

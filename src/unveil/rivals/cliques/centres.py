@@ -1,13 +1,16 @@
 """From cliques to who mixes whom: k-means whose centres are cliques and whose points have k centres
 each.
 
-    S_ij ≈ Σ_c L_ic·L_jc     L (m, n): how much of image c is in encoding i, k of them above zero, by what S is measured in
+    S_ij ≈ Σ_c L_ic·L_jc     L (m, n): how much of image c is in encoding i, k of them above zero,
+                             in the unit of S
 
     score    least squares of an encoding's similarities on the columns of L, its own part left out
-    assign   every encoding to k images, by flow, within capacities where these are known     (`rivals.cliques.flow`)
-    centre   L ← the scores of who was assigned; until hardly anyone changes
-    drop     images whose encodings are much less alike than those of most, or as alike to another image's
-    again    cliques are sought in what L leaves of S                                         (`rivals.cliques.greedy`)
+    assign   every encoding to k images, by flow, within capacities where these are known
+             (`rivals.cliques.flow`)
+    centre   L ← the scores of who was assigned, until hardly anyone changes
+    drop     images whose encodings are much less alike than those of most, or as alike to another
+             image's
+    again    cliques are sought in what L leaves of S (`rivals.cliques.greedy`)
 
 Mean similarities would do for one image per encoding. With k an encoding is like a clique also
 because both meet in other images; least squares take that out. Entries of L are not rounded to one:
@@ -28,9 +31,19 @@ from unveil.rivals.cliques.flow import assign
 from unveil.rivals.cliques.greedy import Clique, Similarity, greedy_cliques
 
 RIDGE = 0.05
+"""Ridge of scores, by the mean norm of a column: two columns may be nearly the same."""
 STEPS = 12
+"""Times members and centres are found from each other, at most."""
 ROUNDS = 4
+"""Times cliques are sought in what is left, at most: later rounds find little."""
 CHANGED = 0.001
+"""Share of members that change, below which the steps end."""
+CORE, SMALLEST = 0.6, 6
+"""Of known n a clique is grown to this share of an image's encodings, what is added last being
+least sure, and to so many at least."""
+OWN = 0.1
+"""Least share of a column that is left without an encoding's own part: a column may be one encoding
+alone."""
 LOOSE = 0.5
 """Less than so much of the typical value: no image, or no member."""
 
@@ -70,8 +83,7 @@ def clique_centres(
     grown in, if not S
     """
     m = S.shape[0]
-    # Of known n the surest half of a clique will do: what is added last is least sure.
-    size = None if n is None else max(6, int(0.6 * k * m / n))
+    size = None if n is None else max(SMALLEST, int(CORE * k * m / n))
     cliques = greedy_cliques(
         S if graph is None else graph, k, rng, size=size, most=n, progress=progress
     )
@@ -79,6 +91,7 @@ def clique_centres(
     for turn in range(ROUNDS):
         if len(cliques) < k:
             break
+        # 1. Members by k-means; of all rounds the one is kept that explains S best.
         room = -(-k * m // n) if even and len(cliques) == n else None
         L, centres = _refine(S, _start(S, cliques), k, room)
         error = _error(S, L)
@@ -86,6 +99,7 @@ def clique_centres(
             best, least = centres, error
         if progress:
             progress("centres", turn + 1, ROUNDS)
+        # 2. What is sound is kept, and more cliques are sought in what it leaves.
         good = _sound(S, L)
         if n is not None and len(good) >= n:
             break
@@ -114,6 +128,7 @@ def _start(S: Similarity, cliques: list[Clique]) -> Floats:
 def _refine(S: Similarity, L: Floats, k: int, room: int | None) -> tuple[Floats, Centres]:
     before = np.zeros((len(L), k), np.int64)
     for _ in range(STEPS):
+        # Score, assign, and the scores of who was assigned are the new centres.
         scores = _scores(S, L)
         members = assign(scores, k, room)
         new = np.zeros_like(L)
@@ -130,6 +145,7 @@ def _refine(S: Similarity, L: Floats, k: int, room: int | None) -> tuple[Floats,
         before = members
         if settled:
             break
+    # In the unit of a typical member of the same image.
     typical = np.ones(L.shape[1])
     for c in range(L.shape[1]):
         own = scores[(members == c).any(axis=1), c]
@@ -143,7 +159,7 @@ def _scores(S: Similarity, L: Floats) -> NDArray[np.float64]:
     onto = gram + np.diag(RIDGE * np.full(len(own), own.mean()))
     scores = np.linalg.solve(onto, np.asarray(S @ L, np.float64).T).T
     # An encoding has no similarity with itself: its part of the normal equations goes too.
-    return np.asarray(scores * (own / np.maximum(own - L.astype(np.float64) ** 2, 0.1 * own)))
+    return np.asarray(scores * (own / np.maximum(own - L.astype(np.float64) ** 2, OWN * own)))
 
 
 def _norms(L: Floats) -> Floats:
@@ -202,6 +218,7 @@ def _rest(S: Similarity, L: Floats) -> Similarity:
         return np.asarray(rest, np.float32)
     part = sparse.csr_array(L)
     left = sparse.csr_array(S - (part @ part.T).multiply(S.astype(bool)))
+    # What is left of a stored entry is an overlap of its own, or nothing.
     left.data[left.data < LOOSE * np.median(S.data)] = 0
     left.eliminate_zeros()
     return left

@@ -1,15 +1,16 @@
 """Min-cost flow: every encoding takes exactly k images, no image more encodings than it has room
 for, at the best total score.
 
-    maximise Σ scores_ic   over the chosen (i, c)     k for every i, at most capacity_c for every c, no (i, c) twice
+    maximise Σ scores_ic   over the chosen (i, c): k for every i, at most capacity_c for every c,
+                           no (i, c) twice
 
-The transportation problem: its vertices are whole, so that the flow is an assignment. Without
-capacities every encoding takes its k best. With them that is where successive shortest paths start:
-optimal, but some images have too many encodings. One at a time, the excess is passed on along the
-cheapest chain of moves (an encoding leaves a for b, another leaves b for c, …) to an image with
-room. Encodings are contracted away: a chain is a path in a graph of the n images, whose edge a → b
-costs what the encoding loses least by it. Prices keep all costs nonnegative (Dijkstra), and make
-the result optimal.
+This is the transportation problem. Its vertices are whole, so that the flow is an assignment.
+Without capacities every encoding takes its k best. With them successive shortest paths start from
+there: that is optimal, but some images have too many encodings. One at a time, the excess is passed
+on along the cheapest chain of moves (an encoding leaves a for b, another leaves b for c, …) to an
+image with room. Encodings are contracted away: a chain is a path in a graph of the n images, whose
+edge a → b costs what the cheapest encoding loses by the move. Prices keep all costs nonnegative
+(Dijkstra), and make the result optimal.
 
 O(m·n·k) to start with, O(n² + m + n·m·k/n) per unit of excess, and there are at most m·k of these.
 """
@@ -39,7 +40,8 @@ def assign(
         room = np.minimum(np.broadcast_to(np.asarray(capacity, np.int64), (n,)), m)
         if room.min(initial=0) < 0 or room.sum() < k * m:
             raise InputError(
-                f"room for {room.sum()} of the {k * m} places that {m} encodings need: raise the capacity"
+                f"room for {room.sum()} of the {k * m} places that {m} encodings need: "
+                "raise the capacity"
             )
         _pass_on(np.ascontiguousarray(-scores, np.float64), taken, room.astype(np.int64))
     return np.nonzero(taken)[1].reshape(m, k)

@@ -10,11 +10,12 @@ is far off. The likelihood of the same model is
 which is that sum of squares when τ is small. Of two starts the likelier one is kept, pixel by
 pixel:
 
-    spectral   E[y²] = μ² + τ²: least squares of y² on W∘W give x²; what is left are cross terms, Σ_i rest_i·w_i w_iᵀ ≈ c·xxᵀ,
-               whose largest eigenvector has the signs (power iteration)
-    reflected  relaxed reflections between {|v| = y} and {Wx} (`solve.affine_rrr`): better where there is little noise
+    spectral   E[y²] = μ² + τ²: least squares of y² on W∘W give x². Cross terms are left,
+               Σ_i rest_i·w_i w_iᵀ ≈ c·xxᵀ; their largest eigenvector has the signs
+    reflected  relaxed reflections between {|v| = y} and {Wx} (`solve.affine_rrr`): better where
+               there is little noise
 
-then expectation–maximisation: x ← ridge fit to y·tanh(y·μ/τ²), τ² ← the mean square of what is
+Then expectation–maximisation: x ← ridge fit to y·tanh(y·μ/τ²), τ² ← the mean square of what is
 left. Values are up to one sign per pixel, common to all vectors. O(m·k + n²) per pixel and step.
 """
 
@@ -31,11 +32,24 @@ from unveil.records import Progress
 from unveil.solve.affine_rrr import solve_all
 from unveil.solve.pixels.pixels import run_pixels
 
-POWER, REFLECTIONS, STEPS = 60, 100, 50
-SHIFT_AT = 15
+POWER = 60
+"""Power iterations: what matters are signs, which need no precise eigenvector."""
+SHIFT_AT, SHIFT = 15, np.float32(0.8)
+"""From this iteration on the matrix is shifted by this share of its largest eigenvalue in size,
+known by then: the largest positive one wins."""
+REFLECTIONS = 100
+"""Steps of relaxed reflections: they only have to give a start."""
+STEPS = 50
+"""Steps of expectation–maximisation; the likelihood hardly grows at the end."""
 LITTLE = 0.25
 """Share of noise beyond which reflections lead nowhere."""
 RIDGE = 1e-3
+"""Ridge of energies x², by their mean normal equation; the noise has a billionth, to solve only."""
+DARKEST = np.float32(1e-3)
+"""Least x² by the mean one of its pixel: estimates may be negative."""
+MOST_SPENT = 0.9
+"""Share of the equations that unknowns may use up, in the estimate of the noise: with n near m it
+would be divided by nothing."""
 SAMPLE = 512
 """Pixels from which the standard error is estimated."""
 FLOOR = 1e-6
@@ -48,8 +62,7 @@ Floats = NDArray[np.float32]
 @dataclass(frozen=True, eq=False)
 class FoldedFit:
     """values (n, d); noise (d,): standard deviation of ε; error (n,): standard error of a pixel,
-    from the curvature of the
-    likelihood: that of the basin the values are in, should it be the wrong one."""
+    from the curvature of the likelihood where the values are, should they be in the wrong basin."""
 
     values: Values
     noise: Values
@@ -75,7 +88,7 @@ def folded_least_squares(
         (weights.ravel().astype(np.float32), members.ravel(), np.arange(m + 1) * k), shape=(m, n)
     )
     W.sum_duplicates()
-    system = _System(W, members, weights, noise)
+    system = FoldedSystem(W, members, weights, noise)
     values, tau2 = np.zeros((n, d)), np.zeros(d)
     run_pixels(partial(_fill, system, y, values, tau2), d, rng, block=block, progress=progress)
     return FoldedFit(
@@ -85,7 +98,7 @@ def folded_least_squares(
     )
 
 
-class _System:
+class FoldedSystem:
     """W and what all pixels need of it."""
 
     def __init__(
@@ -98,7 +111,7 @@ class _System:
         energy = np.hstack([self.squares.toarray(), np.ones((m, 1))]).astype(np.float64)
         normal = energy.T @ energy
         ridge = np.full(n + 1, RIDGE * np.trace(normal[:n, :n]) / n)
-        ridge[n] = 1e-9
+        ridge[n] = 1e-9  # the noise: as good as free
         self.energy = energy.astype(np.float32)
         self.of_energy = np.linalg.solve(normal + np.diag(ridge), energy.T).astype(np.float32)
         spectrum, vectors = np.linalg.eigh((self.Wt @ W).toarray().astype(np.float64))
@@ -110,12 +123,12 @@ class _System:
     def fit(self, signed: Floats, ridge: Floats) -> Floats:
         """Least squares with a ridge of its own for every pixel."""
         parts = self.vectors.T @ (self.Wt @ signed)
-        parts /= self.spectrum[:, None] + np.maximum(ridge, np.float32(1e-6) * self.spectrum[-1])
+        parts /= self.spectrum[:, None] + np.maximum(ridge, np.float32(FLOOR) * self.spectrum[-1])
         return np.asarray(self.vectors @ parts)
 
 
 def _fill(
-    system: _System,
+    system: FoldedSystem,
     Y: NDArray[np.float32],
     values: Values,
     tau2: Values,
@@ -133,6 +146,7 @@ def _fill(
             y, None, system.members, len(first), even, system.weights, guess, steps=REFLECTIONS
         )
         starts.append(again)
+    # The likelier of the two starts, pixel by pixel.
     best, x, noise = np.full(y.shape[1], -np.inf), first, np.zeros(y.shape[1])
     for start in starts:
         found, left = _maximise(system, y, start, variance)
@@ -144,58 +158,64 @@ def _fill(
     tau2[pixels] = noise * power
 
 
-def _spectral(system: _System, y: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _spectral(system: FoldedSystem, y: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Values from energies and cross terms, and the variance of x at each pixel."""
     n = system.W.shape[1]
+    # 1. Least squares of y² give x²; cross terms are left.
     energy = y**2
     parts = system.of_energy @ energy
     rest = energy - system.energy @ parts
-    size = np.maximum(
-        parts[:n], np.float32(1e-3) * np.maximum(parts[:n].mean(axis=0), 0) + np.float32(1e-6)
-    )
+    mean = np.maximum(parts[:n].mean(axis=0), 0)
+    size = np.maximum(parts[:n], DARKEST * mean + np.float32(FLOOR))
+    # 2. The largest eigenvector of the cross terms.
     diagonal = system.squares.T @ rest
     v = rng.standard_normal((n, y.shape[1])).astype(np.float32)
     shift = np.zeros(y.shape[1], np.float32)
     for turn in range(POWER):
         v /= np.linalg.norm(v, axis=0) + 1e-30
         new = system.Wt @ (rest * (system.W @ v)) - diagonal * v
-        if (
-            turn == SHIFT_AT
-        ):  # about the largest eigenvalue in size: from now on the largest positive one wins
-            shift = np.float32(0.8) * np.linalg.norm(new, axis=0)
+        if turn == SHIFT_AT:
+            shift = SHIFT * np.linalg.norm(new, axis=0)
         v = new + shift * v
+    # 3. Its signs with the size of x, half-way to its own values: both are noisy, differently.
     v *= np.sqrt(size.sum(axis=0) / np.maximum((v**2).sum(axis=0), 1e-30))
     return (np.copysign(np.sqrt(size), v) + v) / 2, size.mean(axis=0)
 
 
-def _maximise(system: _System, y: Floats, x: Floats, variance: Floats) -> tuple[Floats, Floats]:
+def _maximise(
+    system: FoldedSystem, y: Floats, x: Floats, variance: Floats
+) -> tuple[Floats, Floats]:
     """Expectation–maximisation of x and τ²."""
     m, n = system.W.shape
-    spent = 1 - min(0.9, n / m)
+    spent = 1 - min(MOST_SPENT, n / m)
     tau2 = np.full(y.shape[1], max(system.noise, FLOOR), np.float32)
     for _ in range(STEPS):
         mean = system.W @ x
         signed = y * np.tanh(y * mean / tau2)
         x = system.fit(signed, tau2 / variance)
         mean = system.W @ x
-        left = 1 + np.mean(
-            mean * (mean - 2 * signed), axis=0, dtype=np.float64
-        )  # y² has mean 1 here
+        # y² has mean 1 here.
+        left = 1 + np.mean(mean * (mean - 2 * signed), axis=0, dtype=np.float64)
         tau2 = np.clip(left / spent, FLOOR, 1.0).astype(np.float32)
     return x, tau2
 
 
-def _likelihood(system: _System, y: Floats, x: Floats, tau2: Floats, variance: Floats) -> Values:
+def _likelihood(
+    system: FoldedSystem, y: Floats, x: Floats, tau2: Floats, variance: Floats
+) -> Values:
     mean = system.W @ x
     z = np.abs(y * mean) / tau2
     fit = z + np.log1p(np.exp(-2 * z)) - (y**2 + mean**2) / (2 * tau2) - np.log(tau2) / 2
     return np.asarray(fit.sum(axis=0, dtype=np.float64) - (x**2).sum(axis=0) / (2 * variance))
 
 
-def _standard_error(system: _System, y: NDArray[np.float32], x: Values, tau2: Values) -> Values:
+def _standard_error(
+    system: FoldedSystem, y: NDArray[np.float32], x: Values, tau2: Values
+) -> Values:
     """The observed information, averaged over pixels: a sign that is in doubt takes away from what
     an encoding tells."""
     variance = np.mean(x**2, axis=0) + 1e-30
+    # Beyond 300 cosh² overflows, and 1/cosh² is zero long before.
     z = np.minimum(np.abs(y * (system.W @ x)) / tau2, 300)
     told = np.mean((1 - y**2 / tau2 / np.cosh(z) ** 2) * variance / tau2, axis=1)
     information = (

@@ -1,10 +1,12 @@
 """Cliques of encodings that are all alike, grown greedily from random encodings, as Carlini et al.
 (2020) do.
 
-  seed     a random encoding that is in fewer than k cliques yet, and another that is in none with it: of those most like it the
-           one whose own similarities agree best with its
-  grow     add the encoding most like the clique, on average, while it is at least half as like as the members are
-  settle   C ← all encodings at least half as like as the members are, twice: what came first is judged again
+  seed     a random encoding that is in fewer than k cliques yet, and a partner that is in none with
+           it: of those most like it the one whose similarities agree best with its own
+  grow     add the encoding most like the clique, on average, while it is at least half as like it
+           as the members are
+  settle   C ← all encodings at least half as like it as the members are, twice: what came first is
+           judged again
   merge    a clique that mostly repeats another one is dropped
 
 Similarities may have any scale, dense or sparse, but 0 must mean: nothing shared. How many images
@@ -27,10 +29,13 @@ Similarity = NDArray[np.float32] | sparse.csr_array
 Clique = NDArray[np.int64]
 
 HALF = 0.5
+"""A member is at least half as like the clique as the others; a repeat shares more than half."""
 LEAST = 3
+"""Encodings of a clique at least: two that are alike are no clique yet."""
 SURE = 6
 """Encodings in a clique from which on its own mean similarity is something to compare with."""
 PARTNERS = 12
+"""Encodings most like the seed of which one becomes its partner: some are alike by chance."""
 IDLE = 20
 """Seeds in a row without a new clique before the search ends, for each clique there is."""
 
@@ -58,6 +63,7 @@ def greedy_cliques(
     for c, clique in enumerate(cliques):
         for i in clique:
             names[i].append(c)
+    # 2k passes: an encoding can be the seed of each of its cliques, and fail as often.
     idle = 0
     for _ in range(2 * k):
         for i in rng.permutation(m):
@@ -79,7 +85,7 @@ def greedy_cliques(
     return cliques[before:]
 
 
-def likeness(S: Similarity, clique: Clique) -> tuple[NDArray[Any], float]:
+def mean_similarity(S: Similarity, clique: Clique) -> tuple[NDArray[Any], float]:
     """The mean similarity of every encoding to the clique, itself left out, and the mean of that
     over the members."""
     score = np.asarray(S[clique].sum(axis=0), np.float64)
@@ -102,6 +108,7 @@ def _clique(
     candidates = rng.permutation(candidates)  # overlaps have many ties
     candidates = candidates[np.argsort(-open_[candidates], kind="stable")[:PARTNERS]]
     j = int(candidates[np.argmax(S[candidates] @ open_)])
+    # Grow by the sum of similarities to the members, kept up to date.
     score = near + _row(S, j)
     inside = 2 * float(near[j])
     clique = [i, j]
@@ -115,11 +122,12 @@ def _clique(
         clique.append(v)
         score += _row(S, v)
         score[v] = -np.inf
+    # Settle: all encodings are judged by the whole clique.
     out = np.array(clique, np.int64)
     for _ in range(2):
         if len(out) < LEAST:
             return None
-        mean, within = likeness(S, out)
+        mean, within = mean_similarity(S, out)
         out = np.flatnonzero(mean >= HALF * within) if within > 0 else out[:0]
         if len(out) > size:
             out = np.sort(out[np.argsort(-mean[out], kind="stable")[:size]])

@@ -4,11 +4,13 @@ A graph is a line graph where its edges fall apart into cliques, the *cells*, so
 more than two of them; the cells are the vertices of the root, a row is the edge between its two.
 For each connected component:
 
-  start     rows i and j that overlap. What both meet is the rest of their cell, but for at most one row, which closes the
-            triangle of i and j: one that meets none of the rest. At most two cells are possible,
-            and each is tried
-  go on     a row in a known cell meets the members of one other cell besides: all of its other neighbours
-  check     every neighbour of a row is in one of its cells, every other member of its cells is a neighbour, no row is in three
+  start     rows i and j that overlap. What both meet is the rest of their cell, but for at most one
+            row, which closes the triangle of i and j: it meets none of the rest. At most two cells
+            are possible, and each is tried
+  go on     besides the members of its known cell a row meets those of one other cell: all of its
+            other neighbours
+  check     every neighbour of a row is in one of its cells, every other member of its cells is a
+            neighbour, no row is in three
 
 So a root that is found is one, and one that exists is found. Where there is none, at most six rows
 show it (Beineke, 1970).
@@ -144,9 +146,12 @@ def _all_cells(indptr, indices, cell):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _spread(indptr, indices, rows, i, j, both, left_out, cell, size, cells):  # type: ignore[no-untyped-def]
+def _spread(  # type: ignore[no-untyped-def]
+    indptr, indices, rows, i, j, both, left_out, cell, size, cells
+):
     """All cells of a component from its first; the number of cells then, −1 if it is no line graph
     this way."""
+    # 1. The first cell.
     for r in rows:
         cell[r] = -1
     queue = np.empty(len(rows), np.int64)
@@ -160,6 +165,7 @@ def _spread(indptr, indices, rows, i, j, both, left_out, cell, size, cells):  # 
         cell[queue[t], 0] = cells
     size[cells] = tail
     cells += 1
+    # 2. The second cell of each row in turn: its neighbours that are not in the first.
     head = 0
     while head < tail:
         r = queue[head]
@@ -187,7 +193,8 @@ def _spread(indptr, indices, rows, i, j, both, left_out, cell, size, cells):  # 
                 a, b = cell[indices[t]]
                 if a != one and a != two and b != one and b != two:
                     return -1
-    # Each neighbour in exactly one of a row's cells, and as many neighbours as places in them.
+    # 3. Check: each neighbour in exactly one of a row's cells, and as many neighbours as places in
+    #    them.
     for r in rows:
         one, two = cell[r]
         if indptr[r + 1] - indptr[r] != size[one] + size[two] - 2:

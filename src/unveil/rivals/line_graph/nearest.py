@@ -11,7 +11,8 @@ without u, and of u only the few with the largest 2t − s are tried; a vertex t
 counts 0. Adding rows one by one in this way is how Degiorgi and Simon (1995) keep the root of a
 growing line graph, with nothing contradicted.
 
-  start   the star of a row with most neighbours: one of them and what both meet, less what meets less than half of that
+  start   the star of a row with most neighbours: one of them and what both meet, less what meets
+          less than half of that
   add     the rows with most neighbours among those placed, each with its best u and v
   again   every row in turn is taken out and placed anew, until nothing changes
 
@@ -29,6 +30,7 @@ from scipy import sparse
 from unveil.rivals.line_graph.krausz import wide
 
 ROUNDS = 20
+"""Times every row is placed anew, at most. With `STAY` most searches end before."""
 LEADS = 3
 """Vertices tried as the first of a row."""
 STAY = 0.5
@@ -138,9 +140,12 @@ def _star(indptr, indices, i):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _place(indptr, indices, twice, members, i, size, votes, touched, free, spare):  # type: ignore[no-untyped-def]
+def _place(  # type: ignore[no-untyped-def]
+    indptr, indices, twice, members, i, size, votes, touched, free, spare
+):
     """The best two vertices of row i, which counts in no size now; ones that it had stay where
     nothing is better."""
+    # 1. Votes: neighbours count twice for each of their vertices, all of its rows once against it.
     old = members[i].copy()
     lead = np.full(LEADS, -1, np.int64)
     score = np.zeros(LEADS)
@@ -152,6 +157,7 @@ def _place(indptr, indices, twice, members, i, size, votes, touched, free, spare
                     touched[reached] = v
                     reached += 1
                 votes[v] += 2
+    # 2. The few vertices with the largest gain, in order.
     for t in range(reached):
         v = touched[t]
         gain = votes[v] - size[v] + (STAY if v == old[0] or v == old[1] else 0.0)
@@ -163,6 +169,7 @@ def _place(indptr, indices, twice, members, i, size, votes, touched, free, spare
             lead[q], score[q] = lead[q - 1], score[q - 1]
         if p < LEADS:
             lead[p], score[p] = v, gain
+    # 3. The best partner of each, from the rows that it does not explain.
     new = np.full(2, -1, np.int64)
     most = 0.0
     for p in range(LEADS):
@@ -197,6 +204,7 @@ def _place(indptr, indices, twice, members, i, size, votes, touched, free, spare
         if score[p] + best > most:
             most = score[p] + best
             new[0], new[1] = u, second
+    # 4. The pair that contradicts fewest overlaps.
     for v in old:  # names that nobody has any more are free again
         if v >= 0 and size[v] == 0 and v != new[0] and v != new[1]:
             free[spare[0]] = v
@@ -210,7 +218,9 @@ def _place(indptr, indices, twice, members, i, size, votes, touched, free, spare
 
 
 @njit(cache=True, nogil=True)
-def _stack_neighbours(indptr, indices, members, i, count, head, item, below, used, top):  # type: ignore[no-untyped-def]
+def _stack_neighbours(  # type: ignore[no-untyped-def]
+    indptr, indices, members, i, count, head, item, below, used, top
+):
     """Neighbours of row i, just placed, that have no place yet: each has one placed neighbour
     more."""
     for t in range(indptr[i], indptr[i + 1]):

@@ -7,12 +7,13 @@ edges meet: the overlaps are the line graph L(H), and who mixes whom is its root
 finds it, component by component; around that:
 
   copies      overlap 2 is the same pair again: such rows count once, and get their pair at the end
-  two ways    by Whitney (1932) a connected line graph has one root, and every row one place in it, unless the root is K3 or
-              K1,3 (both have the same line graph), or a triangle with a tail, K4 less an edge, or
-              K4: there two different assignments of pairs to rows have the same overlaps. `unique`
-              says so
-  broken      a component may be no line graph because overlaps were misread. A few rows show it (`forbidden_place`), and
-              the pairs that contradict few overlaps are found instead (`rivals.line_graph.nearest`)
+  two ways    by Whitney (1932) a connected line graph has one root, and every row one place in it,
+              unless the root is K3 or K1,3 (both have the same line graph), or a triangle with a
+              tail, K4 less an edge, or K4: there two different assignments of pairs to rows have
+              the same overlaps. `unique` says so
+  broken      a component may be no line graph because overlaps were misread. A few rows show it
+              (`forbidden_place`), and the pairs that contradict few overlaps are found instead
+              (`rivals.line_graph.nearest`)
 
 Cost: O(overlaps), and some 6·log₂ m times that for each broken component.
 """
@@ -68,6 +69,7 @@ class LineGraphRoot:
 def line_graph_root(overlaps: Overlaps, *, mend: bool = True) -> LineGraphRoot:
     """The pairs of all rows; those of components that are no line graphs are the nearest ones, or
     left out without `mend`."""
+    # 1. Different pairs, component by component.
     graph = _graph(overlaps)
     m = overlaps.m
     components, component = connected_components(graph, directed=False)
@@ -76,6 +78,7 @@ def line_graph_root(overlaps: Overlaps, *, mend: bool = True) -> LineGraphRoot:
     cell, good = find_cells(once)
     members, fine = cell[copy], good[copy]
     contradicted = contradictions(graph, members)
+    # 2. Components that are no line graph, or whose copies disagree: the nearest pairs instead.
     wrong = np.zeros(components, bool)
     wrong[component[~fine | (contradicted > 0)]] = True
     broken = []
@@ -87,6 +90,7 @@ def line_graph_root(overlaps: Overlaps, *, mend: bool = True) -> LineGraphRoot:
             pairs = nearest_pairs(sparse.csr_array(graph[rows][:, rows]))
             known[rows] = True
             members[rows] = pairs + 2 * m * (c + 1)  # names of its own
+    # 3. Names 0 … n−1 for the vertices that are used.
     rows = np.flatnonzero(known)
     used, names = np.unique(members[rows], return_inverse=True)
     members = names.reshape(-1, 2).astype(np.int64)
@@ -170,7 +174,8 @@ def _explained(graph: sparse.csr_array, rows: Index, different: Index) -> Broken
         return Broken(
             rows,
             place,
-            f"encodings {i} and {j} are read as one pair, and {other} overlaps with them differently",
+            f"encodings {i} and {j} are read as one pair, "
+            f"and {other} overlaps with them differently",
         )
     place = forbidden_place(part)
     inside = part[place][:, place].toarray() > 0
@@ -182,7 +187,8 @@ def _explained(graph: sparse.csr_array, rows: Index, different: Index) -> Broken
         return Broken(
             rows,
             place,
-            f"encoding {place[centre[0]]} overlaps with {others}, which do not overlap with each other",
+            f"encoding {place[centre[0]]} overlaps with {others}, "
+            "which do not overlap with each other",
         )
     return Broken(rows, place, f"encodings {names} overlap in a way that no pairs do")
 

@@ -1,10 +1,12 @@
 """Symmetric sparse Boolean factorisation: W ∈ {0,1}^{m×n} with k ones per row and WWᵀ = M, by
 tensor decomposition.
 
-    n ← k² / mean overlap; eigenvectors of M    those of eigenvalues that are not 0: as many as there are vectors
-    T(·,·,v) ← what three encodings share       for a few random v (`rivals.tensor.intersections`)
-    W ← Jennrich(M, T(·,·,v)), rounded          (`rivals.tensor.jennrich`)
-    W ← M W (WᵀW)⁻¹, rounded                    as long as that brings WWᵀ nearer to M; rows not decomposed come in here
+    n ← k² / mean overlap                 about how many vectors there are
+    eigenvectors of M                     as many as there are vectors have an eigenvalue above 0
+    T(·,·,v) ← |S_a ∩ S_b ∩ S_c|          for a few random v (`rivals.tensor.intersections`)
+    W ← Jennrich(M, T(·,·,v)), rounded    (`rivals.tensor.jennrich`)
+    W ← M W (WᵀW)⁻¹, rounded              as long as that brings WWᵀ nearer to M; rows that were not
+                                          decomposed come in here
 
 From Chen, Song, Tao, Zhang: "Symmetric Sparse Boolean Matrix Factorization and Applications", ITCS
 2022. They prove that the columns of a random W are independent once m is a little more than n, and
@@ -34,13 +36,20 @@ from unveil.rivals.tensor.intersections import bytes_per_pair, contractions
 from unveil.rivals.tensor.jennrich import Matrix, jennrich
 
 CONTRACTIONS = 8
+"""Random contractions diagonalised together: eigenvalues that are close in one are not in the
+others."""
 ROWS = 3000
 """Rows decomposed at most; the others are read off their overlaps with these."""
 FEWEST, ENOUGH = 500, 30
 """Rows decomposed in any case, where there are as many, and encodings per vector beyond which more
 rows are not needed."""
 BYTES = bytes_per_pair(CONTRACTIONS) + 24
+"""Memory for each pair of rows decomposed: the tensor, and three matrices of eigenvectors."""
 REPAIRS = 6
+"""Rounds of repair at most: each ends the search unless fewer overlaps are wrong."""
+RIDGE = 1e-3
+"""Added to the squared norms of columns, which are whole numbers: columns may depend on each
+other."""
 FLOOR = 1e-3
 """Eigenvalues below are 0, or say nothing."""
 
@@ -77,7 +86,7 @@ def boolean_factor(
     chosen = np.sort(rng.permutation(m)[: min(most, max(FEWEST, ceil(ENOUGH * n / k)))])
     M = np.clip(overlaps.matrix[chosen][:, chosen].toarray(), 0, k).astype(np.int8)
     np.fill_diagonal(M, k)
-    values, vectors = column_space(M, n)
+    values, vectors = leading_eigenvectors(M, n)
     directions = rng.standard_normal((CONTRACTIONS, len(chosen)))
     tensor = contractions(M, k, n, directions, progress=progress)
     guesses = [
@@ -90,7 +99,7 @@ def boolean_factor(
         return None
     whole = W
     if len(chosen) < m:
-        whole = least_squares(overlaps.matrix[:, chosen].astype(np.float32), W)
+        whole = rounded_rows(overlaps.matrix[:, chosen].astype(np.float32), W)
         whole &= np.cumsum(whole, axis=1) <= k
         whole[chosen] = W
     return BooleanFactor(whole, _fit(overlaps, whole, memory_limit), len(chosen))
@@ -99,11 +108,11 @@ def boolean_factor(
 def _decomposed(
     M: NDArray[np.int8], k: int, values: Matrix, vectors: Matrix, tensor: Matrix
 ) -> NDArray[np.bool_]:
-    W = at_most(distinct(jennrich(values, vectors, tensor) > 0.5), k)
+    W = at_most(distinct_columns(jennrich(values, vectors, tensor) > 0.5), k)
     return repaired(M.astype(np.float32), W, k) if W.shape[1] > k else W
 
 
-def column_space(M: NDArray[np.int8], n: float) -> tuple[Matrix, Matrix]:
+def leading_eigenvectors(M: NDArray[np.int8], n: float) -> tuple[Matrix, Matrix]:
     """The leading eigenvalues, the largest first, and eigenvectors of M: those that are not 0, up
     to twice the n that the mean overlap suggests. Where nothing is wrong these are as many as there
     are vectors."""
@@ -134,7 +143,7 @@ def nats(M: NDArray[np.int8], W: NDArray[np.bool_], k: int) -> float:
     return float(m * k * log(max(n, 1)) + 0.5 * _wrong(M, W) * log(m * m))
 
 
-def distinct(W: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def distinct_columns(W: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Each column once, without those of zeros only, in the order in which they come."""
     _, first = np.unique(W, axis=1, return_index=True)
     W = W[:, np.sort(first)]
@@ -156,7 +165,7 @@ def repaired(M: NDArray[np.float32], W: NDArray[np.bool_], k: int) -> NDArray[np
     for _ in range(REPAIRS):
         if not fewest:
             break
-        W = at_most(least_squares(M, W), k)
+        W = at_most(rounded_rows(M, W), k)
         wrong = _wrong(M, W)
         if wrong >= fewest:
             break
@@ -164,14 +173,12 @@ def repaired(M: NDArray[np.float32], W: NDArray[np.bool_], k: int) -> NDArray[np
     return best
 
 
-def least_squares(
+def rounded_rows(
     M: NDArray[np.float32] | sparse.csr_array, W: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """The rows whose overlaps with W are nearest to M, rounded to zeros and ones."""
     V = W.astype(np.float32)
-    gram = (V.T @ V).astype(np.float64) + 1e-3 * np.eye(
-        V.shape[1]
-    )  # columns may depend on each other
+    gram = (V.T @ V).astype(np.float64) + RIDGE * np.eye(V.shape[1])
     return np.asarray(np.linalg.solve(gram, np.asarray(M @ V).T).T > 0.5)
 
 

@@ -105,6 +105,7 @@ def _add_slice(c, after, common, M, both, table, directions, out):  # type: igno
     """The triples c < a < b: T_abc from the number of encodings that meet all three, `common`
     (after, after), and those that meet two; added to the upper triangle of every contraction. The
     three themselves do not count."""
+    # 1. Encodings that meet each of c, a, b and each two of them; `both` counts the three too.
     m, k = len(M), table.shape[0] - 1
     count = len(directions)
     meets_c = both[c, c] - 3
@@ -116,6 +117,7 @@ def _add_slice(c, after, common, M, both, table, directions, out):  # type: igno
             ab_shared, cb = M[a, b], M[c, b]
             if ab_shared == 0:
                 continue
+            # 2. Bounds from pairwise overlaps: where they meet, nothing needs to be counted.
             low = max(0, ab_shared + ca - k, ab_shared + cb - k, ca + cb - k)
             high = min(ab_shared, ca, cb)
             t = low
@@ -126,6 +128,7 @@ def _add_slice(c, after, common, M, both, table, directions, out):  # type: igno
                     both[c, b] - 3,
                     both[b, b] - 3,
                 )
+                # 3. The likeliest value, by how many encodings fall into each of the eight cells.
                 best = -np.inf
                 for guess in range(low, high + 1):
                     cell = table[ab_shared, ca, cb, guess]
@@ -141,6 +144,7 @@ def _add_slice(c, after, common, M, both, table, directions, out):  # type: igno
                     )
                     if score > best:
                         best, t = score, guess
+            # 4. Into every contraction, once for each of the three.
             if t:
                 for q in range(count):
                     out[q, a, b] += t * directions[q, c]

@@ -3,18 +3,18 @@ w_i.
 
 Of T only contractions T(·,·,v) = Σ_i ⟨w_i, v⟩ w_i ⊗ w_i are needed:
 
-    B ← M = BBᵀ, r columns                      the column space; W = BQ for some orthogonal Q, whatever B is taken
-    A_v ← B⁺ T(·,·,v) B⁺ᵀ = Q diag(Wᵀv) Qᵀ      one for each random v
-    Q ← diagonalises A_v for the first v        by itself Jennrich's algorithm, and enough if nothing is wrong
-    Q ← diagonalises all A_v as well as can be  Jacobi rotations (Cardoso and Souloumiac, SIAM J. Matrix Anal. Appl. 17, 1996)
+    B ← M = BBᵀ, r columns                   W = BQ for some orthogonal Q, whichever B is taken
+    A_v ← B⁺ T(·,·,v) B⁺ᵀ = Q diag(Wᵀv) Qᵀ   one for each random v
+    Q ← diagonalises A_v for the first v     by itself Jennrich's algorithm; enough if all is right
+    Q ← diagonalises all A_v, nearly         Jacobi rotations (Cardoso and Souloumiac, SIAM J.
+                                             Matrix Anal. Appl. 17, 1996)
     W ← BQ, each column with its larger side up
 
 The textbook takes two contractions with random v and the eigenvectors of one times the inverse of
-the other. Here M is
-known: it is the contraction with a v for which all ⟨w_i, v⟩ are 1, so that whitening by it leaves a
-symmetric problem with an orthogonal solution. With wrong entries in T, eigenvectors whose
-eigenvalues are close mix, and among r random numbers some always are close; several contractions
-have no close eigenvalues in common.
+the other. Here M is known: it is the contraction with a v for which all ⟨w_i, v⟩ are 1. Whitening
+by it leaves a symmetric problem with an orthogonal solution. With wrong entries in T, eigenvectors
+whose eigenvalues are close mix, and among r random numbers some always are close. Several
+contractions have no close eigenvalues in common.
 
 Needs independent columns. Cost: one partial eigendecomposition of M, and some sweeps of r³/2
 rotations times the number of contractions.
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 Matrix = NDArray[np.float64]
 
 SWEEPS = 30
+"""Sweeps at most: Jacobi rotations converge quadratically, so that most end long before."""
 STILL = 1e-6
 """Rotations by a smaller angle are not worth doing."""
 
@@ -68,6 +69,7 @@ def _rotate(A, Q, sweeps, still):  # type: ignore[no-untyped-def]
                     gap, cross = A[p, p, s] - A[q, q, s], 2 * A[p, q, s]
                     on += gap * gap - cross * cross
                     off += 2 * gap * cross
+                # The angle that makes the (p, q) entries of all matrices smallest together.
                 angle = 0.5 * np.arctan2(off, on + np.sqrt(on * on + off * off))
                 if abs(angle) <= still:
                     continue

@@ -1,0 +1,93 @@
+"""How the rounds of the natural-image attack run: how many, how hot, and what counts as bad.
+
+`Schedule` has one sentence for every number. They were chosen on CIFAR-10 images, on other seeds
+than those measured in `docs/natural_images.md`, which also lists what lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Temperatures ε are those of `images.sign_fields`, energies those of `Mixture.noise`."""
+
+    hot: float = 6.0
+    """ε at which a round starts. At 30 the sign common to all images is lost; at a small ε regions
+    freeze with the wrong sign."""
+    cooler: tuple[float, ...] = (4.0, 2.0, 2.0)
+    """ε at which the last rounds start: images are good by then. As hot as the first rounds they
+    lose 0.01 to 0.02 of SSIM."""
+    cold: float = 0.2
+    """ε at which a round ends: finer detail is not needed to weigh images."""
+    finest: float = 0.1
+    """ε at which the last round ends: no other round repairs its signs."""
+    steps: int = 10
+    """Values of ε in a round, from hot to cold, evenly spaced in logarithms."""
+    sweeps: int = 4
+    """Mean-field sweeps at each ε: the next ε goes on from there, so they need not converge."""
+    rounds: int = 6
+    """Rounds where encodings are many: each costs m·d·components, and few images are bad then."""
+    rounds_few: int = 14
+    """Rounds where encodings are few. They are cheap then, and each repairs some images: 0.29
+    became 0.40 at ten encodings per image."""
+    few: int = 60
+    """Encodings of an image, k·m/n, below which they are few."""
+    regrow: tuple[int, ...] = (1, 2, 5, 8)
+    """Rounds after which missed images are looked for: early, when most are missing, and twice
+    more where there are many rounds."""
+    faint: float = 0.05
+    """A weight below this does not count as a member: reweighing leaves some in every encoding."""
+    fewer: float = 0.7
+    """A bad column with less than this share of an image's encodings may be given to another
+    image."""
+    misfit: float = 1.2
+    """An image whose encodings fit so much worse than the median starts again from the mean."""
+    misfit_few: float = 1.1
+    """The same where encodings are few: a stricter rule won there, since rounds are many."""
+    misfit_alone: float = 5.0
+    """The same without public images: misfit is all there is then, and varies much more."""
+    least: float = 0.03
+    """Least energy of what is not known of an encoding with public images: less makes signs certain
+    too early."""
+    least_alone: float = 0.004
+    """The same without public images, where weights and images can become nearly exact."""
+    warm: float = 0.2
+    """Least energy in the first round without public images, where all images start from the mean
+    image: else its signs stay frozen. It falls to `least_alone` from round to round."""
+    informative: float = 0.25
+    """Share of the energy from which on the mean image tells signs better than cross terms:
+    photographs are far below, objects on an empty ground above."""
+    public_hots: tuple[float, ...] = (2.0, 1.0)
+    """ε at which the rounds with public images taken out start: images are good already."""
+    public_rest: float = 0.6
+    """Energy of public images that were not found, by the square of their weight: one image would
+    have 1, several of the same weight less."""
+    public_least: float = 0.01
+    """Least energy left where all public images were found: their weights are not exact."""
+
+    def starts(self, few: bool, rounds: int | None) -> tuple[float, ...]:
+        """ε at which each round starts; `rounds`: that many hot ones, for a first look."""
+        if rounds is not None:
+            return (self.hot,) * rounds
+        count = self.rounds_few if few else self.rounds
+        return (self.hot,) * (count - len(self.cooler)) + self.cooler
+
+    def least_energies(self, count: int, public: bool, mean_share: float) -> list[float]:
+        """The least energy of what is not known, for each of `count` rounds."""
+        if public:
+            return [self.least] * count
+        first = self.warm if mean_share > self.informative else self.least_alone
+        return [float(value) for value in np.geomspace(first, self.least_alone, count)]
+
+    def bad(self, public: bool, few: bool) -> float:
+        """The misfit, over the median, from which on an image starts again."""
+        if not public:
+            return self.misfit_alone
+        return self.misfit_few if few else self.misfit
+
+
+SCHEDULE = Schedule()
