@@ -67,7 +67,11 @@ def _told(run: dict[str, Any]) -> str:
 
 def n1000() -> list[Row]:
     run = _run(1000, True, 0)
-    what, ratio, peak = "CIFAR-10, k=2, n=1,000, m=7,000", run["seconds"] / run["dense"], run["peak"]
+    what, ratio, peak = (
+        "CIFAR-10, k=2, n=1,000, m=7,000",
+        run["seconds"] / run["dense"],
+        run["peak"],
+    )
     whole = run["exact"] >= run["thrice"] and not run["wrong"]
     told = f"{ratio:.1f} times {run['dense']:.1f} s, {peak / 2**30:.2f} GiB"
     return [

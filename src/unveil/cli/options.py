@@ -197,7 +197,7 @@ def read_release(
             found,
             scheme=scheme_of(scheme, found.scheme),
             pixel_rms=rms,
-            shape=found.shape if sizes is None else sizes,
+            image_shape=found.image_shape if sizes is None else sizes,
         )
     else:
         values, own = load_shaped(path, "encodings")

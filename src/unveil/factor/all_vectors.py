@@ -50,17 +50,18 @@ class Factorisation:
 
 
 def factor_overlaps(
-    S: Matrix, k: int, n: int, *, among: NDArray[np.bool_] | None = None
+    S: Matrix, k: int, n: int, *, among: NDArray[np.bool_] | None = None, rounds: int = ROUNDS
 ) -> Factorisation:
     """Seeds, then refinement and reseeding; the best W by squared error of S − WWᵀ off the
     diagonal.
 
     `among` (m,): rows to rely on; the others are only scored against the columns found.
+    `rounds`: refinements; fewer where what follows mends the rest anyway.
     """
     # 1. Rows to rely on first; the others are scored against what those give.
     if among is not None and not among.all():
         rows = np.flatnonzero(among)
-        first = factor_overlaps(S[np.ix_(rows, rows)], k, n)
+        first = factor_overlaps(S[np.ix_(rows, rows)], k, n, rounds=rounds)
         onto = first.W.T @ first.W + RIDGE * np.eye(first.W.shape[1])
         scores: Matrix = np.asarray(np.linalg.solve(onto, first.W.T @ S[rows]).T, dtype=np.float64)
         scores[rows] = first.scores
@@ -74,7 +75,7 @@ def factor_overlaps(
     n = min(n, m - 1)
     W = _select(*_grow(S, k, n), n)
     best: tuple[float, Matrix] | None = None
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         # 3. Refine; the best W so far is kept.
         W = _refine(S, W, k)
         rest = S - W @ W.T
