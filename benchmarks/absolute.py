@@ -1,7 +1,9 @@
-"""What one encoding of two images shows by itself: mean SSIM and PSNR with both images, against what needs no work.
+"""What one encoding of two images shows by itself: mean SSIM and PSNR with both images, against
+what needs no work.
 
-`python -m benchmarks.absolute [images.npz]`: Fashion-MNIST as bundled, and the images `x` (n, height, width[, channels]) of a
-file, where one is given. Like images are others than the private ones.
+`python -m benchmarks.absolute [images.npz]`: Fashion-MNIST as bundled, and the images `x` (n,
+height, width[, channels]) of a file, where one is given. Like images are others than the private
+ones.
 """
 
 from __future__ import annotations
@@ -46,9 +48,14 @@ def _of(what: str, pixels: NDArray[np.uint8], *, must: bool) -> list[Row]:
         "1 − 2|y|": _twice(1 - 2 * y),
         "mixture halved, true signs (not known to an attacker)": _twice(mixture),
         "attack without like images": alone.vectors.reshape(M, 2, -1),
-        f"attack with like images, {1000 * seconds:.0f} ms per encoding": split.vectors.reshape(M, 2, -1),
+        f"attack with like images, {1000 * seconds:.0f} ms per encoding": split.vectors.reshape(
+            M, 2, -1
+        ),
     }
-    scores = {name: _score(found, private[sim.selection.private], shape) for name, found in candidates.items()}
+    scores = {
+        name: _score(found, private[sim.selection.private], shape)
+        for name, found in candidates.items()
+    }
     last = list(scores)[-1]
     best = max(value[0] for name, value in scores.items() if name != last)
     return [

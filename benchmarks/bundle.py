@@ -1,7 +1,8 @@
 """Pack the subset of Fashion-MNIST that comes with the package.
 
-`python -m benchmarks.bundle TEST_SET.npz` takes the test set as arrays x (10000, 28, 28), y and class_names, and writes
-src/unveil/data/bundled/fashion_mnist.npz with the first 24 images of each class in the order of the test set.
+`python -m benchmarks.bundle TEST_SET.npz` takes the test set as arrays x (10000, 28, 28), y and
+class_names, and writes src/unveil/data/bundled/fashion_mnist.npz with the first 24 images of each
+class in the order of the test set.
 """
 
 from __future__ import annotations

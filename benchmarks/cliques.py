@@ -1,7 +1,7 @@
 """Cliques and flow beside `full`: Gaussian vectors of several sizes, and one instance of images.
 
-`python -m benchmarks.run cliques`; images come from the folder UNVEIL_DATA (`benchmarks.natural`), and are left out without it.
-Fresh seed 52000, one for each row; n = 100.
+`python -m benchmarks.run cliques`; images come from the folder UNVEIL_DATA (`benchmarks.natural`),
+and are left out without it. Fresh seed 52000, one for each row; n = 100.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ from benchmarks.table import Row
 from unveil.scoring.images import image_scores
 
 N, SEED = 100, 52_000
-SIZES = ((2, 500, 1500), (2, 700, 600), (3, 700, 3072), (3, 1000, 1500), (4, 700, 3072), (4, 1000, 3072))
+SIZES = (
+    (2, 500, 1500),
+    (2, 700, 600),
+    (3, 700, 3072),
+    (3, 1000, 1500),
+    (4, 700, 3072),
+    (4, 1000, 3072),
+)
 
 
 def rows() -> list[Row]:
@@ -27,13 +34,20 @@ def rows() -> list[Row]:
         wrong = found[0][1]
         measured = f"{found[0][0]} exact, {wrong} wrong, {found[0][2]:.0f} s; full {found[1][0]}, {found[1][2]:.0f} s"
         out.append((f"k_private={k}, m={m}, d={d}", "0 wrong", measured, wrong == 0))
-    if (Path(os.environ.get("UNVEIL_DATA", ROOT.parent / "shared" / "data")) / "caltech101_32.npz").exists():
+    if (
+        Path(os.environ.get("UNVEIL_DATA", ROOT.parent / "shared" / "data")) / "caltech101_32.npz"
+    ).exists():
         sim, like = instance(CELLS["50-4"], SEED)
         start = time.perf_counter()
         recovery = unveil.recover(sim.encodings, attack="cliques", like=like, n_private=N, rng=SEED)
         ssim = image_scores(recovery.vectors, sim.private, SHAPE).ssim
         out.append(
-            ("images, 50 encodings of each, 4 public", "", f"SSIM {ssim.mean():.3f}, {time.perf_counter() - start:.0f} s", None)
+            (
+                "images, 50 encodings of each, 4 public",
+                "",
+                f"SSIM {ssim.mean():.3f}, {time.perf_counter() - start:.0f} s",
+                None,
+            )
         )
     return out
 

@@ -1,4 +1,5 @@
-"""Finding florals: against the overlap stage it follows, and against a general subgraph search (igraph's LAD)."""
+"""Finding florals: against the overlap stage it follows, and against a general subgraph search
+(igraph's LAD)."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ from unveil.encode import draw_selection, selection_matrix
 def search_against_overlaps() -> Row:
     """k=2, n=1000, m=10,000: one floral, as a share of the overlap stage in the same run."""
     sim = unveil.simulate(unveil.Scheme(2), 1000, m=10_000, d=3072, rng=1)
-    _ = unveil.find_floral_submatrix(unveil.gram_extract(unveil.simulate(n_private=20, m=120, rng=0).encodings))  # compile
+    _ = unveil.find_floral_submatrix(
+        unveil.gram_extract(unveil.simulate(n_private=20, m=120, rng=0).encodings)
+    )  # compile
     start = time.perf_counter()
     overlaps = unveil.gram_extract(sim.encodings)
     stage = time.perf_counter() - start
@@ -55,21 +58,25 @@ def all_florals_against_igraph() -> Row:
     theirs = graph.get_subisomorphisms_lad(pattern, induced=True)
     slow = time.perf_counter() - start
     same = {frozenset(f.rows.tolist()) for f in ours} == {frozenset(match) for match in theirs}
-    measured = (
-        f"{slow / fast:,.0f} times ({fast * 1e3:.1f} ms, {slow:.1f} s; {len(ours)} florals, {'same' if same else 'DIFFERENT'})"
-    )
+    measured = f"{slow / fast:,.0f} times ({fast * 1e3:.1f} ms, {slow:.1f} s; {len(ours)} florals, {'same' if same else 'DIFFERENT'})"
     return what, must, measured, same and slow >= 100 * fast
 
 
 def families() -> Row:
-    """k=3, n=30, m=2500, exact overlaps: how many florals are the paper's k-subsets of k+2 vectors, and how many sunflowers."""
+    """k=3, n=30, m=2500, exact overlaps: how many florals are the paper's k-subsets of k+2 vectors,
+    and how many sunflowers."""
     rng = np.random.default_rng(0)
     chosen = draw_selection(unveil.Scheme(3), 30, 0, 2500, rng, rng).private
     W = selection_matrix(chosen, 30)
     florals = unveil.find_all_florals(unveil.Overlaps.from_array((W @ W.T).astype(int), 3))
     papers = sum(len(np.unique(chosen[f.rows])) == 5 for f in florals)
     what = "what florals stand for, k=3, n=30, m=2500"
-    return what, "", f"{len(florals):,} florals, {papers} of them all 3-subsets of 5 vectors, the others sunflowers", None
+    return (
+        what,
+        "",
+        f"{len(florals):,} florals, {papers} of them all 3-subsets of 5 vectors, the others sunflowers",
+        None,
+    )
 
 
 def rows() -> list[Row]:

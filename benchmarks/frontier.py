@@ -1,9 +1,11 @@
-"""The frontier of the full attack: the smallest d at which all 100 vectors come back, in 9 of 10 seeds, for k and m.
+"""The frontier of the full attack: the smallest d at which all 100 vectors come back, in 9 of 10
+seeds, for k and m.
 
-`python -m benchmarks.frontier [k …]` measures the cells of these k (all without one) that `docs/figures/frontier.json`
-lacks, and adds them there; `python -m benchmarks.frontier draw` draws the figure. Beside it: the d at which rounding each pair
-separately (`gram_extract`'s statistic, best thresholds) is expected to have less than half a wrong overlap, and the
-figures of the notes the search starts from. A cell takes minutes: d goes in steps of a quarter, down while it succeeds.
+`python -m benchmarks.frontier [k …]` measures the cells of these k (all without one) that
+`docs/figures/frontier.json` lacks, and adds them there; `python -m benchmarks.frontier draw` draws
+the figure. Beside it: the d at which rounding each pair separately (`gram_extract`'s statistic,
+best thresholds) is expected to have less than half a wrong overlap, and the figures of the notes
+the search starts from. A cell takes minutes: d goes in steps of a quarter, down while it succeeds.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ import numpy as np
 
 import unveil
 from benchmarks.table import Row
+from unveil.gram.engine.plan import make_plan
 from unveil.gram.levels import folded_levels
-from unveil.gram.plan import make_plan
 
 STORE = Path(__file__).resolve().parents[1] / "docs" / "figures" / "frontier.json"
 N, SEEDS, ALLOWED, STEP = 100, 10, 1, 1.25
@@ -27,11 +29,13 @@ PROTOTYPE = {
     (2, 15): 80, (3, 15): 150, (4, 15): 270, (5, 15): 400, (6, 15): 550,
 }  # fmt: skip
 NOTED = {(2, 5), (3, 5), (4, 5), (2, 7), (3, 7), (4, 7), (6, 7), (2, 15), (3, 15), (4, 15), (6, 15)}
-"""The cells for which the prototypes' figure is a measurement; the others are where the search starts."""
+"""The cells for which the prototypes' figure is a measurement; the others are where the search
+starts."""
 
 
 def succeeds(k: int, m: int, d: int) -> bool:
-    """All vectors used twice or more verified and exact, in all but one of ten seeds; stops when that cannot be any more."""
+    """All vectors used twice or more verified and exact, in all but one of ten seeds; stops when
+    that cannot be any more."""
     failures = 0
     for seed in range(SEEDS):
         sim = unveil.simulate(unveil.Scheme(k), N, m=m, d=d, rng=50_000 + seed)
@@ -60,10 +64,14 @@ def smallest(k: int, ratio: int) -> int:
 
 
 def separate_rounding(k: int, m: int) -> int:
-    """Smallest d with less than half a wrong overlap expected among all pairs, each rounded by itself."""
+    """Smallest d with less than half a wrong overlap expected among all pairs, each rounded by
+    itself."""
     levels = folded_levels(unveil.Scheme(k))
     d = 50
-    while make_plan(levels, m, d, statistic="folded", occupancy=k * k / N, screen=d).expected_errors >= 0.5:
+    while (
+        make_plan(levels, m, d, statistic="folded", occupancy=k * k / N, screen=d).expected_errors
+        >= 0.5
+    ):
         d = round(d * 1.03) + 1
     return d
 
@@ -98,17 +106,33 @@ def draw() -> None:
         full = [cells[f"{k},{ratio}"]["d"] for k in ks]
         alone = [cells[f"{k},{ratio}"]["separate"] for k in ks]
         axes.plot(ks, full, color=colour, marker=marker, label=f"full attack, m = {ratio}n")
-        axes.plot(ks, alone, color=colour, marker=marker, mfc="none", ls=":", label=f"each pair rounded alone, m = {ratio}n")
+        axes.plot(
+            ks,
+            alone,
+            color=colour,
+            marker=marker,
+            mfc="none",
+            ls=":",
+            label=f"each pair rounded alone, m = {ratio}n",
+        )
         noted = [k for k in ks if (k, ratio) in NOTED]
-        axes.scatter(noted, [PROTOTYPE[k, ratio] for k in noted], color=colour, marker="x", s=28, zorder=3)
+        axes.scatter(
+            noted, [PROTOTYPE[k, ratio] for k in noted], color=colour, marker="x", s=28, zorder=3
+        )
     axes.scatter([], [], color="#444444", marker="x", label="prototypes' figures")
     axes.set(yscale="log", xticks=range(2, 7), xlabel="k_private", ylabel="pixels d (log scale)")
-    axes.set_title(f"Smallest d at which all {N} private vectors come back in 9 of 10 seeds", fontsize=11)
+    axes.set_title(
+        f"Smallest d at which all {N} private vectors come back in 9 of 10 seeds", fontsize=11
+    )
     axes.grid(alpha=0.3, which="both")
     axes.legend(fontsize=8, ncols=2, loc="upper left")
     axes.set_ylim(top=axes.get_ylim()[1] * 6)
     for kind in ("svg", "png"):
-        figure.savefig(STORE.with_suffix(f".{kind}"), dpi=150, metadata={"Date": None} if kind == "svg" else None)
+        figure.savefig(
+            STORE.with_suffix(f".{kind}"),
+            dpi=150,
+            metadata={"Date": None} if kind == "svg" else None,
+        )
 
 
 def rows() -> list[Row]:
@@ -119,7 +143,9 @@ def rows() -> list[Row]:
         noted = PROTOTYPE[k, ratio] if (k, ratio) in NOTED else None
         must = f"at most {noted}" if noted else ""
         measured = f"d = {cell['d']}; each pair rounded alone: {cell['separate']}"
-        out.append((f"k={k}, m={ratio}n, n={N}", must, measured, cell["d"] <= noted if noted else None))
+        out.append(
+            (f"k={k}, m={ratio}n, n={N}", must, measured, cell["d"] <= noted if noted else None)
+        )
     return out
 
 

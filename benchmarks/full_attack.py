@@ -39,7 +39,9 @@ def exact(k: int, n: int, m: int, d: int, seeds: int, k_public: int = 0, n_publi
     whole = wrong = paper = paper_wrong = 0
     short, seconds = [], []
     for seed in range(seeds):
-        sim = unveil.simulate(unveil.Scheme(k, k_public), n, n_public=n_public, m=m, d=d, rng=20_000 + seed)
+        sim = unveil.simulate(
+            unveil.Scheme(k, k_public), n, n_public=n_public, m=m, d=d, rng=20_000 + seed
+        )
         used = np.bincount(sim.selection.private.ravel(), minlength=n)
         determined = int((used >= 2).sum())
         start = time.perf_counter()
@@ -49,12 +51,18 @@ def exact(k: int, n: int, m: int, d: int, seeds: int, k_public: int = 0, n_publi
         whole += scores.exact >= determined and recovery.signed == bool(k_public)
         wrong += scores.wrong
         if scores.exact < n:
-            short.append(f"{scores.exact} of {n} ({determined} used twice or more): {_why(recovery)}")
-        if not k_public:  # with so few pixels and a public part it reads thousands of florals for nothing
+            short.append(
+                f"{scores.exact} of {n} ({determined} used twice or more): {_why(recovery)}"
+            )
+        if (
+            not k_public
+        ):  # with so few pixels and a public part it reads thousands of florals for nothing
             beside = unveil.score(unveil.recover(sim.encodings, attack="paper"), sim.private)
             paper += beside.exact
             paper_wrong += beside.wrong
-    what = f"k={k}, n={n}, m={m}, d={d}" + (f", k_public={k_public}, n_public={n_public}" if k_public else "")
+    what = f"k={k}, n={n}, m={m}, d={d}" + (
+        f", k_public={k_public}, n_public={n_public}" if k_public else ""
+    )
     must = f"all vectors used twice or more{', signed' if k_public else ''}, in {-(-9 * seeds // 10)} of {seeds} seeds, 0 wrong"
     measured = f"{whole} of {seeds}, {wrong} wrong, {np.median(seconds):.1f} s each"
     if not k_public:
@@ -66,12 +74,15 @@ def exact(k: int, n: int, m: int, d: int, seeds: int, k_public: int = 0, n_publi
 
 def _why(recovery: unveil.Recovery) -> str:
     """Vector by vector: the reasons of those that are not verified."""
-    reasons = [why for why, sure in zip(recovery.reasons, recovery.verified, strict=True) if not sure]
+    reasons = [
+        why for why, sure in zip(recovery.reasons, recovery.verified, strict=True) if not sure
+    ]
     return "; ".join(sorted(set(reasons))) or recovery.explanation
 
 
 def noisy(k: int, n: int, m: int, d: int, damage: str, seeds: int) -> Row:
-    """The largest ratio, over vectors, of the rms error to that of least squares with true subsets and signs."""
+    """The largest ratio, over vectors, of the rms error to that of least squares with true subsets
+    and signs."""
     worst, found, verified = [], [], 0
     for seed in range(seeds):
         sim = unveil.simulate(unveil.Scheme(k), n, m=m, d=d, rng=30_000 + seed)
@@ -85,33 +96,49 @@ def noisy(k: int, n: int, m: int, d: int, damage: str, seeds: int) -> Row:
             top = np.abs(mixture).max()
             Y = np.round(np.abs(mixture) / top * 255) / 255 * top
         least = np.linalg.lstsq(W, np.copysign(Y, mixture), rcond=None)[0]
-        recovery = unveil.recover(unveil.Encodings(Y.astype(np.float32), unveil.Scheme(k)), attack="full", rng=seed)
+        recovery = unveil.recover(
+            unveil.Encodings(Y.astype(np.float32), unveil.Scheme(k)), attack="full", rng=seed
+        )
         verified += int(recovery.verified.sum())
         near, V = aligned(recovery.vectors.astype(float), sim.private)
         found.append(len(set(near.tolist())))
         if found[-1] == n:
-            error, best = (np.sqrt(np.mean((X - sim.private[near]) ** 2, axis=1)) for X in (V, least[near]))
+            error, best = (
+                np.sqrt(np.mean((X - sim.private[near]) ** 2, axis=1)) for X in (V, least[near])
+            )
             worst.append(float((error / best).max()))
     measured = f"{min(found)} of {n} found, ratio at most {max(worst, default=float('nan')):.2f} ({seeds} seeds)"
     holds = min(found) == n and max(worst) <= 1.5 and not verified
-    return f"k={k}, n={n}, m={m}, d={d}, {damage}", f"all {n}, ratio to least squares at most 1.5", measured, holds
+    return (
+        f"k={k}, n={n}, m={m}, d={d}, {damage}",
+        f"all {n}, ratio to least squares at most 1.5",
+        measured,
+        holds,
+    )
 
 
-def aligned(V: NDArray[np.float64], truth: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Which true vector each one is, and the vectors with the sign of every pixel put right for all together."""
+def aligned(
+    V: NDArray[np.float64], truth: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Which true vector each one is, and the vectors with the sign of every pixel put right for all
+    together."""
     size = np.abs(V) / (np.linalg.norm(V, axis=1, keepdims=True) + 1e-30)
     near = (size @ (np.abs(truth) / np.linalg.norm(truth, axis=1, keepdims=True)).T).argmax(axis=1)
     return near, V * np.where((V * truth[near]).sum(axis=0) < 0, -1.0, 1.0)
 
 
 def messy(k: int, n: int, m: int, d: int, seeds: int) -> Row:
-    """1% of the overlaps wrong, 5% of the encodings twice, ten self-pairs, a vector in one encoding only."""
+    """1% of the overlaps wrong, 5% of the encodings twice, ten self-pairs, a vector in one encoding
+    only."""
     whole = wrong = told = 0
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
         sim = unveil.simulate(unveil.Scheme(k), n, m=m, d=d, rng=40_000 + seed)
         X = np.vstack([sim.private, rng.standard_normal((1, d)).astype(np.float32)])
-        pairs = [[j, j, *rng.choice(np.delete(np.arange(n), j), k - 2, replace=False)] for j in rng.integers(0, n, 10)]
+        pairs = [
+            [j, j, *rng.choice(np.delete(np.arange(n), j), k - 2, replace=False)]
+            for j in rng.integers(0, n, 10)
+        ]
         lone = [[n, *rng.choice(n, k - 1, replace=False)]]
         again = sim.selection.private[rng.integers(0, m, m // 20)]
         subsets = np.vstack([sim.selection.private, again, pairs, lone])
@@ -121,14 +148,21 @@ def messy(k: int, n: int, m: int, d: int, seeds: int) -> Row:
         M = np.triu(np.where(rng.random(M.shape) < 0.01, rng.integers(0, k + 1, M.shape), M))
         overlaps = unveil.Overlaps.from_array(M + np.triu(M, 1).T, k)
         Y = np.abs(X[subsets].sum(axis=1)) / np.sqrt(k)
-        recovery = unveil.recover(unveil.Encodings(Y, unveil.Scheme(k)), attack="full", overlaps=overlaps, rng=seed)
+        recovery = unveil.recover(
+            unveil.Encodings(Y, unveil.Scheme(k)), attack="full", overlaps=overlaps, rng=seed
+        )
         scores = unveil.score(recovery, X)
         whole += scores.exact == n
         wrong += scores.wrong
         told += any("appears in one encoding only" in why for why in recovery.reasons)
     what = f"k={k}, n={n}, m={m}, d={d}: 1% of overlaps wrong, 5% duplicates, ten self-pairs, one vector used once"
     measured = f"{whole} of {seeds}, the lone one reported in {told}, {wrong} wrong"
-    return what, "all others exact, that one reported as undetermined", measured, whole == told == seeds and not wrong
+    return (
+        what,
+        "all others exact, that one reported as undetermined",
+        measured,
+        whole == told == seeds and not wrong,
+    )
 
 
 def rows(part: str = "all", seeds: int = 10) -> list[Row]:

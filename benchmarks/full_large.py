@@ -1,6 +1,8 @@
-"""The full attack on many encodings: time beside one dense product, vectors recovered, and peak memory, a process each.
+"""The full attack on many encodings: time beside one dense product, vectors recovered, and peak
+memory, a process each.
 
-`python -m benchmarks.full_large [small|larger_k|large]`: n=1000 with k=2 (seconds), k=3 and 4 (minutes), n=10,000 (minutes).
+`python -m benchmarks.full_large [small|larger_k|large]`: n=1000 with k=2 (seconds), k=3 and 4
+(minutes), n=10,000 (minutes).
 """
 
 from __future__ import annotations
@@ -40,14 +42,14 @@ print(json.dumps({
 
 def _run(k: int, n: int, m: int, d: int, seed: int, beside: bool) -> dict[str, float]:
     command = [sys.executable, "-c", RUN, *map(str, (k, n, m, d, seed, int(beside)))]
-    return dict(json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+    return dict(
+        json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    )
 
 
 def _told(run: dict[str, float], m: int) -> str:
     stages = ", ".join(f"{name} {seconds:.1f}" for name, seconds in run["stages"].items())  # type: ignore[attr-defined]
-    return (
-        f"{run['exact']} exact, {run['wrong']} wrong, {run['explained']} of {m} explained in {run['seconds']:.1f} s ({stages})"
-    )
+    return f"{run['exact']} exact, {run['wrong']} wrong, {run['explained']} of {m} explained in {run['seconds']:.1f} s ({stages})"
 
 
 def small() -> list[Row]:
@@ -59,7 +61,9 @@ def small() -> list[Row]:
         ratio = run["seconds"] / run["dense"]
         out.append((what, "all used twice or more, 0 wrong", _told(run, 7000), whole))
         told = f"{ratio:.1f} times {run['dense']:.1f} s"
-        out.append((what, "60 s, 8 dense products Y @ Y.T", told, ratio <= 8 and run["seconds"] <= 60))
+        out.append(
+            (what, "60 s, 8 dense products Y @ Y.T", told, ratio <= 8 and run["seconds"] <= 60)
+        )
     return out
 
 
@@ -68,7 +72,14 @@ def larger_k() -> list[Row]:
     for k in (3, 4):
         run = _run(k, 1000, 10_000, 3072, 30_000, False)
         whole = run["exact"] >= run["twice"] and not run["wrong"]
-        out.append((f"k={k}, n=1000, m=10,000, d=3072", "all used twice or more, 0 wrong", _told(run, 10_000), whole))
+        out.append(
+            (
+                f"k={k}, n=1000, m=10,000, d=3072",
+                "all used twice or more, 0 wrong",
+                _told(run, 10_000),
+                whole,
+            )
+        )
     return out
 
 
@@ -78,7 +89,12 @@ def large() -> list[Row]:
     good = run["exact"] >= 9990 and not run["wrong"]
     return [
         (what, "99.9% of the vectors, 0 wrong", _told(run, 70_000), good),
-        (what, "20 minutes, 8 GiB with data", f"{run['seconds']:.0f} s, {peak:.2f} GiB", peak < 8 and run["seconds"] <= 1200),
+        (
+            what,
+            "20 minutes, 8 GiB with data",
+            f"{run['seconds']:.0f} s, {peak:.2f} GiB",
+            peak < 8 and run["seconds"] <= 1200,
+        ),
     ]
 
 
@@ -88,7 +104,9 @@ TABLES = {"small": small, "larger_k": larger_k, "large": large}
 def rows(*names: str) -> list[Row]:
     unknown = set(names) - set(TABLES)
     if unknown:
-        raise unveil.InputError(f"no table called {', '.join(sorted(unknown))}: choose from {', '.join(TABLES)}")
+        raise unveil.InputError(
+            f"no table called {', '.join(sorted(unknown))}: choose from {', '.join(TABLES)}"
+        )
     return [row for name in names or TABLES for row in TABLES[name]()]
 
 

@@ -1,7 +1,8 @@
 """The full attack on unequal unknown weights: how many of n private vectors come back, n unknown?
 
-λ = |N(0, 1)| divided by their sum, drawn anew for every encoding; no public part. A vector is recovered when its correlation
-with a true one exceeds 0.999, after one sign per pixel common to all of them. `python -m benchmarks.full_unequal [seeds]`.
+λ = |N(0, 1)| divided by their sum, drawn anew for every encoding; no public part. A vector is
+recovered when its correlation with a true one exceeds 0.999, after one sign per pixel common to all
+of them. `python -m benchmarks.full_unequal [seeds]`.
 """
 
 from __future__ import annotations
@@ -24,11 +25,15 @@ INSTANCES = (
 
 
 def recovered(recovery: unveil.Recovery, private: np.ndarray) -> int:
-    """Different true vectors with a recovered one at correlation above 0.999; relative signs count."""
+    """Different true vectors with a recovered one at correlation above 0.999; relative signs
+    count."""
     if not len(recovery):
         return 0
     X = recovery.vectors.astype(np.float64)
-    unit, truth = (v / (np.linalg.norm(v, axis=1, keepdims=True) + 1e-30) for v in (X, private.astype(np.float64)))
+    unit, truth = (
+        v / (np.linalg.norm(v, axis=1, keepdims=True) + 1e-30)
+        for v in (X, private.astype(np.float64))
+    )
     names = (np.abs(unit) @ np.abs(truth).T).argmax(axis=1)
     signs = np.where((unit * truth[names]).sum(axis=0) < 0, -1.0, 1.0)
     return len(set(names[np.einsum("ij,ij->i", signs * unit, truth[names]) > 0.999].tolist()))
@@ -38,7 +43,9 @@ def run(k: int, n: int, m: int, d: int, least: int, seeds: int) -> Row:
     found, seconds = [], []
     exact = wrong = 0
     for seed in range(seeds):
-        sim = unveil.simulate(unveil.Scheme(k, weighting="half-normal"), n, m=m, d=d, rng=30_000 + seed)
+        sim = unveil.simulate(
+            unveil.Scheme(k, weighting="half-normal"), n, m=m, d=d, rng=30_000 + seed
+        )
         start = time.perf_counter()
         recovery = unveil.recover(sim.encodings, attack="full", rng=seed)
         seconds.append(time.perf_counter() - start)
@@ -51,7 +58,12 @@ def run(k: int, n: int, m: int, d: int, least: int, seeds: int) -> Row:
         f"{enough} of {seeds} seeds; {min(found)} to {max(found)} vectors; {exact / seeds:.1f} verified and exact, "
         f"{wrong} wrong; {np.median(seconds):.1f} s each, {max(seconds):.1f} s at most"
     )
-    return f"half-normal weights, k={k}, n={n}, m={m}, d={d}", must, measured, enough >= 0.9 * seeds and wrong == 0
+    return (
+        f"half-normal weights, k={k}, n={n}, m={m}, d={d}",
+        must,
+        measured,
+        enough >= 0.9 * seeds and wrong == 0,
+    )
 
 
 def rows(seeds: int = 10) -> list[Row]:
@@ -61,4 +73,7 @@ def rows(seeds: int = 10) -> list[Row]:
 if __name__ == "__main__":
     from benchmarks.table import show
 
-    show("The full attack: unequal weights, unknown and new in every encoding", rows(*map(int, sys.argv[1:])))
+    show(
+        "The full attack: unequal weights, unknown and new in every encoding",
+        rows(*map(int, sys.argv[1:])),
+    )

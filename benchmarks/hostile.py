@@ -1,10 +1,11 @@
-"""Instances made to fool an attack: wrong k, wrong weighting, noise, decoys, tiny sizes, and the families of
-`hostile_families`. Not one wrong vector may be verified.
+"""Instances made to fool an attack: wrong k, wrong weighting, noise, decoys, tiny sizes, and the
+families of `hostile_families`. Not one wrong vector may be verified.
 
-`python -m benchmarks.hostile [count] [attack] [kind] [first seed]` prints a row per kind of mischief, with the seeds of
-whatever went wrong: a wrong vector, an error that is none of ours, a warning, or more than a minute. Attack "default" is what
-`recover` chooses, "told" is `full` with the true overlaps, "all" every attack that takes the encodings on, each a
-trial of its own. The tests run a few dozen of them.
+`python -m benchmarks.hostile [count] [attack] [kind] [first seed]` prints a row per kind of
+mischief, with the seeds of whatever went wrong: a wrong vector, an error that is none of ours, a
+warning, or more than a minute. Attack "default" is what `recover` chooses, "told" is `full` with
+the true overlaps, "all" every attack that takes the encodings on, each a trial of its own. The
+tests run a few dozen of them.
 """
 
 from __future__ import annotations
@@ -43,13 +44,24 @@ KINDS = (
 LIMIT = 60
 """Seconds that a trial may take."""
 SIGNED = ("mixup",)
-HIDDEN = ("default", "told", "full", "relations", "unhidden", "noisy-relations", "line-graph", "tensor", "cliques", "paper")
+HIDDEN = (
+    "default",
+    "told",
+    "full",
+    "relations",
+    "unhidden",
+    "noisy-relations",
+    "line-graph",
+    "tensor",
+    "cliques",
+    "paper",
+)
 """Attacks of "all" on signs that were kept, and on signs that were hidden."""
 
 
 def trap(kind: str, seed: int, size: int = 1, signs: str = "absolute") -> Trap:
-    """One instance of random size: k 2 to 4, few vectors, 3 to 250 encodings, 1 to 3000 pixels; `size` times as many vectors
-    and encodings. signs: "absolute", or "kept" as MixUp does."""
+    """One instance of random size: k 2 to 4, few vectors, 3 to 250 encodings, 1 to 3000 pixels;
+    `size` times as many vectors and encodings. signs: "absolute", or "kept" as MixUp does."""
     hidden = np.abs if signs == "absolute" else np.asarray
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     k = int(rng.integers(2, 5))
@@ -72,7 +84,9 @@ def trap(kind: str, seed: int, size: int = 1, signs: str = "absolute") -> Trap:
 
     def values(scheme: unveil.Scheme) -> NDArray[np.float32]:
         draw = int(rng.integers(1 << 30))
-        return unveil.simulate(scheme, private=private, public=public, m=m, rng=draw).encodings.values
+        return unveil.simulate(
+            scheme, private=private, public=public, m=m, rng=draw
+        ).encodings.values
 
     Y = values(scheme)
     if kind == "wrong k":
@@ -101,11 +115,19 @@ def spring(trap: Trap, attack: str) -> tuple[str, int]:
     try:
         name = {"default": None, "told": "full"}.get(attack, attack)
         overlaps = trap.overlaps if attack == "told" else None
-        recovery = unveil.recover(trap.encodings, trap.public, attack=name, overlaps=overlaps, rng=0)
+        recovery = unveil.recover(
+            trap.encodings, trap.public, attack=name, overlaps=overlaps, rng=0
+        )
     except unveil.InputError:
         return "declined", 0
     wrong = unveil.score(recovery, trap.private).wrong
-    return ("nothing" if not len(recovery) else "verified" if recovery.verified.any() else str(recovery.status[0])), wrong
+    return (
+        "nothing"
+        if not len(recovery)
+        else "verified"
+        if recovery.verified.any()
+        else str(recovery.status[0])
+    ), wrong
 
 
 @contextmanager
@@ -139,7 +161,9 @@ def _row(kind: str, seeds: range, attack: str) -> Row:
     trials = [
         (seed, signs, name)
         for seed in seeds
-        for signs in ["kept" if attack == "mixup" or (attack == "all" and seed % 3 == 2) else "absolute"]
+        for signs in [
+            "kept" if attack == "mixup" or (attack == "all" and seed % 3 == 2) else "absolute"
+        ]
         for name in ([attack] if attack != "all" else SIGNED if signs == "kept" else HIDDEN)
     ]
     for seed, signs, name in trials:
@@ -158,10 +182,18 @@ def _row(kind: str, seeds: range, attack: str) -> Row:
         wrong += errors > 0
     said = ", ".join(f"{number} {answer}" for answer, number in answers.most_common())
     seconds = f"{time.perf_counter() - start:.0f} s, slowest {slowest:.0f} s"
-    return kind, "0 wrong, 0 crashed", "; ".join([f"{wrong} wrong ({said}; {seconds})", *failures]), not failures
+    return (
+        kind,
+        "0 wrong, 0 crashed",
+        "; ".join([f"{wrong} wrong ({said}; {seconds})", *failures]),
+        not failures,
+    )
 
 
 if __name__ == "__main__":
     from benchmarks.table import show
 
-    show("Hostile instances", rows(*(kind(arg) for kind, arg in zip((int, str, str, int), sys.argv[1:], strict=False))))
+    show(
+        "Hostile instances",
+        rows(*(kind(arg) for kind, arg in zip((int, str, str, int), sys.argv[1:], strict=False))),
+    )

@@ -47,7 +47,9 @@ def _discrete(rng: Rng, n: int, d: int) -> Floats:
 
 
 def _sparse(rng: Rng, n: int, d: int) -> Floats:
-    return np.asarray(rng.standard_normal((n, d)) * (rng.random((n, d)) < rng.choice([0.1, 0.3, 0.7, 0.99])))
+    return np.asarray(
+        rng.standard_normal((n, d)) * (rng.random((n, d)) < rng.choice([0.1, 0.3, 0.7, 0.99]))
+    )
 
 
 def _non_negative(rng: Rng, n: int, d: int) -> Floats:
@@ -98,9 +100,16 @@ def _multiples(rng: Rng, n: int, d: int) -> Floats:
         return np.asarray(rng.integers(-2, 3, (n, few)) @ X[:few])
     for _ in range(int(rng.integers(1, 5))):
         a, b, c = rng.choice(n, 3, replace=False)
-        X[a] = [2 * X[b], -X[b], 0.5 * X[b], X[b] + X[c], X[b] - X[c], (X[b] + X[c]) / 2, -X[b] - X[c], 0 * X[b]][
-            int(rng.integers(8))
-        ]
+        X[a] = [
+            2 * X[b],
+            -X[b],
+            0.5 * X[b],
+            X[b] + X[c],
+            X[b] - X[c],
+            (X[b] + X[c]) / 2,
+            -X[b] - X[c],
+            0 * X[b],
+        ][int(rng.integers(8))]
     return X
 
 
@@ -132,7 +141,11 @@ def _nearly_equal(rng: Rng, n: int, d: int) -> Floats:
 def _rounded(rng: Rng, n: int, d: int) -> Floats:
     """Half precision, or two decimals."""
     X = gaussian(rng, n, d)
-    return X.astype(np.float16).astype(np.float64) if rng.random() < 0.5 else np.round(X, int(rng.integers(1, 3)))
+    return (
+        X.astype(np.float16).astype(np.float64)
+        if rng.random() < 0.5
+        else np.round(X, int(rng.integers(1, 3)))
+    )
 
 
 def _repeated_pixels(rng: Rng, n: int, d: int) -> Floats:

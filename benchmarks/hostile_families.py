@@ -35,8 +35,14 @@ def family(kind: str, seed: int, signs: str = "absolute") -> Trap:
     rng = np.random.default_rng([seed, crc32(kind.encode())])
     kinds = {kind}
     if kind == "compound":
-        kinds = {str(rng.choice(list(some))) for some in (DESIGNS, DATA, LISTS, DAMAGE) if rng.random() < 0.6}
-    design, data, listed, damage = (next(iter(kinds & set(some)), "") for some in (DESIGNS, DATA, LISTS, DAMAGE))
+        kinds = {
+            str(rng.choice(list(some)))
+            for some in (DESIGNS, DATA, LISTS, DAMAGE)
+            if rng.random() < 0.6
+        }
+    design, data, listed, damage = (
+        next(iter(kinds & set(some)), "") for some in (DESIGNS, DATA, LISTS, DAMAGE)
+    )
     k = int(rng.choice([2, 2, 2, 3, 3, 4]))
     rows = np.sort(DESIGNS.get(design, random_rows)(rng, k), axis=1)
     (m, k), n = rows.shape, int(rows.max()) + 1
@@ -50,7 +56,9 @@ def family(kind: str, seed: int, signs: str = "absolute") -> Trap:
     P = float(rng.choice([0.5, 1.0])) * rng.standard_normal((n_public, d))
     if listed in ("private in public", "mixtures in public", "alike in public") and n_public:
         P = _with_private(rng, P, X, listed)
-    Q = np.array([rng.choice(n_public, k_public, replace=False) for _ in range(m)]).reshape(m, k_public)
+    Q = np.array([rng.choice(n_public, k_public, replace=False) for _ in range(m)]).reshape(
+        m, k_public
+    )
     # 3. Encodings, and what is told about them.
     weighting = "half-normal" if kind == "unequal" else str(rng.choice(["equal", "paper"]))
     scheme = unveil.Scheme(k, k_public if kind != "unequal" else 0, weighting, signs)
@@ -73,7 +81,9 @@ def family(kind: str, seed: int, signs: str = "absolute") -> Trap:
     W = np.zeros((m, n), np.int64)
     np.put_along_axis(W, rows, 1, axis=1)
     shared = unveil.Overlaps.from_array(W @ W.T, k)
-    return Trap(kind, told, P.astype(np.float32) if k_public else None, X.astype(np.float32), shared)
+    return Trap(
+        kind, told, P.astype(np.float32) if k_public else None, X.astype(np.float32), shared
+    )
 
 
 def _with_private(rng: Rng, P: Floats, X: Floats, how: str) -> Floats:
@@ -84,7 +94,14 @@ def _with_private(rng: Rng, P: Floats, X: Floats, how: str) -> Floats:
         if how == "private in public":
             P[i] = X[a]
         elif how == "mixtures in public":
-            P[i] = [X[a] + X[b], (X[a] + X[b]) / 2, X[a] - X[b], -X[a], 2 * X[a], np.abs(X[a] + X[b])][int(rng.integers(6))]
+            P[i] = [
+                X[a] + X[b],
+                (X[a] + X[b]) / 2,
+                X[a] - X[b],
+                -X[a],
+                2 * X[a],
+                np.abs(X[a] + X[b]),
+            ][int(rng.integers(6))]
         else:
             P[i] = P[-1 - i]
             P[i, int(rng.integers(P.shape[1]))] += rng.choice([0.0, 0.05, 1.0])
@@ -126,9 +143,12 @@ def _scaled_rows(rng: Rng, Y: Floats) -> Floats:
     """Rows of another size, of zeros, of one value, or a copy of another row."""
     Y = Y.copy()
     for r in rng.choice(len(Y), min(len(Y), int(rng.integers(1, 6))), replace=False):
-        Y[r] = [Y[r] * rng.choice([0.5, 1.01, 2.0]), 0 * Y[r], 0 * Y[r] + 1.0, Y[int(rng.integers(len(Y)))]][
-            int(rng.integers(4))
-        ]
+        Y[r] = [
+            Y[r] * rng.choice([0.5, 1.01, 2.0]),
+            0 * Y[r],
+            0 * Y[r] + 1.0,
+            Y[int(rng.integers(len(Y)))],
+        ][int(rng.integers(4))]
     return Y
 
 
@@ -160,8 +180,12 @@ LISTS: dict[str, Callable[[Rng, Floats], Floats]] = {
     "private in public": lambda rng, P: P,
     "mixtures in public": lambda rng, P: P,
     "alike in public": lambda rng, P: P,
-    "scaled public": lambda rng, P: P * np.where(rng.random(len(P)) < 0.5, rng.choice([0.5, 1.02, 2.0]), 1)[:, None],
-    "part of public": lambda rng, P: np.where((rng.random(len(P)) < 0.3)[:, None], rng.standard_normal(P.shape), P),
+    "scaled public": lambda rng, P: (
+        P * np.where(rng.random(len(P)) < 0.5, rng.choice([0.5, 1.02, 2.0]), 1)[:, None]
+    ),
+    "part of public": lambda rng, P: np.where(
+        (rng.random(len(P)) < 0.3)[:, None], rng.standard_normal(P.shape), P
+    ),
 }
 MEMBERS: dict[str, Callable[[Rng, Floats, NDArray[np.int64]], Floats]] = {"one more": _one_more}
 """What comes on top of the sums of some rows."""

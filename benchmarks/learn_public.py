@@ -1,9 +1,11 @@
-"""LearnPublic: exact supports at the paper's settings and below them, speed, memory, unknowns, calibration; and the curve.
+"""LearnPublic: exact supports at the paper's settings and below them, speed, memory, unknowns,
+calibration; and the curve.
 
     python -m benchmarks.learn_public [--quick] [--curve]
 
-`--quick` takes few encodings and the smaller settings. `--curve` also writes docs/figures/learn_public_curve.{svg,png,json}:
-the rate of exact supports against d for this package and for every method in `benchmarks/baselines`.
+`--quick` takes few encodings and the smaller settings. `--curve` also writes
+docs/figures/learn_public_curve.{svg,png,json}: the rate of exact supports against d for this
+package and for every method in `benchmarks/baselines`.
 """
 
 from __future__ import annotations
@@ -34,21 +36,33 @@ FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "learn_public_curve"
 
 
 def instance(k: int, d: int, n_public: int, weighting: str, m: int, seed: int) -> unveil.Simulation:
-    return unveil.simulate(unveil.Scheme(K_PRIVATE, k, weighting), 100, n_public=n_public, m=m, d=d, rng=seed)
+    return unveil.simulate(
+        unveil.Scheme(K_PRIVATE, k, weighting), 100, n_public=n_public, m=m, d=d, rng=seed
+    )
 
 
 def right(found: NDArray[np.int64], truth: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which rows are exactly the true support; empty slots hold −1."""
-    return np.array([{i for i in a if i >= 0} == set(b) for a, b in zip(found.tolist(), truth.tolist(), strict=True)])
+    return np.array(
+        [
+            {i for i in a if i >= 0} == set(b)
+            for a, b in zip(found.tolist(), truth.tolist(), strict=True)
+        ]
+    )
 
 
 def compare(sim: unveil.Simulation) -> tuple[int, int, float]:
-    """Exact supports of folded-em and of diagonal thresholding, and the milliseconds the first takes for one encoding."""
+    """Exact supports of folded-em and of diagonal thresholding, and the milliseconds the first
+    takes for one encoding."""
     start = time.perf_counter()
     ours = unveil.learn_public(sim.encodings, sim.public, method="folded-em").indices
     each = (time.perf_counter() - start) / sim.encodings.m * 1e3
     diagonal = unveil.learn_public(sim.encodings, sim.public, method="diagonal").indices
-    return int(right(ours, sim.selection.public).sum()), int(right(diagonal, sim.selection.public).sum()), each
+    return (
+        int(right(ours, sim.selection.public).sum()),
+        int(right(diagonal, sim.selection.public).sum()),
+        each,
+    )
 
 
 def paper_settings(quick: bool) -> list[Row]:
@@ -57,7 +71,9 @@ def paper_settings(quick: bool) -> list[Row]:
     for n_public in (2000,) if quick else (2000, 5000, 7500, 10_000):
         for k, d in PAPER_D.items():
             for weighting in ("equal", "paper"):
-                ours, diagonal, each = compare(instance(k, d, n_public, weighting, m, 100 + n_public + k))
+                ours, diagonal, each = compare(
+                    instance(k, d, n_public, weighting, m, 100 + n_public + k)
+                )
                 out.append(
                     (
                         f"n_public={n_public}, k_public={k}, d={d}, {weighting}",
@@ -75,12 +91,20 @@ def fewer_pixels(quick: bool) -> list[Row]:
     for k, d in FEW_D.items():
         ours, diagonal, each = compare(instance(k, d, n_public, "paper", m, 200 + k))
         measured = f"{ours} of {m}, {each:.1f} ms each; diagonal {diagonal} of {m}"
-        out.append((f"fewer pixels: n_public={n_public}, k_public={k}, d={d}, paper", "95% exact", measured, ours >= 0.95 * m))
+        out.append(
+            (
+                f"fewer pixels: n_public={n_public}, k_public={k}, d={d}, paper",
+                "95% exact",
+                measured,
+                ours >= 0.95 * m,
+            )
+        )
     return out
 
 
 def speed() -> list[Row]:
-    """Against the one product Y²(P²)ᵀ that any screen of all public vectors needs, on the same cores; the best of three."""
+    """Against the one product Y²(P²)ᵀ that any screen of all public vectors needs, on the same
+    cores; the best of three."""
     m, n_public, cores = 1000, 10_000, len(os.sched_getaffinity(0))
     sim = instance(6, 2400, n_public, "equal", m, 300)
     products, ours = [], []
@@ -97,37 +121,54 @@ def speed() -> list[Row]:
     what = f"speed: n_public={n_public}, k_public=6, d=2400, m={m}, {cores} cores"
     return [
         (what, "at most 15 ms each", f"{each:.2f} ms", each <= 15),
-        (what, "at most 15 times one screening product", f"{ratio:.1f} times ({min(products):.2f} s)", ratio <= 15),
+        (
+            what,
+            "at most 15 times one screening product",
+            f"{ratio:.1f} times ({min(products):.2f} s)",
+            ratio <= 15,
+        ),
     ]
 
 
 def memory(quick: bool) -> list[Row]:
-    """The public vectors stay on disk; the address space of the process that solves it, file included, is limited."""
+    """The public vectors stay on disk; the address space of the process that solves it, file
+    included, is limited."""
     n_public, d, m = (20_000 if quick else 200_000), 1000, 100
     limit = (1 if quick else 2) << 30
     what = f"memory: n_public={n_public}, d={d} memory-mapped ({4 * n_public * d / 1e6:.0f} MB), k_public=2, m={m}"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         rng = np.random.default_rng(400)
-        truth = np.sort(np.array([rng.choice(n_public, 2, replace=False) for _ in range(m)]), axis=1)
+        truth = np.sort(
+            np.array([rng.choice(n_public, 2, replace=False) for _ in range(m)]), axis=1
+        )
         public = np.lib.format.open_memmap(path / "public.npy", "w+", np.float32, (n_public, d))
         for start in range(0, n_public, 5000):
-            public[start : start + 5000] = rng.standard_normal((min(5000, n_public - start), d), dtype=np.float32)
-        mixed = (public[truth].sum(axis=1) + rng.standard_normal((m, 2, d), dtype=np.float32).sum(axis=1)) / 2
+            public[start : start + 5000] = rng.standard_normal(
+                (min(5000, n_public - start), d), dtype=np.float32
+            )
+        mixed = (
+            public[truth].sum(axis=1) + rng.standard_normal((m, 2, d), dtype=np.float32).sum(axis=1)
+        ) / 2
         np.save(path / "encodings.npy", np.abs(mixed))
         np.save(path / "truth.npy", truth)
         public.flush()
         code = f"from benchmarks.learn_public import solve_within; solve_within({str(path)!r}, {limit})"
-        child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        child = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
     if child.returncode:
-        return [(what, f"under {limit >> 30} GiB", child.stderr.strip().splitlines()[-1][:60], False)]
+        return [
+            (what, f"under {limit >> 30} GiB", child.stderr.strip().splitlines()[-1][:60], False)
+        ]
     exact, peak, anonymous = json.loads(child.stdout)
     measured = f"{exact} of {m} exact; peak {peak / 2**30:.2f} GiB with the file, {anonymous / 2**20:.0f} MiB without"
     return [(what, f"under {limit >> 30} GiB, 99.9% exact", measured, exact >= 0.999 * m)]
 
 
 def solve_within(folder: str, limit: int) -> None:
-    """Run by `memory` in a process of its own: prints exact supports, peak address space, anonymous memory at its peak."""
+    """Run by `memory` in a process of its own: prints exact supports, peak address space, anonymous
+    memory at its peak."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -140,9 +181,19 @@ def solve_within(folder: str, limit: int) -> None:
         nonlocal anonymous
         anonymous = max(anonymous, _status("RssAnon"))
 
-    found = unveil.learn_public(encodings, public, method="folded-em", memory_limit=limit // 4, progress=watch)
+    found = unveil.learn_public(
+        encodings, public, method="folded-em", memory_limit=limit // 4, progress=watch
+    )
     watch("end", 1, 1)
-    print(json.dumps([int(right(found.indices, np.load(path / "truth.npy")).sum()), _status("VmPeak"), anonymous]))
+    print(
+        json.dumps(
+            [
+                int(right(found.indices, np.load(path / "truth.npy")).sum()),
+                _status("VmPeak"),
+                anonymous,
+            ]
+        )
+    )
 
 
 def _status(name: str) -> int:
@@ -165,7 +216,12 @@ def unknown_k(quick: bool) -> list[Row]:
             sure = int(found.certain.sum())
             measured = f"{'said so' if found.warning else 'NOT said'}; {sure} of {m} called certain"
             out.append(
-                (f"{what}, given as {wrong}", "said so, none called certain", measured, bool(found.warning) and sure == 0)
+                (
+                    f"{what}, given as {wrong}",
+                    "said so, none called certain",
+                    measured,
+                    bool(found.warning) and sure == 0,
+                )
             )
     return out
 
@@ -173,19 +229,25 @@ def unknown_k(quick: bool) -> list[Row]:
 def half_normal(quick: bool) -> list[Row]:
     """Weights |N(0,1)| over all slots, normalised to sum 1; neither weights nor k_public are given.
 
-    A member is resolvable when dropping it from the true support costs more than log n_public + 1.5 nats: less is what the best
-    of n_public foreign vectors gains by chance. The oracle is told the true support and fits the weights alone.
+    A member is resolvable when dropping it from the true support costs more than log n_public + 1.5
+    nats: less is what the best of n_public foreign vectors gains by chance. The oracle is told the
+    true support and fits the weights alone.
     """
     m, n_public = (40, 2000) if quick else (200, 10_000)
     out: list[Row] = []
     for k, d in PAPER_D.items():
         rng = np.random.default_rng(600 + k)
         public = rng.standard_normal((n_public, d), dtype=np.float32)
-        truth = np.sort(np.array([rng.choice(n_public, k, replace=False) for _ in range(m)]), axis=1)
+        truth = np.sort(
+            np.array([rng.choice(n_public, k, replace=False) for _ in range(m)]), axis=1
+        )
         weights = np.abs(rng.standard_normal((m, k + K_PRIVATE)))
         weights /= weights.sum(axis=1, keepdims=True)
         private = rng.standard_normal((m, K_PRIVATE, d))
-        y = np.abs(np.einsum("ik,ikd->id", weights[:, :k], public[truth]) + np.einsum("ik,ikd->id", weights[:, k:], private))
+        y = np.abs(
+            np.einsum("ik,ikd->id", weights[:, :k], public[truth])
+            + np.einsum("ik,ikd->id", weights[:, k:], private)
+        )
         found = unveil.learn_public(
             unveil.Encodings(y.astype(np.float32), unveil.Scheme(K_PRIVATE, k, "convex")),
             public,
@@ -199,7 +261,10 @@ def half_normal(quick: bool) -> list[Row]:
             X = public[truth[i]].astype(np.float64)
             variance = float((weights[i, k:] ** 2).sum())
             fitted, top = fit(y[i], X, w, variance)
-            losses = [top - fit(y[i], np.delete(X, j, axis=0), np.delete(w, j), variance + w[j] ** 2)[1] for j in range(k)]
+            losses = [
+                top - fit(y[i], np.delete(X, j, axis=0), np.delete(w, j), variance + w[j] ** 2)[1]
+                for j in range(k)
+            ]
             members = {int(j) for j, loss in zip(truth[i], losses, strict=True) if loss > price}
             mine = dict(zip(found.indices[i].tolist(), found.weights[i].tolist(), strict=True))
             mine.pop(-1, None)
@@ -211,7 +276,12 @@ def half_normal(quick: bool) -> list[Row]:
             oracle_near += np.linalg.norm(fitted - w) <= 0.05 * np.linalg.norm(w)
         what = f"half-normal weights: n_public={n_public}, k_public={k}, d={d}"
         out += [
-            (what, "95% exact", f"{exact} of {m}; all members are resolvable in {resolvable}", exact >= 0.95 * m),
+            (
+                what,
+                "95% exact",
+                f"{exact} of {m}; all members are resolvable in {resolvable}",
+                exact >= 0.95 * m,
+            ),
             (f"{what}, resolvable members", "–", f"exactly those in {on_resolvable} of {m}", None),
             (
                 f"{what}, weights",
@@ -226,7 +296,8 @@ def half_normal(quick: bool) -> list[Row]:
 def fit(
     y: NDArray[np.float64], X: NDArray[np.float64], weights: NDArray[np.float64], variance: float
 ) -> tuple[NDArray[np.float64], float]:
-    """Maximum likelihood weights (nonnegative) of y = |wᵀX + noise| on a known support, and the log likelihood."""
+    """Maximum likelihood weights (nonnegative) of y = |wᵀX + noise| on a known support, and the log
+    likelihood."""
     d = len(y)
 
     def loss(theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -234,13 +305,17 @@ def fit(
         mu = w @ X
         x = y * mu / v
         size = np.abs(x)
-        value = (0.5 * (y @ y + mu @ mu) / v - (size + np.log1p(np.exp(-2 * size))).sum()) + 0.5 * d * theta[-1]
+        value = (
+            0.5 * (y @ y + mu @ mu) / v - (size + np.log1p(np.exp(-2 * size))).sum()
+        ) + 0.5 * d * theta[-1]
         sign = np.tanh(x)
         slope = 0.5 * d - 0.5 * (y @ y + mu @ mu - 2 * (y * sign) @ mu) / v
         return value, np.append(-X @ (y * sign - mu) / v, slope)
 
     bounds = [(0, None)] * len(weights) + [(None, None)]
-    best = minimize(loss, np.append(weights, np.log(variance)), jac=True, method="L-BFGS-B", bounds=bounds)
+    best = minimize(
+        loss, np.append(weights, np.log(variance)), jac=True, method="L-BFGS-B", bounds=bounds
+    )
     return best.x[:-1], -float(best.fun)
 
 
@@ -251,19 +326,28 @@ def no_private_part(quick: bool) -> list[Row]:
         sim = unveil.simulate(unveil.Scheme(0, k), 1, n_public=n_public, m=m, d=d, rng=700 + k)
         found = unveil.learn_public(sim.encodings, sim.public)
         exact = right(found.indices, sim.selection.public)
-        values = np.ones(m, bool) if found.weights is None else np.abs(found.weights[:, :k] - k**-0.5).max(axis=1) < 1e-4
+        values = (
+            np.ones(m, bool)
+            if found.weights is None
+            else np.abs(found.weights[:, :k] - k**-0.5).max(axis=1) < 1e-4
+        )
         measured = f"{int((exact & values).sum())} of {m} (support alone {int(exact.sum())})"
         wrong = int((found.certain & ~(exact & values)).sum())
         what = f"no private part: n_public={n_public}, k_public={k}, d={d}"
         out.append(
-            (what, "support and values exact, none wrong and certain", f"{measured}, {wrong} wrong and certain", wrong == 0)
+            (
+                what,
+                "support and values exact, none wrong and certain",
+                f"{measured}, {wrong} wrong and certain",
+                wrong == 0,
+            )
         )
     return out
 
 
 def calibration(quick: bool) -> list[Row]:
-    """Cells where many supports are wrong, and cells with enough certain ones to count to 1 in 10,000: what is called certain
-    must be right in both."""
+    """Cells where many supports are wrong, and cells with enough certain ones to count to 1 in
+    10,000: what is called certain must be right in both."""
     n_public = 2000
     hard = [(k, d, 1000) for k, d in ((2, 150), (2, 250), (4, 350), (4, 500), (6, 600), (6, 800))]
     many = [(k, d, 8000) for k, d in ((2, 300), (2, 400), (4, 600), (4, 700), (6, 1100))]
@@ -381,15 +465,27 @@ def curve(quick: bool = False) -> list[Row]:
             sim = instance(k, d, n_public, "paper", m, 1000 + d)
             for name in names:
                 counts[name].append(int(right(METHODS[name](sim), sim.selection.public).sum()))
-        panels.append({"n_public": n_public, "k_public": k, "encodings": m, "d": list(pixels), "exact": counts})
+        panels.append(
+            {
+                "n_public": n_public,
+                "k_public": k,
+                "encodings": m,
+                "d": list(pixels),
+                "exact": counts,
+            }
+        )
     FIGURE.parent.mkdir(parents=True, exist_ok=True)
     FIGURE.with_suffix(".json").write_text(json.dumps(panels, indent=1) + "\n")
     draw(panels)
     out: list[Row] = []
     for panel in panels:
         for name, exact in panel["exact"].items():
-            rates = ", ".join(f"{d}: {c / panel['encodings']:.2f}" for d, c in zip(panel["d"], exact, strict=True))
-            out.append((f"n_public={panel['n_public']}, k_public={k}, paper: {name}", "–", rates, None))
+            rates = ", ".join(
+                f"{d}: {c / panel['encodings']:.2f}" for d, c in zip(panel["d"], exact, strict=True)
+            )
+            out.append(
+                (f"n_public={panel['n_public']}, k_public={k}, paper: {name}", "–", rates, None)
+            )
     return out
 
 
@@ -399,7 +495,8 @@ def draw(panels: list[dict]) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    # Okabe and Ito's colours, which colour-blind readers tell apart; markers say the same once more.
+    # Okabe and Ito's colours, which colour-blind readers tell apart; markers say the same once
+    # more.
     styles = {
         "folded-em": ("#000000", "o"),
         "truncated power": ("#0072B2", "s"),
@@ -409,14 +506,25 @@ def draw(panels: list[dict]) -> None:
         "SDP": ("#E69F00", "P"),
     }
     plt.rcParams["svg.hashsalt"] = "unveil"
-    figure, axes = plt.subplots(1, len(panels), figsize=(11, 4.4), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=(11, 4.4), sharey=True, layout="constrained"
+    )
     for axis, panel in zip(axes, panels, strict=True):
         # The first lies on top where curves meet.
         for order, (name, exact) in zip(range(20, 0, -1), panel["exact"].items(), strict=False):
             colour, marker = styles[name]
             rate, low, high = wilson(np.array(exact), panel["encodings"])
             axis.fill_between(panel["d"], low, high, color=colour, alpha=0.12, linewidth=0)
-            axis.plot(panel["d"], rate, color=colour, marker=marker, markersize=5, linewidth=1.6, label=name, zorder=order)
+            axis.plot(
+                panel["d"],
+                rate,
+                color=colour,
+                marker=marker,
+                markersize=5,
+                linewidth=1.6,
+                label=name,
+                zorder=order,
+            )
         axis.set_title(
             f"n_public = {panel['n_public']}, k_public = {panel['k_public']}, k_private = {K_PRIVATE}, weighting paper,"
             f" {panel['encodings']} encodings each",
@@ -432,7 +540,9 @@ def draw(panels: list[dict]) -> None:
     plt.close(figure)
 
 
-def wilson(count: NDArray[np.int64], m: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def wilson(
+    count: NDArray[np.int64], m: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Rate and 95% interval of a binomial proportion."""
     z, rate = 1.96, count / m
     centre = (rate + z * z / (2 * m)) / (1 + z * z / m)
@@ -441,9 +551,13 @@ def wilson(count: NDArray[np.int64], m: int) -> tuple[NDArray[np.float64], NDArr
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.learn_public", description="LearnPublic against its peers")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.learn_public", description="LearnPublic against its peers"
+    )
     parser.add_argument("--quick", action="store_true", help="few encodings, smaller settings")
-    parser.add_argument("--curve", action="store_true", help="also draw the curve of every method down to failure")
+    parser.add_argument(
+        "--curve", action="store_true", help="also draw the curve of every method down to failure"
+    )
     asked = parser.parse_args()
     compare(instance(2, 500, 200, "paper", 4, 0))  # compile
     failed = 0

@@ -1,7 +1,8 @@
-"""The root of a line graph: against networkx on the same graph, how many wrong overlaps it survives, and the attack with it.
+"""The root of a line graph: against networkx on the same graph, how many wrong overlaps it
+survives, and the attack with it.
 
-`python -m benchmarks.line_graph [root|wrong|attack]`. Kernels are compiled on a small graph beforehand; building the graph, as
-networkx wants it and as we do, is not timed.
+`python -m benchmarks.line_graph [root|wrong|attack]`. Kernels are compiled on a small graph
+beforehand; building the graph, as networkx wants it and as we do, is not timed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from scipy import sparse
 
 import unveil
 from benchmarks.table import Row
-from unveil.factor.line_graph import line_graph_root
+from unveil.rivals.line_graph.root import line_graph_root
 
 Pairs = NDArray[np.int64]
 
@@ -30,7 +31,9 @@ def different_pairs(n: int, m: int, seed: int) -> Pairs:
 
 def overlaps_of(pairs: Pairs, n: int) -> sparse.csr_array:
     m = len(pairs)
-    W = sparse.csr_array((np.ones(2 * m, np.int64), (np.repeat(np.arange(m), 2), pairs.ravel())), shape=(m, n))
+    W = sparse.csr_array(
+        (np.ones(2 * m, np.int64), (np.repeat(np.arange(m), 2), pairs.ravel())), shape=(m, n)
+    )
     return sparse.csr_array(W @ W.T)
 
 
@@ -63,12 +66,18 @@ def against_networkx(n: int, m: int, needed: float | None) -> Row:
     theirs = nx.inverse_line_graph(graph)
     slow = time.perf_counter() - start
     truth = stars(pairs)
-    same = stars(ours.members) == truth == {frozenset(map(int, cell)) for cell in theirs if len(cell) > 1}
+    same = (
+        stars(ours.members)
+        == truth
+        == {frozenset(map(int, cell)) for cell in theirs if len(cell) > 1}
+    )
     told = f"{slow / fast:,.0f} times ({fast * 1e3:.1f} ms, {slow:.2f} s; {'same root' if same else 'DIFFERENT'})"
     return what, must, told, None if needed is None else bool(same and slow >= needed * fast)
 
 
-def misread(M: sparse.csr_array, wrong: int, missed: int, rng: np.random.Generator) -> unveil.Overlaps:
+def misread(
+    M: sparse.csr_array, wrong: int, missed: int, rng: np.random.Generator
+) -> unveil.Overlaps:
     """`wrong` overlaps of 1 between strangers, and `missed` true ones taken away."""
     dense = M.toarray()
     i, j = np.nonzero(np.triu(dense, 1))
@@ -95,7 +104,8 @@ def survives(n: int, m: int, share: float, seeds: int = 5) -> Row:
 
 
 def right_rows(members: Pairs, pairs: Pairs, n: int) -> int:
-    """Rows whose pair is the true one; a name is the vector that most of its rows have, a name of one row is any."""
+    """Rows whose pair is the true one; a name is the vector that most of its rows have, a name of
+    one row is any."""
     count = np.zeros((int(members.max()) + 1, n), np.int64)
     for p in range(2):
         for q in range(2):
@@ -116,12 +126,15 @@ def attack(n: int, m: int, d: int, seed: int) -> Row:
     pairs = np.unique(sim.selection.private, axis=0)
     twice = int((np.bincount(pairs.ravel(), minlength=n) >= 2).sum())
     stages = ", ".join(f"{name} {stage:.1f}" for name, stage in recovery.seconds.items())
-    told = (
-        f"{found.exact} exact, {found.wrong} wrong, {recovery.evidence.get('contradicted_overlaps', 0):,} overlaps contradicted"
-    )
+    told = f"{found.exact} exact, {found.wrong} wrong, {recovery.evidence.get('contradicted_overlaps', 0):,} overlaps contradicted"
     what = f"the attack, n={n}, m={m:,}, d={d}"
     whole = found.exact >= 0.99 * twice and not found.wrong
-    return what, "99% of the vectors used twice or more, 0 wrong", f"{told}; {seconds:.1f} s ({stages})", whole
+    return (
+        what,
+        "99% of the vectors used twice or more, 0 wrong",
+        f"{told}; {seconds:.1f} s ({stages})",
+        whole,
+    )
 
 
 def _root() -> list[Row]:
@@ -130,11 +143,19 @@ def _root() -> list[Row]:
 
 
 def _wrong() -> list[Row]:
-    return [survives(n, m, share) for n, m in ((100, 500), (600, 3000)) for share in (0.001, 0.01, 0.05, 0.1, 0.2, 0.3)]
+    return [
+        survives(n, m, share)
+        for n, m in ((100, 500), (600, 3000))
+        for share in (0.001, 0.01, 0.05, 0.1, 0.2, 0.3)
+    ]
 
 
 def _attack() -> list[Row]:
-    return [attack(600, 3000, 3072, 40_000), attack(600, 3000, 700, 40_000), attack(3000, 20_000, 2048, 40_000)]
+    return [
+        attack(600, 3000, 3072, 40_000),
+        attack(600, 3000, 700, 40_000),
+        attack(3000, 20_000, 2048, 40_000),
+    ]
 
 
 TABLES = {"root": _root, "wrong": _wrong, "attack": _attack}
@@ -143,7 +164,9 @@ TABLES = {"root": _root, "wrong": _wrong, "attack": _attack}
 def rows(*names: str) -> list[Row]:
     unknown = set(names) - set(TABLES)
     if unknown:
-        raise unveil.InputError(f"no table called {', '.join(sorted(unknown))}: choose from {', '.join(TABLES)}")
+        raise unveil.InputError(
+            f"no table called {', '.join(sorted(unknown))}: choose from {', '.join(TABLES)}"
+        )
     warm = unveil.simulate(unveil.Scheme(2), 30, m=200, d=300, rng=0).encodings
     unveil.recover(warm, attack="line-graph", rng=0)
     return [row for name in names or TABLES for row in TABLES[name]()]

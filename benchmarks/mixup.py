@@ -1,6 +1,8 @@
-"""MixUp: how few encodings and pixels give all vectors, and what hiding signs would change; both attacks in the same run.
+"""MixUp: how few encodings and pixels give all vectors, and what hiding signs would change; both
+attacks in the same run.
 
-`python -m benchmarks.mixup [seeds]`. Fresh seeds 50000, 50001, …; n = 100 private vectors unless said, their number unknown.
+`python -m benchmarks.mixup [seeds]`. Fresh seeds 50000, 50001, …; n = 100 private vectors unless
+said, their number unknown.
 """
 
 from __future__ import annotations
@@ -39,20 +41,34 @@ def _all(k: int, m: int, d: int, seeds: int, k_public: int = 0) -> Row:
         there += int((np.bincount(sim.selection.private.ravel(), minlength=100) >= 2).sum())
     what = f"k={k}, k_public={k_public}, m={m}, d={d}"
     measured = f"{exact} of {there} exact, {wrong} wrong, {seconds / seeds:.1f} s each"
-    return what, "95 % of vectors used twice, 0 wrong", measured, exact >= 0.95 * there and not wrong
+    return (
+        what,
+        "95 % of vectors used twice, 0 wrong",
+        measured,
+        exact >= 0.95 * there and not wrong,
+    )
 
 
 def _noise(seeds: int) -> Row:
     ratios = []
     for seed in range(FIRST, FIRST + seeds):
-        sim = unveil.simulate(unveil.Scheme(2, signs="kept"), 100, m=700, d=500, noise=0.05, rng=seed)
+        sim = unveil.simulate(
+            unveil.Scheme(2, signs="kept"), 100, m=700, d=500, noise=0.05, rng=seed
+        )
         found = unveil.recover(sim.encodings, rng=seed).vectors
         error = [float(np.square(sim.private - x).mean(axis=1).min()) for x in found]
         W = np.zeros((700, 100))
         np.put_along_axis(W, sim.selection.private, 1 / np.sqrt(2), axis=1)
-        ideal = np.square(np.linalg.lstsq(W, sim.encodings.values, rcond=None)[0] - sim.private).mean(axis=1)
+        ideal = np.square(
+            np.linalg.lstsq(W, sim.encodings.values, rcond=None)[0] - sim.private
+        ).mean(axis=1)
         ratios.append(np.sqrt(np.mean(error) / ideal.mean()) if len(found) == 100 else np.inf)
-    return "noise 0.05, k=2, m=700, d=500", "1.1 × least squares with true subsets", f"{max(ratios):.2f} ×", max(ratios) < 1.1
+    return (
+        "noise 0.05, k=2, m=700, d=500",
+        "1.1 × least squares with true subsets",
+        f"{max(ratios):.2f} ×",
+        max(ratios) < 1.1,
+    )
 
 
 def _against_full() -> Row:
@@ -61,10 +77,17 @@ def _against_full() -> Row:
     counts, seconds = [], []
     for encodings, attack in ((sim.encodings, "mixup"), (hidden, "full")):
         start = time.perf_counter()
-        counts.append(unveil.score(unveil.recover(encodings, attack=attack, rng=0), sim.private).exact)
+        counts.append(
+            unveil.score(unveil.recover(encodings, attack=attack, rng=0), sim.private).exact
+        )
         seconds.append(time.perf_counter() - start)
     measured = f"{counts[0]} with signs ({seconds[0]:.1f} s), {counts[1]} without by full ({seconds[1]:.1f} s)"
-    return "k=3, m=400, d=120, signs kept and hidden", "more with signs", measured, counts[0] > counts[1]
+    return (
+        "k=3, m=400, d=120, signs kept and hidden",
+        "more with signs",
+        measured,
+        counts[0] > counts[1],
+    )
 
 
 def _large() -> Row:
@@ -72,7 +95,12 @@ def _large() -> Row:
     start = time.perf_counter()
     scores = unveil.score(unveil.recover(sim.encodings, rng=0), sim.private)
     measured = f"{scores.exact} exact, {scores.wrong} wrong, {time.perf_counter() - start:.0f} s"
-    return "n=3000, k=2, m=21,000, d=512", "99 %, 0 wrong", measured, scores.exact >= 2970 and not scores.wrong
+    return (
+        "n=3000, k=2, m=21,000, d=512",
+        "99 %, 0 wrong",
+        measured,
+        scores.exact >= 2970 and not scores.wrong,
+    )
 
 
 if __name__ == "__main__":

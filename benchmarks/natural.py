@@ -1,12 +1,14 @@
-"""The natural-image attack on CIFAR-10 private and Caltech-101 public images, encoded as InstaHide released it.
+"""The natural-image attack on CIFAR-10 private and Caltech-101 public images, encoded as InstaHide
+released it.
 
-`python -m benchmarks.natural [cell …]` measures what `docs/figures/natural.json` lacks, adds it there, draws the figure and
-prints the tables of docs/natural_images.md. `laws` is a cell too: 40 private images under each law of weights, which the attack
-is told, or finds out for itself; and `shifts`: 40 images that are shifted
-at random before they are mixed; and `large`: 400 images.
-The images come from the folder UNVEIL_DATA (../shared/data without it); they are no part of the package. Public images: 5,500
-of Caltech-101 and their mirror images; the attacker has the other 2,742 as a sample of like images, none of those used. In the
-cell with known candidates all 8,242 are used and known. Fresh seeds 41000, 41001, …; settings were chosen on others.
+`python -m benchmarks.natural [cell …]` measures what `docs/figures/natural.json` lacks, adds it
+there, draws the figure and prints the tables of docs/natural_images.md. `laws` is a cell too: 40
+private images under each law of weights, which the attack is told, or finds out for itself; and
+`shifts`: 40 images that are shifted at random before they are mixed; and `large`: 400 images. The
+images come from the folder UNVEIL_DATA (../shared/data without it); they are no part of the
+package. Public images: 5,500 of Caltech-101 and their mirror images; the attacker has the other
+2,742 as a sample of like images, none of those used. In the cell with known candidates all 8,242
+are used and known. Fresh seeds 41000, 41001, …; settings were chosen on others.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ def images() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         private = np.load(folder / "cifar10_test2k_small.npz", allow_pickle=False)
         public = np.load(folder / "caltech101_32.npz", allow_pickle=False)["x"]
     except OSError:
-        sys.exit(f"no images in {folder}: set UNVEIL_DATA to the folder of cifar10_test2k_small.npz and caltech101_32.npz")
+        sys.exit(
+            f"no images in {folder}: set UNVEIL_DATA to the folder of cifar10_test2k_small.npz and caltech101_32.npz"
+        )
     order = np.random.default_rng(999).permutation(len(public))
     return private["x"], private["y"].astype(np.int64), public[order[:5500]], public[order[5500:]]
 
@@ -70,7 +74,9 @@ def vectors(pixels: np.ndarray) -> np.ndarray:
     return pixels.reshape(len(pixels), -1).astype(np.float32) / np.float32(127.5) - np.float32(1)
 
 
-def instance(cell: Cell, seed: int, n: int = N, weighting: Any = "released") -> tuple[unveil.Simulation, np.ndarray]:
+def instance(
+    cell: Cell, seed: int, n: int = N, weighting: Any = "released"
+) -> tuple[unveil.Simulation, np.ndarray]:
     """The simulation, and the like images the attacker has."""
     private, classes, public, like = images()
     chosen = np.random.default_rng(seed).choice(len(private), n, replace=False)
@@ -127,25 +133,41 @@ def with_law(weighting: Any, k_public: int) -> dict[str, Any]:
 
 
 def with_shifts(reach: int) -> float:
-    """Mean SSIM of 40 images that encodings shift by up to `reach` pixels each way before they are mixed, to the copy each is
-    most like; 50 encodings of each, four public images, the attack not told of shifts."""
+    """Mean SSIM of 40 images that encodings shift by up to `reach` pixels each way before they are
+    mixed, to the copy each is most like; 50 encodings of each, four public images, the attack not
+    told of shifts."""
     n, seed = 40, FIRST
     private, _, public, like = images()
     chosen = private[np.random.default_rng(seed).choice(len(private), n, replace=False)]
-    steps = [(down, across) for down in range(-reach, reach + 1) for across in range(-reach, reach + 1)]
+    steps = [
+        (down, across) for down in range(-reach, reach + 1) for across in range(-reach, reach + 1)
+    ]
     # Every shifted copy is a private image of its own: to draw one is to draw an image and a shift.
     copies = [vectors(np.roll(chosen, step, axis=(1, 2))) for step in steps]
     scheme = unveil.Scheme(2, 4, weighting="released", signs="random")
     used = vectors(np.concatenate([public, public[:, :, ::-1]]))
-    sim = unveil.simulate(scheme, private=np.concatenate(copies), public=used, m=50 * n, rng=seed, shape=SHAPE)
-    recovery = unveil.recover(sim.encodings, attack="natural", n_private=n, rng=seed, like=vectors(like))
-    return round(float(np.max([image_scores(recovery.vectors, copy, SHAPE).ssim for copy in copies], axis=0).mean()), 3)
+    sim = unveil.simulate(
+        scheme, private=np.concatenate(copies), public=used, m=50 * n, rng=seed, shape=SHAPE
+    )
+    recovery = unveil.recover(
+        sim.encodings, attack="natural", n_private=n, rng=seed, like=vectors(like)
+    )
+    return round(
+        float(
+            np.max(
+                [image_scores(recovery.vectors, copy, SHAPE).ssim for copy in copies], axis=0
+            ).mean()
+        ),
+        3,
+    )
 
 
 def fill_shifts() -> None:
     for reach in (0, 1, 2):
         if str(reach) not in stored().get("shifts", {}):
-            everything = stored() | {"shifts": stored().get("shifts", {}) | {str(reach): with_shifts(reach)}}
+            everything = stored() | {
+                "shifts": stored().get("shifts", {}) | {str(reach): with_shifts(reach)}
+            }
             STORE.write_text(json.dumps(everything) + "\n")
             print("shifts", reach, everything["shifts"][str(reach)], flush=True)
 
@@ -156,7 +178,9 @@ def fill_large() -> None:
         result = measure(CELLS["50-4"], FIRST + 1000, 400)
         STORE.write_text(json.dumps(stored() | {"large": result}) + "\n")
         print(
-            "large", f"SSIM {np.mean(result['ssim']):.3f}, {result['cpu_seconds']} CPU s, {result['peak_gib']} GiB", flush=True
+            "large",
+            f"SSIM {np.mean(result['ssim']):.3f}, {result['cpu_seconds']} CPU s, {result['peak_gib']} GiB",
+            flush=True,
         )
 
 
@@ -182,7 +206,9 @@ def fill(names: list[str]) -> None:
             everything = stored()
             everything.setdefault(name, {})[str(seed)] = result
             STORE.write_text(json.dumps(everything) + "\n")
-            print(name, seed, f"SSIM {np.mean(result['ssim']):.3f}, {result['seconds']} s", flush=True)
+            print(
+                name, seed, f"SSIM {np.mean(result['ssim']):.3f}, {result['seconds']} s", flush=True
+            )
 
 
 def page() -> str:
@@ -193,16 +219,25 @@ def page() -> str:
     ]
     for name, cell in CELLS.items():
         runs = list(stored().get(name, {}).values())
-        means, every = [np.mean(run["ssim"]) for run in runs], np.concatenate([run["ssim"] for run in runs])
+        means, every = (
+            [np.mean(run["ssim"]) for run in runs],
+            np.concatenate([run["ssim"] for run in runs]),
+        )
         lines.append(
             f"| {cell.encodings}, {cell.k_public}{', candidates known' * cell.known} | {'yes' if cell.labels else 'no'} "
             f"| {len(runs)} | **{np.mean(means):.3f}** ({min(means):.3f}, {max(means):.3f}) | {cell.least:.2f} "
             f"| {np.mean(every < 0.5):.1%} | {np.mean([run['psnr'] for run in runs]):.1f} |"
         )
-    lines += ["", "| law, k_public | found | SSIM, law given | SSIM, law unknown |", "|---" * 4 + "|"]
+    lines += [
+        "",
+        "| law, k_public | found | SSIM, law given | SSIM, law unknown |",
+        "|---" * 4 + "|",
+    ]
     for name, law in stored().get("laws", {}).items():
         weighting, k_public = name.split("-")
-        lines.append(f"| {weighting}, {k_public} | {law['found']} | {law[weighting]:.3f} | {law['unknown']:.3f} |")
+        lines.append(
+            f"| {weighting}, {k_public} | {law['found']} | {law[weighting]:.3f} | {law['unknown']:.3f} |"
+        )
     return "\n".join(lines)
 
 
@@ -211,17 +246,28 @@ def draw() -> None:
     with style():
         figure, axes = panels(1, 2, (8, 3.2), sharey=True)
         for axis, title, names in (
-            (axes[0], "50 encodings of each image", [n for n, c in CELLS.items() if c.encodings == 50]),
+            (
+                axes[0],
+                "50 encodings of each image",
+                [n for n, c in CELLS.items() if c.encodings == 50],
+            ),
             (axes[1], "fewer encodings", [n for n, c in CELLS.items() if c.encodings < 50]),
         ):
             for name, colour in zip(names, (*SERIES, "black"), strict=False):
                 cell = CELLS[name]
                 ssim = np.sort(np.concatenate([run["ssim"] for run in stored()[name].values()]))
-                label = f"{cell.k_public} public" + (", candidates known" if cell.known else ", labels" if cell.labels else "")
+                label = f"{cell.k_public} public" + (
+                    ", candidates known" if cell.known else ", labels" if cell.labels else ""
+                )
                 label = label if cell.encodings == 50 else f"{cell.encodings} each, {label}"
                 axis.plot(np.linspace(0, 100, len(ssim)), ssim, color=COLOURS[colour], label=label)
             axis.axhline(0.5, color=COLOURS["grey"], linestyle=":", linewidth=1)
-            axis.set(xlabel="percent of images, the worst first", title=title, xlim=(0, 100), ylim=(-0.1, 1.02))
+            axis.set(
+                xlabel="percent of images, the worst first",
+                title=title,
+                xlim=(0, 100),
+                ylim=(-0.1, 1.02),
+            )
             axis.legend(loc="lower right")
         axes[0].set_ylabel("SSIM")
         save(figure, STORE)
@@ -232,7 +278,9 @@ def rows() -> list[Row]:
     out: list[Row] = []
     for name, cell in CELLS.items():
         runs = list(stored().get(name, {}).values())
-        what = f"T={cell.encodings}, k_public={cell.k_public}, labels {'yes' if cell.labels else 'no'}"
+        what = (
+            f"T={cell.encodings}, k_public={cell.k_public}, labels {'yes' if cell.labels else 'no'}"
+        )
         what += ", public candidates known" if cell.known else ""
         if not runs:
             out.append((what, f"mean SSIM ≥ {cell.least}", "not measured", None))
@@ -245,7 +293,9 @@ def rows() -> list[Row]:
             f"PSNR {np.mean([run['psnr'] for run in runs]):.1f}; {np.median([run['seconds'] for run in runs]):.0f} s"
         )
         what += f"; {len(runs)} seeds"
-        out.append((what, f"mean SSIM ≥ {cell.least}", measured, bool(np.mean(means) >= cell.least)))
+        out.append(
+            (what, f"mean SSIM ≥ {cell.least}", measured, bool(np.mean(means) >= cell.least))
+        )
     return out
 
 

@@ -1,6 +1,8 @@
-"""The overlap engine against the products everyone would write, and every promise of scale: time, memory, clusters, kills.
+"""The overlap engine against the products everyone would write, and every promise of scale: time,
+memory, clusters, kills.
 
-`python -m benchmarks.overlaps ratio scaling …` runs some of them; `python -m benchmarks.run overlaps` all.
+`python -m benchmarks.overlaps ratio scaling …` runs some of them; `python -m benchmarks.run
+overlaps` all.
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ from unveil.gram.statistics import feature_rows
 
 def _truth(sim: unveil.Simulation) -> sparse.csr_array:
     (m, k), n = sim.selection.private.shape, len(sim.private)
-    W = sparse.csr_array((np.ones(m * k, np.int32), sim.selection.private.ravel(), np.arange(0, m * k + 1, k)), shape=(m, n))
+    W = sparse.csr_array(
+        (np.ones(m * k, np.int32), sim.selection.private.ravel(), np.arange(0, m * k + 1, k)),
+        shape=(m, n),
+    )
     return (W @ W.T).tocsr()
 
 
@@ -44,7 +49,8 @@ def _compile() -> None:
 
 
 def ratio() -> list[Row]:
-    """k=2, n=1000, m=10,000, d=3072: NumPy's dense product, FAISS and the engine take turns; best of two each."""
+    """k=2, n=1000, m=10,000, d=3072: NumPy's dense product, FAISS and the engine take turns; best
+    of two each."""
     sim = unveil.simulate(unveil.Scheme(2), 1000, m=10_000, d=3072, rng=2)
     truth = _truth(sim)
     _compile()
@@ -84,7 +90,9 @@ def ratio() -> list[Row]:
         (
             what,
             "at most 0.60 of FAISS range_search",
-            "FAISS is not installed (pip install faiss-cpu)" if faiss is None else f"{to_faiss:.2f} ({best['faiss']:.2f} s)",
+            "FAISS is not installed (pip install faiss-cpu)"
+            if faiss is None
+            else f"{to_faiss:.2f} ({best['faiss']:.2f} s)",
             None if faiss is None else to_faiss <= 0.6,
         ),
         (
@@ -109,7 +117,8 @@ print(seconds, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1
 
 
 def _scaled(m: int, d: int, limit: int) -> tuple[float, float, float]:
-    """Seconds, peak memory beyond the input, bytes of the result, in a process that does nothing else."""
+    """Seconds, peak memory beyond the input, bytes of the result, in a process that does nothing
+    else."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "y.npy"
         np.save(path, unveil.simulate(unveil.Scheme(2), 1000, m=m, d=d, rng=3).encodings.values)
@@ -130,7 +139,12 @@ def scaling() -> list[Row]:
     )
     bounded = all(memory <= (1 << 29) + 6 * result for _, memory, result in runs)
     return [
-        ("m = 5,000 to 20,000, d=3072", "time grows no faster than m² (16)", f"{growth:.1f} times", growth <= 16),
+        (
+            "m = 5,000 to 20,000, d=3072",
+            "time grows no faster than m² (16)",
+            f"{growth:.1f} times",
+            growth <= 16,
+        ),
         ("m = 5,000 to 20,000, d=3072", "memory: constant and the result, not m²", told, bounded),
     ]
 
@@ -149,11 +163,13 @@ def large() -> list[Row]:
 
 
 def assisted() -> list[Row]:
-    """True supports: what LearnPublic must deliver. Beside it the folded statistic, its threshold tuned with the truth in
-    hand."""
+    """True supports: what LearnPublic must deliver. Beside it the folded statistic, its threshold
+    tuned with the truth in hand."""
     out: list[Row] = []
     for k_public in (2, 4):
-        sim = unveil.simulate(unveil.Scheme(2, k_public, "paper"), 200, n_public=1000, m=5000, d=3072, rng=11)
+        sim = unveil.simulate(
+            unveil.Scheme(2, k_public, "paper"), 200, n_public=1000, m=5000, d=3072, rng=11
+        )
         supports = unveil.learn_public(sim.encodings, sim.public)
         overlaps = unveil.gram_extract(sim.encodings, sim.public, supports=supports)
         missed, false = _wrong(overlaps, _truth(sim))
@@ -169,9 +185,8 @@ def assisted() -> list[Row]:
 
 
 def _best_folded(sim: unveil.Simulation) -> int:
-    """Fewest errors any thresholds on the folded covariance could make, chosen for each number of shared public vectors,
-    knowing
-    the truth; overlap 2 is rare and counted as found."""
+    """Fewest errors any thresholds on the folded covariance could make, chosen for each number of
+    shared public vectors, knowing the truth; overlap 2 is rare and counted as found."""
     Z, _ = feature_rows(sim.encodings.values, "folded", np.arange(sim.encodings.d))
     W, V = np.zeros((2, sim.encodings.m, 1000), np.float32)
     np.put_along_axis(W, sim.selection.private, 1, axis=1)
@@ -188,13 +203,22 @@ def _best_folded(sim: unveil.Simulation) -> int:
 
 
 def cluster() -> list[Row]:
-    what, must = "Dask, 2 worker processes, one killed half-way (m=6000, d=2048)", "same bytes as one process"
+    what, must = (
+        "Dask, 2 worker processes, one killed half-way (m=6000, d=2048)",
+        "same bytes as one process",
+    )
     try:
         import distributed
     except ImportError:
         return [(what, must, "Dask is not installed (pip install 'unveil[dask]')", None)]
     sim = unveil.simulate(unveil.Scheme(2), 500, m=6000, d=2048, rng=4)
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1", "silence_logs": 50}
+    options = {
+        "n_workers": 2,
+        "threads_per_worker": 1,
+        "dashboard_address": None,
+        "host": "127.0.0.1",
+        "silence_logs": 50,
+    }
     expected = unveil.gram_extract(sim.encodings, workers=1, memory_limit=100 << 20)
     killed: list[str] = []
     with distributed.LocalCluster(**options) as local:
@@ -205,9 +229,18 @@ def cluster() -> list[Row]:
                 os.kill(next(iter(local.workers.values())).pid, signal.SIGKILL)
 
         address = local.scheduler_address
-        found = unveil.gram_extract(sim.encodings, scheduler=address, memory_limit=100 << 20, progress=kill)
+        found = unveil.gram_extract(
+            sim.encodings, scheduler=address, memory_limit=100 << 20, progress=kill
+        )
     same = _bytes(found) == _bytes(expected)
-    return [(what, must, f"{'same' if same else 'DIFFERENT'} (killed {', '.join(killed) or 'nobody'})", same and bool(killed))]
+    return [
+        (
+            what,
+            must,
+            f"{'same' if same else 'DIFFERENT'} (killed {', '.join(killed) or 'nobody'})",
+            same and bool(killed),
+        )
+    ]
 
 
 def _bytes(overlaps: unveil.Overlaps) -> tuple[bytes, ...]:
@@ -226,7 +259,8 @@ open(sys.argv[3], "w").write(digest.hexdigest())
 
 
 def kills() -> list[Row]:
-    """The same command killed at ten random times, then left alone: the digest of matrix and confidence must not change."""
+    """The same command killed at ten random times, then left alone: the digest of matrix and
+    confidence must not change."""
     rng = np.random.default_rng(int(time.time()))
     sim = unveil.simulate(unveil.Scheme(2), 500, m=6000, d=2048, rng=4)
     with tempfile.TemporaryDirectory() as name:
@@ -234,7 +268,14 @@ def kills() -> list[Row]:
         np.save(folder / "y.npy", sim.encodings.values)
 
         def command(blocks: str) -> list[str]:
-            return [sys.executable, "-c", RESUMED, str(folder / "y.npy"), str(folder / blocks), str(folder / f"{blocks}.txt")]
+            return [
+                sys.executable,
+                "-c",
+                RESUMED,
+                str(folder / "y.npy"),
+                str(folder / blocks),
+                str(folder / f"{blocks}.txt"),
+            ]
 
         subprocess.run(command("undisturbed"), check=True)
         total = len(list((folder / "undisturbed").rglob("block-*.npz")))
@@ -243,7 +284,10 @@ def kills() -> list[Row]:
             process = subprocess.Popen(command("killed"))
             # Not before it has got somewhere: most of a short run is starting Python.
             target = progress[-1] + int(rng.integers(1, total // 12))
-            while process.poll() is None and len(list((folder / "killed").rglob("block-*.npz"))) < target:
+            while (
+                process.poll() is None
+                and len(list((folder / "killed").rglob("block-*.npz"))) < target
+            ):
                 time.sleep(0.002)
             time.sleep(float(rng.uniform(0, 0.02)))
             process.send_signal(signal.SIGKILL)
@@ -262,9 +306,10 @@ def kills() -> list[Row]:
 
 
 def units() -> list[Row]:
-    """What the plan believes an operation costs, in multiply-adds of the product (`gram/plan.py`), measured here."""
-    from unveil.gram.engine import _survivors
-    from unveil.gram.likelihood import log_ratios
+    """What the plan believes an operation costs, in multiply-adds of the product
+    (`gram/engine/plan.py`), measured here."""
+    from unveil.gram.engine.blocks import _survivors
+    from unveil.gram.engine.likelihood import log_ratios
     from unveil.parallel import one_blas_thread
 
     sim = unveil.simulate(unveil.Scheme(2), 1000, m=4096, d=3072, rng=5)
@@ -279,24 +324,38 @@ def units() -> list[Row]:
     pick = _best(lambda: _survivors(C, A, B, edges[:1], np.full(1, 9, np.float32), False)) / pairs
     all_of_it = np.array([screen, 3072]), np.array([cuts[0], -9], np.float32)
     scored = int((cuts[0] <= C).sum())
-    score = (_best(lambda: _survivors(C, A, B, *all_of_it, False)) - pick * pairs) / (scored * (3072 - screen))
+    score = (_best(lambda: _survivors(C, A, B, *all_of_it, False)) - pick * pairs) / (
+        scored * (3072 - screen)
+    )
     some = np.arange(400)
     low, high = np.zeros(400), np.full(400, 0.5)
-    likelihood = _best(lambda: log_ratios(A, B, offset, offset_b, some, some, low, high)) / (400 * 3072)
+    likelihood = _best(lambda: log_ratios(A, B, offset, offset_b, some, some, low, high)) / (
+        400 * 3072
+    )
     told = (
         f"product {2e-9 / product:.0f} GFlop/s on one thread; pick {pick / product:.0f}, "
         f"score {score / product:.0f}, likelihood {likelihood / product:.0f}"
     )
-    return [("cost of operations, in multiply-adds", "the plan's: pick 36, score 10, likelihood 600", told, None)]
+    return [
+        (
+            "cost of operations, in multiply-adds",
+            "the plan's: pick 36, score 10, likelihood 600",
+            told,
+            None,
+        )
+    ]
 
 
 def power() -> list[Row]:
-    """Standard deviations between neighbouring overlaps and their balanced threshold, per root of a pixel."""
+    """Standard deviations between neighbouring overlaps and their balanced threshold, per root of a
+    pixel."""
+    from unveil.gram.engine.likelihood import _ratio_moments
     from unveil.gram.levels import Levels, assisted_levels, lattice, squares_levels
-    from unveil.gram.likelihood import _ratio_moments
 
     def apart(levels: Levels, q: int) -> float:
-        return float((levels.mean[0, q + 1] - levels.mean[0, q]) / (levels.sd[0, q] + levels.sd[0, q + 1]))
+        return float(
+            (levels.mean[0, q + 1] - levels.mean[0, q]) / (levels.sd[0, q] + levels.sd[0, q + 1])
+        )
 
     out: list[Row] = []
     for k, q in ((2, 0), (3, 0), (3, 1), (4, 0), (4, 1), (4, 2)):
@@ -304,9 +363,26 @@ def power() -> list[Row]:
         low, high = lattice(scheme)[0, q : q + 2]
         (m0, s0), (m1, s1) = (_ratio_moments(low, high, truth) for truth in (low, high))
         told = f"folded {apart(folded_levels(scheme), q):.3f}, squares {apart(squares_levels(scheme), q):.3f}"
-        out.append((f"k={k}, overlap {q} or {q + 1}", "", f"{told}, likelihood {(m1 - m0) / (s0 + s1):.3f}", None))
-    folded, assisted = apart(folded_levels(unveil.Scheme(2, 2)), 0), apart(assisted_levels(2, 2, 1.0), 0)
-    out.append(("k_private=k_public=2, overlap 0 or 1", "", f"folded {folded:.3f}, assisted {assisted:.3f}", None))
+        out.append(
+            (
+                f"k={k}, overlap {q} or {q + 1}",
+                "",
+                f"{told}, likelihood {(m1 - m0) / (s0 + s1):.3f}",
+                None,
+            )
+        )
+    folded, assisted = (
+        apart(folded_levels(unveil.Scheme(2, 2)), 0),
+        apart(assisted_levels(2, 2, 1.0), 0),
+    )
+    out.append(
+        (
+            "k_private=k_public=2, overlap 0 or 1",
+            "",
+            f"folded {folded:.3f}, assisted {assisted:.3f}",
+            None,
+        )
+    )
     return out
 
 

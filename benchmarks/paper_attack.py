@@ -1,4 +1,5 @@
-"""The paper's attack on the instances it must solve: how many seeds give k+2 exact vectors, and how long it takes."""
+"""The paper's attack on the instances it must solve: how many seeds give k+2 exact vectors, and how
+long it takes."""
 
 from __future__ import annotations
 
@@ -24,7 +25,11 @@ class Instance:
     weighting: str = "equal"
 
     def __str__(self) -> str:
-        public = f", k_public={self.k_public}, n_public={self.n_public}, {self.weighting}" if self.k_public else ""
+        public = (
+            f", k_public={self.k_public}, n_public={self.n_public}, {self.weighting}"
+            if self.k_public
+            else ""
+        )
         return f"k={self.k}, n={self.n}, m={self.m}, d={self.d}{public}"
 
 
@@ -38,7 +43,8 @@ INSTANCES = (
     Instance(2, 60, 600, 12288, 10, 9, k_public=2, n_public=300, weighting="paper"),
 )
 UNDECIDABLE = Instance(6, 12, 3000, 20000, 10, 0)
-"""n = 2k: provably undecidable (docs/paper_map.md); the honest answer is "ambiguous", for every seed."""
+"""n = 2k: provably undecidable (docs/paper_map.md); the honest answer is "ambiguous", for every
+seed."""
 
 
 def run(instance: Instance) -> Row:
@@ -63,8 +69,15 @@ def run(instance: Instance) -> Row:
     signs = "with signs" if instance.k_public else "up to one sign per pixel"
     measured = f"{full} of {instance.seeds}, {wrong} wrong, {np.median(seconds):.1f} s each"
     if instance == UNDECIDABLE:
-        return str(instance), "n = 2k: undecidable, said so", f"{measured}, {ambiguous} ambiguous", wrong == 0 and full == 0
-    must = f"{instance.k + 2} vectors {signs} in {instance.needed} of {instance.seeds} seeds, 0 wrong"
+        return (
+            str(instance),
+            "n = 2k: undecidable, said so",
+            f"{measured}, {ambiguous} ambiguous",
+            wrong == 0 and full == 0,
+        )
+    must = (
+        f"{instance.k + 2} vectors {signs} in {instance.needed} of {instance.seeds} seeds, 0 wrong"
+    )
     return str(instance), must, measured, full >= instance.needed and wrong == 0
 
 

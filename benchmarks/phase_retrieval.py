@@ -1,6 +1,8 @@
-"""Phase transitions of classical phase retrieval, and of the sparse search, over pixels per public vector.
+"""Phase transitions of classical phase retrieval, and of the sparse search, over pixels per public
+vector.
 
-`python -m benchmarks.phase_retrieval [n_public]`. Share of encodings solved exactly, 40 mixtures of 4 public vectors each.
+`python -m benchmarks.phase_retrieval [n_public]`. Share of encodings solved exactly, 40 mixtures of
+4 public vectors each.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import numpy as np
 
 import unveil
 from benchmarks.table import Row
-from unveil.supports.classical import METHODS, STARTS, retrieve_weights
+from unveil.rivals.classical import METHODS, STARTS, retrieve_weights
 
 RATIOS = (0.5, 1.5, 2, 2.5, 3, 4, 5, 6)
 M = 40
@@ -26,17 +28,30 @@ def rows(n: int = 100) -> list[Row]:
                 sim = _instance(n, ratio)
                 assert sim.public is not None
                 rng = np.random.default_rng(1)
-                _, residual = retrieve_weights(sim.encodings.magnitudes(), sim.public, rng, start=start, method=method)
+                _, residual = retrieve_weights(
+                    sim.encodings.magnitudes(), sim.public, rng, start=start, method=method
+                )
                 share[start + method, ratio] = float((residual < 1e-4).mean())
             must = "all from 3 on" if (start, method) == ("optimal", "amplitude") else ""
             holds = min(share[start + method, r] for r in RATIOS if r >= 3) > 0.97 if must else None
-            out.append((f"{method}, {start} start", must, _told(share, start + method, RATIOS[1:]), holds))
+            out.append(
+                (f"{method}, {start} start", must, _told(share, start + method, RATIOS[1:]), holds)
+            )
     for ratio in RATIOS:
         sim = _instance(n, ratio)
         found = unveil.learn_public(sim.encodings, sim.public)
-        share["sparse", ratio] = float((found.indices[:, :4] == sim.selection.public).all(axis=1).mean())
+        share["sparse", ratio] = float(
+            (found.indices[:, :4] == sim.selection.public).all(axis=1).mean()
+        )
     holds = min(share["sparse", ratio] for ratio in RATIOS[1:]) > 0.9
-    out.append(("sparse search (unveil.learn_public)", "90 % from 1.5 on", _told(share, "sparse", RATIOS), holds))
+    out.append(
+        (
+            "sparse search (unveil.learn_public)",
+            "90 % from 1.5 on",
+            _told(share, "sparse", RATIOS),
+            holds,
+        )
+    )
     return out
 
 

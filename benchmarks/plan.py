@@ -1,8 +1,9 @@
-"""The plan against reality: seconds and memory of ten instances, each in a process of its own, within a factor of 2.
+"""The plan against reality: seconds and memory of ten instances, each in a process of its own,
+within a factor of 2.
 
-Seconds are CPU seconds with one thread, kernels compiled beforehand: wall time on a shared machine says little. Memory is the
-peak of the process. `python -m benchmarks.plan`; with `--stages` also those of every stage,
-which is what the coefficients in `unveil.auditing.costs` are fitted to.
+Seconds are CPU seconds with one thread, kernels compiled beforehand: wall time on a shared machine
+says little. Memory is the peak of the process. `python -m benchmarks.plan`; with `--stages` also
+those of every stage, which is what the coefficients in `unveil.auditing.costs` are fitted to.
 """
 
 from __future__ import annotations
@@ -52,17 +53,24 @@ print(json.dumps([plan.seconds, seconds, plan.memory, peak, stages, dict(found.s
 def run(instance: tuple[int, ...], stages: bool = False) -> Row:
     one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     command = [sys.executable, "-c", CHILD, json.dumps(instance)]
-    done = subprocess.run(command, env={**os.environ, **one}, capture_output=True, text=True, check=True, timeout=600)
+    done = subprocess.run(
+        command, env={**os.environ, **one}, capture_output=True, text=True, check=True, timeout=600
+    )
     told, seconds, memory, peak, forecast, measured, verified = json.loads(done.stdout)
     k, kp, n, npub, m, d = instance
     what = f"k={k}, n={n}, m={m:,}, d={d}" + (f", k_public={kp}, n_public={npub}" if kp else "")
-    text = (
-        f"{told:.2f} s forecast, {seconds:.2f} s measured; {memory / 2**20:.0f} MiB forecast, {peak / 2**20:.0f} MiB measured"
-    )
+    text = f"{told:.2f} s forecast, {seconds:.2f} s measured; {memory / 2**20:.0f} MiB forecast, {peak / 2**20:.0f} MiB measured"
     text += f"; {verified} of {n} verified"
     if stages:
-        text += "; " + ", ".join(f"{s} {t:.2f}/{measured.get(s, 0):.2f}" for s, t in forecast.items())
-    return what, "both within a factor of 2", text, 0.5 <= told / seconds <= 2 and 0.5 <= memory / peak <= 2
+        text += "; " + ", ".join(
+            f"{s} {t:.2f}/{measured.get(s, 0):.2f}" for s, t in forecast.items()
+        )
+    return (
+        what,
+        "both within a factor of 2",
+        text,
+        0.5 <= told / seconds <= 2 and 0.5 <= memory / peak <= 2,
+    )
 
 
 def rows(stages: bool = False) -> list[Row]:

@@ -1,10 +1,12 @@
-"""Is "certain" right where public and private vectors are not Gaussian? The calibration table of docs/learn_public.md.
+"""Is "certain" right where public and private vectors are not Gaussian? The calibration table of
+docs/learn_public.md.
 
     python -m benchmarks.public_laws [--quick] [first seed]
 
-Smooth, heavy-tailed, discrete, non-negative and natural vectors, private ones of another kind than the public ones, and
-Gaussian ones. Seeds 53000, 53001, … are fresh: settings were chosen on others. Images come from the folder
-UNVEIL_DATA (../shared/data without it), tables from scikit-learn; what is missing is left out, and said.
+Smooth, heavy-tailed, discrete, non-negative and natural vectors, private ones of another kind than
+the public ones, and Gaussian ones. Seeds 53000, 53001, … are fresh: settings were chosen on others.
+Images come from the folder UNVEIL_DATA (../shared/data without it), tables from scikit-learn; what
+is missing is left out, and said.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ import unveil
 from benchmarks.table import Row, show
 
 FIRST, SEEDS = 53_000, 4
-FOLDER = Path(os.environ.get("UNVEIL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+FOLDER = Path(
+    os.environ.get("UNVEIL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
+)
 Draw = Callable[[np.random.Generator, int, int], NDArray[np.floating]]
 """rng, n, d → vectors (n, d)."""
 
@@ -116,8 +120,11 @@ def instance(cell: tuple[str, str, int, int, int, int], seed: int) -> unveil.Sim
     return unveil.simulate(unveil.Scheme(2, k, "equal"), private=X, public=P, m=m, rng=seed)
 
 
-def measure(cell: tuple[str, str, int, int, int, int], seeds: range) -> tuple[int, int, int, int, int, float, bool]:
-    """Encodings, right, certain, certain and wrong, above 99% and wrong, milliseconds each, whether a warning was given."""
+def measure(
+    cell: tuple[str, str, int, int, int, int], seeds: range
+) -> tuple[int, int, int, int, int, float, bool]:
+    """Encodings, right, certain, certain and wrong, above 99% and wrong, milliseconds each, whether
+    a warning was given."""
     total = right = certain = slips = above = 0
     seconds, warned = 0.0, False
     for seed in seeds:
@@ -129,7 +136,10 @@ def measure(cell: tuple[str, str, int, int, int, int], seeds: range) -> tuple[in
         seconds += time.perf_counter() - start
         exact = (found.indices == sim.selection.public).all(axis=1)
         total, right = total + len(exact), right + int(exact.sum())
-        certain, slips = certain + int(found.certain.sum()), slips + int((found.certain & ~exact).sum())
+        certain, slips = (
+            certain + int(found.certain.sum()),
+            slips + int((found.certain & ~exact).sum()),
+        )
         above += int(((found.confidence > 0.99) & ~exact).sum())
         warned |= bool(found.warning)
     return total, right, certain, slips, above, 1e3 * seconds / max(1, total), warned
@@ -139,7 +149,9 @@ def rows(quick: bool = False, first: int = FIRST) -> list[Row]:
     out: list[Row] = []
     sums = np.zeros(2, int)
     for cell in CELLS:
-        total, right, certain, slips, above, each, warned = measure(cell, range(first, first + (1 if quick else SEEDS)))
+        total, right, certain, slips, above, each, warned = measure(
+            cell, range(first, first + (1 if quick else SEEDS))
+        )
         what = f"{cell[0]}, private {cell[1]}: n_public={cell[2]}, d={cell[3] or 'all'}, k_public={cell[4]}"
         if not total:
             out.append((what, "–", "data not here", None))
@@ -147,9 +159,21 @@ def rows(quick: bool = False, first: int = FIRST) -> list[Row]:
         sums += (certain, slips)
         said = "warned" if warned else "no warning"
         measured = f"{total}: right {right}, certain {certain}, of those wrong {slips}; above 99% and wrong {above}"
-        out.append((what, "99.9% of certain ones right", f"{measured}; {said}; {each:.0f} ms each", slips <= certain / 1000))
+        out.append(
+            (
+                what,
+                "99.9% of certain ones right",
+                f"{measured}; {said}; {each:.0f} ms each",
+                slips <= certain / 1000,
+            )
+        )
     out.append(
-        ("all together", "99.9% of certain ones right", f"{sums[1]} of {sums[0]} wrong", bool(sums[1] <= sums[0] / 1000))
+        (
+            "all together",
+            "99.9% of certain ones right",
+            f"{sums[1]} of {sums[0]} wrong",
+            bool(sums[1] <= sums[0] / 1000),
+        )
     )
     return out
 

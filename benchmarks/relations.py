@@ -1,15 +1,17 @@
-"""Exact relations: tables, images, Gaussian and non-negative data, blind, by the default of `recover`; n and scale unknown.
+"""Exact relations: tables, images, Gaussian and non-negative data, blind, by the default of
+`recover`; n and scale unknown.
 
-`python -m benchmarks.relations [name …]` measures the instances whose names begin so, stores them in
-docs/figures/relations.json and prints the table of docs/exact_relations.md. Further names: `counts` (relations against the
-formula), `columns` (records against the number of columns), `enough` (encodings needed), `figure` (draws
-docs/figures/relations.svg from what is stored). Without names: all of it. `--seeds S` for other than 5 seeds.
+`python -m benchmarks.relations [name …]` measures the instances whose names begin so, stores them
+in docs/figures/relations.json and prints the table of docs/exact_relations.md. Further names:
+`counts` (relations against the formula), `columns` (records against the number of columns),
+`enough` (encodings needed), `figure` (draws docs/figures/relations.svg from what is stored).
+Without names: all of it. `--seeds S` for other than 5 seeds.
 
-Records used by fewer than three different encodings are counted apart: nobody can determine them. Of one encoding |a + x| there
-are two readings at each pixel; of two, |a + x| and |b + x|, there is −a − b − x, with the two exchanged.
-Tables are scikit-learn's, the records drawn standardised, constant columns 0. Images come from the folder UNVEIL_DATA
-(../shared/data without it). Fresh seeds 60000, 60001, …: each draws the records, the columns where only some are used, and
-the subsets.
+Records used by fewer than three different encodings are counted apart: nobody can determine them.
+Of one encoding |a + x| there are two readings at each pixel; of two, |a + x| and |b + x|, there is
+−a − b − x, with the two exchanged. Tables are scikit-learn's, the records drawn standardised,
+constant columns 0. Images come from the folder UNVEIL_DATA (../shared/data without it). Fresh seeds
+60000, 60001, …: each draws the records, the columns where only some are used, and the subsets.
 """
 
 from __future__ import annotations
@@ -38,15 +40,24 @@ STORE = ROOT / "docs" / "figures" / "relations.json"
 SEEDS, FIRST = 5, 60_000
 TABLES = ("breast_cancer", "wine", "diabetes", "digits")
 WHOLE = " of all"
-"""Standardised with all records of the table, so that a column may be the same in all records drawn without being 0."""
+"""Standardised with all records of the table, so that a column may be the same in all records drawn
+without being 0."""
 FILES = {
     "cifar-10": "cifar10_test2k_small.npz",
     "caltech-101": "caltech101_32.npz",
     "fashion-mnist": "fashion_mnist_test10k.npz",
 }
 COLUMNS = (2, 3, 4, 5, 6, 8, 10, 13)
-COUNTS = {(50, 2): (100, 200, 400, 800), (100, 2): (100, 200, 400, 800), (200, 2): (200, 400, 800, 1600)}
-COUNTS |= {(30, 3): (100, 200, 400, 800), (60, 3): (200, 400, 800, 1600), (20, 4): (100, 200, 400, 800)}
+COUNTS = {
+    (50, 2): (100, 200, 400, 800),
+    (100, 2): (100, 200, 400, 800),
+    (200, 2): (200, 400, 800, 1600),
+}
+COUNTS |= {
+    (30, 3): (100, 200, 400, 800),
+    (60, 3): (200, 400, 800, 1600),
+    (20, 4): (100, 200, 400, 800),
+}
 """(n, k): numbers of encodings."""
 SHARES = (0.7, 0.85, 1.0, 1.2)
 """Encodings that are tried for `enough`, relative to those with two relations each."""
@@ -74,16 +85,38 @@ INSTANCES["digits (all 1,797 standardised)"] = Instance("digits" + WHOLE, must=1
 INSTANCES |= {name: Instance(name, cheap=False, must=1.0) for name in FILES}
 INSTANCES |= {f"{name} k=3": Instance(name, 3, 30, cheap=False, must=1.0) for name in FILES}
 INSTANCES |= {f"{name} k=4": Instance(name, 4, 20, 1500, cheap=False, must=1.0) for name in FILES}
-INSTANCES |= {f"few: {name} k={k}": Instance(name, k, m=1500, cheap=False, must=1.0) for name in FILES for k in (3, 4)}
+INSTANCES |= {
+    f"few: {name} k={k}": Instance(name, k, m=1500, cheap=False, must=1.0)
+    for name in FILES
+    for k in (3, 4)
+}
 INSTANCES |= {f"gaussian m=700 d={d}": Instance("gaussian", d=d) for d in (32, 16, 8, 4)}
 INSTANCES |= {f"gaussian m=500 d={d}": Instance("gaussian", m=500, d=d) for d in (32, 16, 8)}
-INSTANCES |= {f"not negative: cifar-10 k={k}": Instance("cifar-10 in [0, 1]", k, cheap=False) for k in (2, 3, 4, 6)}
+INSTANCES |= {
+    f"not negative: cifar-10 k={k}": Instance("cifar-10 in [0, 1]", k, cheap=False)
+    for k in (2, 3, 4, 6)
+}
 INSTANCES |= {f"not negative: counts k={k}": Instance("counts", k, d=120) for k in (2, 3, 4, 6)}
-INSTANCES |= {f"not negative: zeros and ones k={k}": Instance("zeros and ones", k, d=200) for k in (2, 3, 4, 6)}
-INSTANCES |= {f"damaged: cifar-10 {how}": Instance("cifar-10", damage=how, cheap=False) for how in ("float16", "8 bits")}
-INSTANCES |= {f"public: {name}": Instance(name, public=2000, cheap=False) for name in ("breast_cancer", "cifar-10")}
-INSTANCES |= {"damaged: cifar-10 noise 0.02": Instance("cifar-10", m=1000, damage="noise 0.02", cheap=False)}
-INSTANCES |= {"damaged: breast_cancer noise 0.02": Instance("breast_cancer", m=1000, damage="noise 0.02", cheap=False)}
+INSTANCES |= {
+    f"not negative: zeros and ones k={k}": Instance("zeros and ones", k, d=200)
+    for k in (2, 3, 4, 6)
+}
+INSTANCES |= {
+    f"damaged: cifar-10 {how}": Instance("cifar-10", damage=how, cheap=False)
+    for how in ("float16", "8 bits")
+}
+INSTANCES |= {
+    f"public: {name}": Instance(name, public=2000, cheap=False)
+    for name in ("breast_cancer", "cifar-10")
+}
+INSTANCES |= {
+    "damaged: cifar-10 noise 0.02": Instance("cifar-10", m=1000, damage="noise 0.02", cheap=False)
+}
+INSTANCES |= {
+    "damaged: breast_cancer noise 0.02": Instance(
+        "breast_cancer", m=1000, damage="noise 0.02", cheap=False
+    )
+}
 
 
 @cache
@@ -121,7 +154,9 @@ def records(data: str, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
     if data.removesuffix(WHOLE) in TABLES:
         values = table(data.removesuffix(WHOLE))
         chosen = rng.choice(len(values), n, replace=False)
-        scaled = standardised(values)[chosen] if data.endswith(WHOLE) else standardised(values[chosen])
+        scaled = (
+            standardised(values)[chosen] if data.endswith(WHOLE) else standardised(values[chosen])
+        )
         return scaled.astype(np.float32)
     name, unit = data.removesuffix(" in [0, 1]"), data.endswith(" in [0, 1]")
     pixels = images(name)
@@ -130,7 +165,8 @@ def records(data: str, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def damaged(Y: np.ndarray, how: str, rng: np.random.Generator) -> np.ndarray:
-    """Encodings as they are stored, or with noise that is added before signs are hidden (a fair sign makes it the same)."""
+    """Encodings as they are stored, or with noise that is added before signs are hidden (a fair
+    sign makes it the same)."""
     if how == "float16":
         return Y.astype(np.float16).astype(np.float32)
     if how == "8 bits":
@@ -141,16 +177,24 @@ def damaged(Y: np.ndarray, how: str, rng: np.random.Generator) -> np.ndarray:
     return Y
 
 
-def measure(instance: Instance, seed: int, X: np.ndarray | None = None, attack: str | None = None) -> dict[str, Any]:
+def measure(
+    instance: Instance, seed: int, X: np.ndarray | None = None, attack: str | None = None
+) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     X = records(instance.data, instance.n, instance.d, rng) if X is None else X
-    P = rng.standard_normal((instance.public, X.shape[1])).astype(np.float32) if instance.public else None
+    P = (
+        rng.standard_normal((instance.public, X.shape[1])).astype(np.float32)
+        if instance.public
+        else None
+    )
     scheme = unveil.Scheme(instance.k, 0 if P is None else 2)
     sim = unveil.simulate(scheme, private=X, public=P, m=instance.m, rng=seed)
     clean = np.abs(sim.encodings.values)
     Y = damaged(clean, instance.damage, rng)
     start = time.perf_counter()
-    recovery = unveil.recover(unveil.Encodings(Y, scheme, pixel_rms=None), P, attack=attack, rng=seed)
+    recovery = unveil.recover(
+        unveil.Encodings(Y, scheme, pixel_rms=None), P, attack=attack, rng=seed
+    )
     seconds = time.perf_counter() - start
     scores = unveil.score(recovery, X)
     different = np.unique(np.sort(sim.selection.private, axis=1), axis=0)
@@ -169,11 +213,16 @@ def measure(instance: Instance, seed: int, X: np.ndarray | None = None, attack: 
         "attack": recovery.attack,
         "seconds": round(seconds, 2),
     }
-    return out | (against_least_squares(recovery, X, sim, clean, Y, instance.k) if instance.damage else {})
+    return out | (
+        against_least_squares(recovery, X, sim, clean, Y, instance.k) if instance.damage else {}
+    )
 
 
-def against_least_squares(recovery: Any, X: np.ndarray, sim: Any, clean: np.ndarray, Y: np.ndarray, k: int) -> dict[str, Any]:
-    """found: records with an estimate; ratio: of rms errors over all of them, to least squares with subsets and signs known;
+def against_least_squares(
+    recovery: Any, X: np.ndarray, sim: Any, clean: np.ndarray, Y: np.ndarray, k: int
+) -> dict[str, Any]:
+    """found: records with an estimate; ratio: of rms errors over all of them, to least squares with
+    subsets and signs known;
     to_damage: the largest rms error of a record, to the rms of what was done to the encodings."""
     W = np.zeros((len(Y), len(X)))
     np.put_along_axis(W, sim.selection.private, 1 / np.sqrt(k), axis=1)
@@ -195,9 +244,14 @@ def against_least_squares(recovery: Any, X: np.ndarray, sim: Any, clean: np.ndar
 
 def holds(instance: Instance, runs: list[dict[str, Any]]) -> bool:
     if instance.damage:
-        return all(run["found"] == run["n"] and (run["ratio"] or 99) <= 1.3 and not run["wrong"] for run in runs)
+        return all(
+            run["found"] == run["n"] and (run["ratio"] or 99) <= 1.3 and not run["wrong"]
+            for run in runs
+        )
     return all(
-        run["exact"] + run["once"] + run["twice"] >= run["n"] and not run["wrong"] and run["doubt"] <= instance.must
+        run["exact"] + run["once"] + run["twice"] >= run["n"]
+        and not run["wrong"]
+        and run["doubt"] <= instance.must
         for run in runs
     )
 
@@ -215,7 +269,14 @@ def words(instance: Instance, runs: list[dict[str, Any]]) -> tuple[str, ...]:
     doubt = [100 * run["doubt"] for run in runs]
     seconds = float(np.median([run["seconds"] for run in runs]))
     wrong = str(sum(run["wrong"] for run in runs))
-    return exact, wrong, f"{max(doubt):.2g}%", _span(runs, "once"), _span(runs, "twice"), f"{seconds:.1f}"
+    return (
+        exact,
+        wrong,
+        f"{max(doubt):.2g}%",
+        _span(runs, "once"),
+        _span(runs, "twice"),
+        f"{seconds:.1f}",
+    )
 
 
 def _span(runs: list[dict[str, Any]], name: str) -> str:
@@ -224,12 +285,15 @@ def _span(runs: list[dict[str, Any]], name: str) -> str:
 
 
 def rows(seeds: int = 2) -> list[Row]:
-    """Tables, Gaussian and non-negative data; one seed of each set of images. `python -m benchmarks.relations` has the rest."""
+    """Tables, Gaussian and non-negative data; one seed of each set of images. `python -m
+    benchmarks.relations` has the rest."""
     out: list[Row] = []
     for name, instance in INSTANCES.items():
         if not instance.cheap and name not in FILES:
             continue
-        must = "all that three encodings use, 0 wrong" + (f", {instance.must:.0%} in doubt" if instance.must < 1 else "")
+        must = "all that three encodings use, 0 wrong" + (
+            f", {instance.must:.0%} in doubt" if instance.must < 1 else ""
+        )
         try:
             runs = [measure(instance, FIRST + i) for i in range(seeds if instance.cheap else 1)]
         except NoData as reason:
@@ -249,15 +313,26 @@ def counts(store: dict[str, Any]) -> None:
             sim = unveil.simulate(unveil.Scheme(k), n, m=m, d=32, rng=FIRST)
             once = np.unique(np.sort(sim.selection.private, axis=1), axis=0, return_index=True)[1]
             y = np.abs(sim.encodings.values[once]) * np.float32(np.sqrt(k))
-            found = find_relations(sketch(y, None, 0.0, np.random.default_rng(FIRST)), limit=1 << 30, enough=10_000)
+            found = find_relations(
+                sketch(y, None, 0.0, np.random.default_rng(FIRST)), limit=1 << 30, enough=10_000
+            )
             expected = expected_relations(n, len(once), k)
-            store["counts"].append({"n": n, "k": k, "m": len(once), "found": len(found), "expected": round(expected, 2)})
+            store["counts"].append(
+                {
+                    "n": n,
+                    "k": k,
+                    "m": len(once),
+                    "found": len(found),
+                    "expected": round(expected, 2),
+                }
+            )
             print(store["counts"][-1], flush=True)
             _save(store)
 
 
 def columns(store: dict[str, Any], seeds: int) -> None:
-    """Records by `attack="relations"` from some columns only, drawn at random: n=100, k=2, m=700."""
+    """Records by `attack="relations"` from some columns only, drawn at random: n=100, k=2,
+    m=700."""
     store["columns"] = []
     for name in TABLES:
         for d in COLUMNS:
@@ -267,20 +342,36 @@ def columns(store: dict[str, Any], seeds: int) -> None:
                 rng = np.random.default_rng(seed)
                 X = records(name, 100, 0, rng)
                 X = X[:, rng.choice(X.shape[1], d, replace=False)]
-                store["columns"].append({"data": name, "d": d, **measure(Instance(name), seed, X, "relations")})
+                store["columns"].append(
+                    {"data": name, "d": d, **measure(Instance(name), seed, X, "relations")}
+                )
             _save(store)
-        print(name, [(run["d"], run["exact"], run["right"]) for run in store["columns"] if run["data"] == name], flush=True)
+        print(
+            name,
+            [
+                (run["d"], run["exact"], run["right"])
+                for run in store["columns"]
+                if run["data"] == name
+            ],
+            flush=True,
+        )
 
 
 def enough(store: dict[str, Any], seeds: int) -> None:
-    """Gaussian, d=16, `attack="relations"`: records that come back, at m relative to `enough_encodings`."""
-    done = {(run["n"], run["k"], run["share"]) for run in store.setdefault("enough", [])}  # it takes minutes: what is missing
+    """Gaussian, d=16, `attack="relations"`: records that come back, at m relative to
+    `enough_encodings`."""
+    done = {
+        (run["n"], run["k"], run["share"]) for run in store.setdefault("enough", [])
+    }  # it takes minutes: what is missing
     for n, k in ((50, 2), (100, 2), (30, 3), (20, 4), (200, 2), (50, 3), (30, 4)):
         for share in SHARES:
             if (n, k, share) in done:
                 continue
             m = round(share * enough_encodings(n, k))
-            runs = [measure(Instance("gaussian", k, n, m, 16), FIRST + i, attack="relations") for i in range(seeds)]
+            runs = [
+                measure(Instance("gaussian", k, n, m, 16), FIRST + i, attack="relations")
+                for i in range(seeds)
+            ]
             one = {
                 "n": n,
                 "k": k,
@@ -290,7 +381,11 @@ def enough(store: dict[str, Any], seeds: int) -> None:
                 "exact": [run["exact"] for run in runs],
             }
             store["enough"].append(
-                one | {"few": [run["once"] + run["twice"] for run in runs], "wrong": sum(run["wrong"] for run in runs)}
+                one
+                | {
+                    "few": [run["once"] + run["twice"] for run in runs],
+                    "wrong": sum(run["wrong"] for run in runs),
+                }
             )
             print(store["enough"][-1], flush=True)
             _save(store)
@@ -304,11 +399,22 @@ def draw(store: dict[str, Any], path: Path = STORE) -> None:
         for (n, k), colour, marker in zip(COUNTS, SERIES, MARKERS, strict=True):
             runs = [run for run in store["counts"] if (run["n"], run["k"]) == (n, k)]
             grid = np.geomspace(runs[0]["m"], runs[-1]["m"], 40).round().astype(int)
-            left.plot(grid, [expected_relations(n, int(m), k) for m in grid], color=COLOURS[colour], linewidth=1)
+            left.plot(
+                grid,
+                [expected_relations(n, int(m), k) for m in grid],
+                color=COLOURS[colour],
+                linewidth=1,
+            )
             found = [(run["m"], run["found"]) for run in runs if run["found"]]
-            left.plot(*zip(*found, strict=True), marker, color=COLOURS[colour], label=f"n={n}, k={k}")
+            left.plot(
+                *zip(*found, strict=True), marker, color=COLOURS[colour], label=f"n={n}, k={k}"
+            )
         left.set(
-            xscale="log", yscale="log", xlabel="different encodings m", ylabel="relations", title="Found, and expected (lines)"
+            xscale="log",
+            yscale="log",
+            xlabel="different encodings m",
+            ylabel="relations",
+            title="Found, and expected (lines)",
         )
         left.legend()
         for name, colour, marker in zip(TABLES, SERIES, MARKERS, strict=False):
@@ -317,9 +423,22 @@ def draw(store: dict[str, Any], path: Path = STORE) -> None:
             each = [np.mean([run["right"] for run in runs if run["d"] == d]) for d in ds]
             sure = [np.mean([run["exact"] for run in runs if run["d"] == d]) for d in ds]
             label = name.replace("_", " ")
-            right.plot(ds, each, "--", marker=marker, color=COLOURS[colour], markerfacecolor="white", linewidth=1)
+            right.plot(
+                ds,
+                each,
+                "--",
+                marker=marker,
+                color=COLOURS[colour],
+                markerfacecolor="white",
+                linewidth=1,
+            )
             right.plot(ds, sure, "-", marker=marker, color=COLOURS[colour], label=label)
-        right.set(xlabel="columns d", ylabel="records of 100", title="Right (dashed), and verified", ylim=(-3, 103))
+        right.set(
+            xlabel="columns d",
+            ylabel="records of 100",
+            title="Right (dashed), and verified",
+            ylim=(-3, 103),
+        )
         right.legend(loc="center right")
         save(figure, path)
 
@@ -333,12 +452,16 @@ def _save(store: dict[str, Any]) -> None:
 
 
 def show(store: dict[str, Any]) -> None:
-    print("| instance | seeds | exact | wrong | in doubt, at most | used once | used twice | seconds | holds |")
+    print(
+        "| instance | seeds | exact | wrong | in doubt, at most | used once | used twice | seconds | holds |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     for name, instance in INSTANCES.items():
         if runs := store["table"].get(name):
             cells = words(instance, runs)
-            print(f"| {name} | {len(runs)} | {' | '.join(cells)} | {'yes' if holds(instance, runs) else 'NO'} |")
+            print(
+                f"| {name} | {len(runs)} | {' | '.join(cells)} | {'yes' if holds(instance, runs) else 'NO'} |"
+            )
 
 
 def main(arguments: list[str]) -> None:
@@ -355,7 +478,9 @@ def main(arguments: list[str]) -> None:
         "figure": lambda: draw(store),
     }
     for name, instance in INSTANCES.items():
-        if arguments and not any(name.startswith(start) for start in arguments if start not in parts):
+        if arguments and not any(
+            name.startswith(start) for start in arguments if start not in parts
+        ):
             continue
         try:
             runs = []

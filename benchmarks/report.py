@@ -1,4 +1,5 @@
-"""The report in headless Chromium: size and loading time of a hundred images, sorting and filtering of five thousand rows."""
+"""The report in headless Chromium: size and loading time of a hundred images, sorting and filtering
+of five thousand rows."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ return [timed(() => button.click()), timed(() => { find.value = "17"; find.dispa
 def audit(records: int, images: int) -> Audit:
     """Images are noise, the worst a PNG can be given."""
     rng = np.random.default_rng(0)
-    reason = "re-encoding reproduces every encoding known to mix it, from more equations than unknowns"
+    reason = (
+        "re-encoding reproduces every encoding known to mix it, from more equations than unknowns"
+    )
     return Audit(
         Verdict("leaks", f"{records} of {records} records come back."),
         scheme={"k_private": 2},
@@ -36,11 +39,17 @@ def audit(records: int, images: int) -> Audit:
         attack="full",
         explanation="all verified",
         records=tuple(
-            RecordRisk(i, f"{i}.png", "exact", "verified", i / 1e6, 1.0, 14, 700 - i % 300, reason) for i in range(records)
+            RecordRisk(i, f"{i}.png", "exact", "verified", i / 1e6, 1.0, 14, 700 - i % 300, reason)
+            for i in range(records)
         ),
-        curve=tuple(CurvePoint(m, m / 700, m / 800, min(1.0, m / 600), 0.0, 5) for m in range(100, 701, 100)),
+        curve=tuple(
+            CurvePoint(m, m / 700, m / 800, min(1.0, m / 600), 0.0, 5) for m in range(100, 701, 100)
+        ),
         stages=(Stage("attack", 1.0),),
-        pictures=Pictures(*rng.random((3, images, 32, 32, 3), dtype=np.float32), overlaps=rng.integers(0, 3, (200, 200))),
+        pictures=Pictures(
+            *rng.random((3, images, 32, 32, 3), dtype=np.float32),
+            overlaps=rng.integers(0, 3, (200, 200)),
+        ),
     )
 
 
@@ -50,10 +59,20 @@ def rows() -> list[Row]:
         hundred = write_report(audit(100, 100), Path(folder) / "images.html")
         many = write_report(audit(5000, 1), Path(folder) / "rows.html")
         size = hundred.stat().st_size / 1e6
-        out.append(("report of 100 colour images of 32×32, noise", "< 5 MB", f"{size:.2f} MB", size < 5))
+        out.append(
+            ("report of 100 colour images of 32×32, noise", "< 5 MB", f"{size:.2f} MB", size < 5)
+        )
         browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
         if browser is None or driver is None:
-            return [*out, ("the same, loaded in headless Chromium", "< 1 s", "no chromium and chromium-driver here", None)]
+            return [
+                *out,
+                (
+                    "the same, loaded in headless Chromium",
+                    "< 1 s",
+                    "no chromium and chromium-driver here",
+                    None,
+                ),
+            ]
         from selenium import webdriver
 
         options = webdriver.ChromeOptions()
@@ -63,10 +82,24 @@ def rows() -> list[Row]:
         page = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
         try:
             load = _median(page, hundred, LOADED)[0]
-            out.append(("the same, loaded in headless Chromium", "< 1 s", f"{load / 1000:.2f} s", load < 1000))
+            out.append(
+                (
+                    "the same, loaded in headless Chromium",
+                    "< 1 s",
+                    f"{load / 1000:.2f} s",
+                    load < 1000,
+                )
+            )
             load = _median(page, many, LOADED)[0]
             sort, find = _median(page, many, USED)
-            out.append(("5,000 records: load, sort, filter", "", f"{load:.0f}, {sort:.0f}, {find:.0f} ms", None))
+            out.append(
+                (
+                    "5,000 records: load, sort, filter",
+                    "",
+                    f"{load:.0f}, {sort:.0f}, {find:.0f} ms",
+                    None,
+                )
+            )
         finally:
             page.quit()
     return out

@@ -1,4 +1,5 @@
-"""`make bench`: every table, each compared with a peer in the same run. Name some to run only those."""
+"""`make bench`: every table, each compared with a peer in the same run. Name some to run only
+those."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ def main(names: list[str]) -> int:
 
     unknown = set(names) - set(TABLES)
     if unknown:
-        sys.exit(f"no benchmark called {', '.join(sorted(unknown))}: choose from {', '.join(TABLES)}")
+        sys.exit(
+            f"no benchmark called {', '.join(sorted(unknown))}: choose from {', '.join(TABLES)}"
+        )
     failed = 0
     for name in names or TABLES:
         rows = importlib.import_module(f"benchmarks.{name}").rows()

@@ -1,4 +1,5 @@
-"""What a million or ten million encodings cost: the plan's own count of operations, checked against runs on this machine.
+"""What a million or ten million encodings cost: the plan's own count of operations, checked against
+runs on this machine.
 
     seconds = work/(rate·workers) + bytes read/bandwidth,    work in multiply-adds from `OverlapPlan.work`
 
@@ -14,8 +15,8 @@ import numpy as np
 import unveil
 from benchmarks.table import Row
 from unveil.gram import overlap_engine
+from unveil.gram.engine.plan import OverlapPlan, make_plan
 from unveil.gram.levels import folded_levels
-from unveil.gram.plan import OverlapPlan, make_plan
 from unveil.parallel import one_blas_thread
 
 D, N = 3072, 50_000
@@ -39,7 +40,8 @@ def rate(block: int = 1024, pixels: int = 1152) -> float:
 
 
 def check() -> list[Row]:
-    """Predicted against measured CPU seconds: time on a shared machine says little, work done says all."""
+    """Predicted against measured CPU seconds: time on a shared machine says little, work done says
+    all."""
     unveil.gram_extract(unveil.simulate(n_private=20, m=120, d=512, rng=0).encodings)
     out: list[Row] = []
     speed = rate()
@@ -52,7 +54,14 @@ def check() -> list[Row]:
         # Diagonal blocks compute both halves.
         predicted = plan.work * (1 + 1 / plan.blocks) / speed
         told = f"{predicted:.2f} s predicted, {measured:.2f} s measured (one thread, {2e-9 * speed:.0f} GFlop/s)"
-        out.append((f"k=2, n=1000, m={m:,}, d={D}", "within a factor of 1.5", told, 1 / 1.5 < measured / predicted < 1.5))
+        out.append(
+            (
+                f"k=2, n=1000, m={m:,}, d={D}",
+                "within a factor of 1.5",
+                told,
+                1 / 1.5 < measured / predicted < 1.5,
+            )
+        )
     return out
 
 
@@ -72,14 +81,21 @@ def forecast() -> list[Row]:
                 f"result {_size(18 * entries)}, sent as {_size(14 * entries)}"
             )
             out.append(
-                (f"m={m:,}, {workers:,} workers", f"about {plan.expected_errors:.2g} wrong of {entries:.2g}", told, None)
+                (
+                    f"m={m:,}, {workers:,} workers",
+                    f"about {plan.expected_errors:.2g} wrong of {entries:.2g}",
+                    told,
+                    None,
+                )
             )
     return out
 
 
 def _plan(m: int) -> OverlapPlan:
     levels = folded_levels(unveil.Scheme(2))
-    return make_plan(levels, m, D, statistic="folded", doubt="affordable", occupancy=4 / N, limit=8 << 30)
+    return make_plan(
+        levels, m, D, statistic="folded", doubt="affordable", occupancy=4 / N, limit=8 << 30
+    )
 
 
 def _span(seconds: float) -> str:

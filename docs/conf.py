@@ -16,7 +16,9 @@ html_show_copyright = False
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_type_aliases = {name: name for name in ("ArrayLike", "Progress", "Rng", "Weighting", "Signs")}
+autodoc_type_aliases = {
+    name: name for name in ("ArrayLike", "Progress", "Rng", "Weighting", "Signs")
+}
 python_maximum_signature_line_length = 90
 
 
@@ -29,7 +31,10 @@ def plain_docstring(_app, _what, _name, _object, _options, lines):
     lines[:] = []
     for paragraph in paragraphs:
         rows = [re.sub(r"([\\|*_])", r"\\\1", row) for row in paragraph.split("\n")]
-        rows = [re.sub(r"`([^`]+)`", lambda code: "``" + code[1].replace("\\", "") + "``", row) for row in rows]
+        rows = [
+            re.sub(r"`([^`]+)`", lambda code: "``" + code[1].replace("\\", "") + "``", row)
+            for row in rows
+        ]
         columns = any(row.startswith(" ") or re.search(r"\S {2,}\S", row) for row in rows)
         lines += [("| " if columns and row.strip() else "") + row for row in rows] + [""]
 

@@ -1,4 +1,5 @@
-"""A report on an attack of your own: fill an Audit, write the page and the JSON. Usage: own_report.py FOLDER"""
+"""A report on an attack of your own: fill an Audit, write the page and the JSON. Usage:
+own_report.py FOLDER"""
 
 import sys
 from pathlib import Path
@@ -17,13 +18,36 @@ scores = unveil.score(recovery, sim.private)
 found = {int(j): i for i, j in enumerate(scores.matches) if j >= 0 and recovery.verified[i]}
 uses = [int((sim.selection.private == j).any(axis=1).sum()) for j in range(len(sim.private))]
 records = tuple(
-    RecordRisk(j, f"vector {j}", "exact", "verified", float(scores.error[found[j]]), 1.0, uses[j], 280, "re-encoding agrees")
+    RecordRisk(
+        j,
+        f"vector {j}",
+        "exact",
+        "verified",
+        float(scores.error[found[j]]),
+        1.0,
+        uses[j],
+        280,
+        "re-encoding agrees",
+    )
     if j in found
-    else RecordRisk(j, f"vector {j}", "not recovered", "", None, None, uses[j], None, "no verified vector equals it")
+    else RecordRisk(
+        j,
+        f"vector {j}",
+        "not recovered",
+        "",
+        None,
+        None,
+        uses[j],
+        None,
+        "no verified vector equals it",
+    )
     for j in range(len(sim.private))
 )
 audit = Audit(
-    verdict=Verdict("leaks" if found else "nothing", f"{len(found)} of {len(records)} vectors come back exactly."),
+    verdict=Verdict(
+        "leaks" if found else "nothing",
+        f"{len(found)} of {len(records)} vectors come back exactly.",
+    ),
     scheme={"k_private": 2, "weighting": scheme.weighting},
     data={"source": "Gaussian", "n_private": 40, "d": 300},
     m=280,
@@ -33,4 +57,8 @@ audit = Audit(
     stages=tuple(Stage(name, seconds) for name, seconds in recovery.seconds.items()),
     run={"seed": 0},
 )
-print("Written:", write_report(audit, folder / "report.html"), write_json(audit, folder / "report.json"))
+print(
+    "Written:",
+    write_report(audit, folder / "report.html"),
+    write_json(audit, folder / "report.json"),
+)

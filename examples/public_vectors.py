@@ -1,4 +1,5 @@
-"""With public vectors in the mix: which ones does each encoding use, and what is left of the private part?"""
+"""With public vectors in the mix: which ones does each encoding use, and what is left of the
+private part?"""
 
 import unveil
 
@@ -12,4 +13,6 @@ print(f"certain and wrong: {(supports.certain & ~right).sum()}")
 
 recovery = unveil.recover(sim.encodings, sim.public, rng=1)
 scores = unveil.score(recovery, sim.private)
-print(f"exact {scores.exact}, wrong {scores.wrong}, missing {scores.missing}, signs {'known' if recovery.signed else 'lost'}")
+print(
+    f"exact {scores.exact}, wrong {scores.wrong}, missing {scores.missing}, signs {'known' if recovery.signed else 'lost'}"
+)

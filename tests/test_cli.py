@@ -1,4 +1,5 @@
-"""The command line: verdicts, exit codes, JSON that parses, and bad input that leaves the disk as it was."""
+"""The command line: verdicts, exit codes, JSON that parses, and bad input that leaves the disk as
+it was."""
 
 from __future__ import annotations
 
@@ -32,7 +33,10 @@ def call_through(*args: object) -> Result:
 
 
 def listing(folder: Path) -> dict[str, bytes | None]:
-    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in sorted(folder.rglob("*"))}
+    return {
+        str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None
+        for p in sorted(folder.rglob("*"))
+    }
 
 
 def one_sentence(result: Result, *words: str) -> None:
@@ -80,21 +84,58 @@ class TestSimulate:
 
     def test_same_seed_same_bytes(self, simulated: Path, tmp_path: Path) -> None:
         call("simulate", tmp_path / "again", *TINY)
-        assert (tmp_path / "again/encodings.npy").read_bytes() == (simulated / "encodings.npy").read_bytes()
+        assert (tmp_path / "again/encodings.npy").read_bytes() == (
+            simulated / "encodings.npy"
+        ).read_bytes()
 
     def test_draws_and_notes_a_seed_when_none_is_given(self, tmp_path: Path) -> None:
-        facts = [json.loads(call("simulate", tmp_path / str(i), "--m", 3, "--d", 5, "--json").stdout) for i in range(2)]
+        facts = [
+            json.loads(call("simulate", tmp_path / str(i), "--m", 3, "--d", 5, "--json").stdout)
+            for i in range(2)
+        ]
         assert facts[0]["seed"] != facts[1]["seed"]
         again = call("simulate", tmp_path / "2", "--m", 3, "--d", 5, "--seed", facts[0]["seed"])
         assert again.exit_code == 0
-        assert np.array_equal(np.load(tmp_path / "0/encodings.npy"), np.load(tmp_path / "2/encodings.npy"))
+        assert np.array_equal(
+            np.load(tmp_path / "0/encodings.npy"), np.load(tmp_path / "2/encodings.npy")
+        )
 
     def test_every_option_reaches_the_scheme(self, tmp_path: Path) -> None:
-        scheme = ["--k-private", 1, "--k-public", 2, "--weighting", "paper", "--signs", "random", "--pairing", "epochs"]
-        result = call("simulate", tmp_path / "run", *scheme, "--n-public", 7, "--m", 4, "--d", 6, "--noise", 0.1, "--json")
+        scheme = [
+            "--k-private",
+            1,
+            "--k-public",
+            2,
+            "--weighting",
+            "paper",
+            "--signs",
+            "random",
+            "--pairing",
+            "epochs",
+        ]
+        result = call(
+            "simulate",
+            tmp_path / "run",
+            *scheme,
+            "--n-public",
+            7,
+            "--m",
+            4,
+            "--d",
+            6,
+            "--noise",
+            0.1,
+            "--json",
+        )
         assert json.loads(result.stdout)["n_public"] == 7
         stored = json.loads((tmp_path / "run/scheme.json").read_text())
-        expected = {"k_private": 1, "k_public": 2, "weighting": "paper", "signs": "random", "pairing": "epochs"}
+        expected = {
+            "k_private": 1,
+            "k_public": 2,
+            "weighting": "paper",
+            "signs": "random",
+            "pairing": "epochs",
+        }
         assert stored == {**expected, "pixel_rms": 1.0, "shape": None}
         assert np.load(tmp_path / "run/public.npy").shape == (7, 6)
         assert (np.load(tmp_path / "run/encodings.npy") < 0).any()
@@ -102,7 +143,12 @@ class TestSimulate:
     def test_encodes_the_users_arrays(self, tmp_path: Path) -> None:
         images = np.arange(5 * 2 * 3, dtype=np.uint8).reshape(5, 2, 3)
         np.save(tmp_path / "mine.npy", images)
-        assert call("simulate", tmp_path / "run", "--private", tmp_path / "mine.npy", "--m", 4).exit_code == 0
+        assert (
+            call(
+                "simulate", tmp_path / "run", "--private", tmp_path / "mine.npy", "--m", 4
+            ).exit_code
+            == 0
+        )
         with np.load(tmp_path / "run/truth.npz") as truth:
             assert np.array_equal(truth["private"], images.reshape(5, 6))
         assert json.loads((tmp_path / "run/scheme.json").read_text())["pixel_rms"] is None
@@ -112,7 +158,9 @@ class TestSimulate:
         (tmp_path / "pictures").mkdir()
         for i in range(3):
             image.new("L", (4, 2), i).save(tmp_path / f"pictures/{i}.png")
-        result = call("simulate", tmp_path / "run", "--private", tmp_path / "pictures", "--m", 4, "--json")
+        result = call(
+            "simulate", tmp_path / "run", "--private", tmp_path / "pictures", "--m", 4, "--json"
+        )
         facts = json.loads(result.stdout)
         assert (facts["n_private"], facts["d"]) == (3, 8)
 
@@ -125,7 +173,9 @@ class TestAttack:
     def test_verdict_first_then_evidence(self, run: Path) -> None:
         result = call("attack", run)
         assert result.exit_code == 0
-        assert result.stdout.splitlines()[0].startswith("20 private vectors recovered and verified, up to one sign per pixel")
+        assert result.stdout.splitlines()[0].startswith(
+            "20 private vectors recovered and verified, up to one sign per pixel"
+        )
         for word in ("verified", "encodings", "reason", "Seconds:", "relations"):
             assert word in result.stdout
 
@@ -144,7 +194,9 @@ class TestAttack:
         assert len(facts["encodings_used"]) == 4
         assert result.stderr == ""
 
-    def test_a_large_run_keeps_its_blocks_until_it_is_done(self, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_large_run_keeps_its_blocks_until_it_is_done(
+        self, run: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         paper = ("--attack", "paper")
         expected = call("attack", run, *paper, "--json", "--workers", 1).stdout
         monkeypatch.setattr(cli.attack, "WORTH_RESUMING", 1)
@@ -158,10 +210,15 @@ class TestAttack:
         assert not (run / "overlaps").exists()
         assert {**json.loads(again.stdout), "seconds": 0} == {**json.loads(expected), "seconds": 0}
 
-    def test_a_scheduler_that_is_not_there_is_one_sentence(self, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_scheduler_that_is_not_there_is_one_sentence(
+        self, run: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         pytest.importorskip("distributed")
-        monkeypatch.setattr("unveil.gram.executors.PATIENCE", 1)
-        one_sentence(call("attack", run, "--attack", "paper", "--scheduler", "tcp://127.0.0.1:9"), "does not answer")
+        monkeypatch.setattr("unveil.gram.engine.executors.PATIENCE", 1)
+        one_sentence(
+            call("attack", run, "--attack", "paper", "--scheduler", "tcp://127.0.0.1:9"),
+            "does not answer",
+        )
 
     def test_replaces_scores_of_an_older_recovery(self, done: Path) -> None:
         assert call("score", done).exit_code == 0
@@ -169,9 +226,22 @@ class TestAttack:
         assert not (done / "scores.json").exists()
 
     def test_file_and_options_instead_of_a_run(self, run: Path, tmp_path: Path) -> None:
-        result = call("attack", run / "encodings.npy", "--k-private", 2, "--weighting", "equal", "--out", tmp_path / "out")
+        result = call(
+            "attack",
+            run / "encodings.npy",
+            "--k-private",
+            2,
+            "--weighting",
+            "equal",
+            "--out",
+            tmp_path / "out",
+        )
         assert result.exit_code == 0
-        assert {p.name for p in (tmp_path / "out").iterdir()} == {"recovery.npz", "scheme.json", "manifest.json"}
+        assert {p.name for p in (tmp_path / "out").iterdir()} == {
+            "recovery.npz",
+            "scheme.json",
+            "manifest.json",
+        }
         assert call("score", tmp_path / "out").exit_code == 2
         np.save(tmp_path / "truth.npy", np.load(run / "truth.npz")["private"])
         scored = call("score", tmp_path / "out", "--private", tmp_path / "truth.npy", "--json")
@@ -184,14 +254,29 @@ class TestAttack:
         assert (tmp_path / "deep/out/recovery.npz").exists()
 
     def test_public_vectors_give_signs(self, tmp_path: Path) -> None:
-        options = ["--k-public", 1, "--n-public", 10, "--n-private", 12, "--m", 120, "--d", 4096, "--seed", 0]
+        options = [
+            "--k-public",
+            1,
+            "--n-public",
+            10,
+            "--n-private",
+            12,
+            "--m",
+            120,
+            "--d",
+            4096,
+            "--seed",
+            0,
+        ]
         assert call("simulate", tmp_path / "run", *options).exit_code == 0
         result = call("attack", tmp_path / "run")
         assert result.exit_code == 0, result.output
         assert "with their signs" in result.stdout
         assert call("score", tmp_path / "run").exit_code == 0
         public = ["--public", tmp_path / "run/public.npy", "--k-public", 1]
-        again = call("attack", tmp_path / "run/encodings.npy", *public, "--out", tmp_path / "out", "--json")
+        again = call(
+            "attack", tmp_path / "run/encodings.npy", *public, "--out", tmp_path / "out", "--json"
+        )
         assert json.loads(again.stdout)["signed"] is True
 
     def test_nothing_recovered_is_3_and_says_why(self, tmp_path: Path) -> None:
@@ -212,7 +297,12 @@ class TestAttack:
         assert unscaled.exit_code == 3
         assert set(json.loads(unscaled.stdout)["status"]) == {"ambiguous"}
         for i, rms in enumerate(("3", "unknown")):
-            assert call("attack", tmp_path / "large.npy", "--pixel-rms", rms, "--out", tmp_path / str(i)).exit_code == 0
+            assert (
+                call(
+                    "attack", tmp_path / "large.npy", "--pixel-rms", rms, "--out", tmp_path / str(i)
+                ).exit_code
+                == 0
+            )
 
     def test_paths_are_not_markup(self, run: Path, tmp_path: Path) -> None:
         result = call("attack", run, "--out", tmp_path / "[bold]odd[/red]")
@@ -258,7 +348,9 @@ class TestDoctor:
     def test_json(self) -> None:
         facts = json.loads(call("doctor", "--json").stdout)
         assert facts["healthy"]
-        assert {"python", "numpy", "BLAS", "free memory", "numba cache", "self-test"} <= {c["check"] for c in facts["checks"]}
+        assert {"python", "numpy", "BLAS", "free memory", "numba cache", "self-test"} <= {
+            c["check"] for c in facts["checks"]
+        }
 
     def test_a_failing_line_names_its_cure(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("unveil.parallel.free_memory", lambda: 2**20)
@@ -359,10 +451,16 @@ BAD_RUNS = {
     "no public vectors": (lambda run: _scheme_json(run, k_private=2, k_public=1), "pass public="),
     "other pixels": (lambda run: np.save(run / "public.npy", np.ones((3, 5))), "same space"),
     "too few public vectors": (
-        lambda run: (_scheme_json(run, k_private=2, k_public=4), np.save(run / "public.npy", np.ones((3, 1024)))),
+        lambda run: (
+            _scheme_json(run, k_private=2, k_public=4),
+            np.save(run / "public.npy", np.ones((3, 1024))),
+        ),
         "lower k_public",
     ),
-    "invalid manifest": (lambda run: (run / "manifest.json").write_text("nonsense"), "not valid JSON"),
+    "invalid manifest": (
+        lambda run: (run / "manifest.json").write_text("nonsense"),
+        "not valid JSON",
+    ),
 }
 
 
@@ -377,7 +475,9 @@ class TestBadRuns:
 
     @pytest.mark.parametrize("name", ["truth.npz", "recovery.npz"])
     @pytest.mark.parametrize("keep", [0, 100, -40])
-    def test_score_of_a_truncated_archive(self, name: str, keep: int, done: Path, tmp_path: Path) -> None:
+    def test_score_of_a_truncated_archive(
+        self, name: str, keep: int, done: Path, tmp_path: Path
+    ) -> None:
         (done / name).write_bytes((done / name).read_bytes()[:keep])
         before = listing(tmp_path)
         one_sentence(call("score", done), name)
@@ -391,7 +491,10 @@ class TestBadRuns:
 
 BAD_CALLS = {
     "k larger than n": (["simulate", "new", "--k-private", 5, "--n-private", 4], "lower k_private"),
-    "k_public larger than n": (["simulate", "new", "--k-public", 2, "--n-public", 1], "lower k_public"),
+    "k_public larger than n": (
+        ["simulate", "new", "--k-public", 2, "--n-public", 1],
+        "lower k_public",
+    ),
     "nothing mixed": (["simulate", "new", "--k-private", 0], "at least one"),
     "no encodings": (["simulate", "new", "--m", 0], "at least one encoding"),
     "no pixels": (["simulate", "new", "--d", 0], "positive"),
@@ -403,26 +506,53 @@ BAD_CALLS = {
     "negative noise": (["simulate", "new", "--noise", -1], "0 or more"),
     "noise that is no number": (["simulate", "new", "--noise", "nan"], "0 or more"),
     "negative seed": (["simulate", "new", "--seed", -1], "0 or more"),
-    "contradiction": (["simulate", "new", "--private", "run/encodings.npy", "--n-private", 7], "contradict"),
-    "different pixels": (["simulate", "new", "--private", "run/encodings.npy", "--public", "small.npy"], "contradict"),
+    "contradiction": (
+        ["simulate", "new", "--private", "run/encodings.npy", "--n-private", 7],
+        "contradict",
+    ),
+    "different pixels": (
+        ["simulate", "new", "--private", "run/encodings.npy", "--public", "small.npy"],
+        "contradict",
+    ),
     "simulate onto a folder": (["simulate", "run"], "choose another name"),
     "simulate onto a file": (["simulate", "small.npy"], "choose another name"),
     "simulate below a file": (["simulate", "small.npy/run", "--m", 2, "--d", 2], "check the path"),
     "folder without images": (["simulate", "new", "--private", "run"], "no images"),
-    "unknown attack": (["attack", "run", "--attack", "magic"], "choose one of absolute, cliques, full"),
-    "k_private of 1": (["attack", "run/encodings.npy", "--k-private", 1, "--attack", "paper", "--out", "new"], "2 or more"),
+    "unknown attack": (
+        ["attack", "run", "--attack", "magic"],
+        "choose one of absolute, cliques, full",
+    ),
+    "k_private of 1": (
+        ["attack", "run/encodings.npy", "--k-private", 1, "--attack", "paper", "--out", "new"],
+        "2 or more",
+    ),
     "attack of nothing": (["attack", "nowhere", "--out", "new"], "check the path"),
     "attack onto a folder": (["attack", "run", "--out", "run"], "choose another name"),
     "no place for the result": (["attack", "run/encodings.npy"], "--out"),
-    "options against a run": (["attack", "run", "--k-private", 3, "--pixel-rms", 2], "--k-private, --pixel-rms"),
-    "public without k": (["attack", "run/encodings.npy", "--public", "small.npy", "--out", "new"], "--k-public"),
-    "k without public": (["attack", "run/encodings.npy", "--k-public", 1, "--out", "new"], "k_public=0"),
+    "options against a run": (
+        ["attack", "run", "--k-private", 3, "--pixel-rms", 2],
+        "--k-private, --pixel-rms",
+    ),
+    "public without k": (
+        ["attack", "run/encodings.npy", "--public", "small.npy", "--out", "new"],
+        "--k-public",
+    ),
+    "k without public": (
+        ["attack", "run/encodings.npy", "--k-public", 1, "--out", "new"],
+        "k_public=0",
+    ),
     "public of other pixels": (
         ["attack", "run/encodings.npy", "--public", "small.npy", "--k-public", 1, "--out", "new"],
         "same space",
     ),
-    "pixel_rms as text": (["attack", "run/encodings.npy", "--pixel-rms", "big", "--out", "new"], "unknown"),
-    "negative pixel_rms": (["attack", "run/encodings.npy", "--pixel-rms", -1, "--out", "new"], "positive"),
+    "pixel_rms as text": (
+        ["attack", "run/encodings.npy", "--pixel-rms", "big", "--out", "new"],
+        "unknown",
+    ),
+    "negative pixel_rms": (
+        ["attack", "run/encodings.npy", "--pixel-rms", -1, "--out", "new"],
+        "positive",
+    ),
     "score of nothing": (["score", "nowhere"], "unveil attack"),
     "plan with k larger than n": (["plan", "--k-private", 9, "--n-private", 8], "lower k_private"),
     "plan without encodings": (["plan", "--m", 0], "m=0"),
@@ -448,14 +578,23 @@ class TestTrouble:
     @pytest.mark.parametrize(
         ("error", "code", "words"),
         [
-            (PermissionError(13, "Permission denied", "/somewhere"), 2, "/somewhere: Permission denied; check"),
+            (
+                PermissionError(13, "Permission denied", "/somewhere"),
+                2,
+                "/somewhere: Permission denied; check",
+            ),
             (OSError(28, "No space left on device"), 2, "No space left"),
             (MemoryError(), 2, "not enough memory"),
             (KeyboardInterrupt(), 130, ""),
         ],
     )
     def test_becomes_one_sentence(
-        self, error: BaseException, code: int, words: str, run: Path, monkeypatch: pytest.MonkeyPatch
+        self,
+        error: BaseException,
+        code: int,
+        words: str,
+        run: Path,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         def fail(*_: object) -> None:
             raise error
@@ -474,7 +613,9 @@ class TestTrouble:
         monkeypatch.setattr("unveil.attacks.recover", lambda *_, **__: [][0])
         assert isinstance(call("attack", run).exception, IndexError)
 
-    @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+    @pytest.mark.skipif(
+        not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere"
+    )
     def test_a_run_that_may_not_be_written(self, run: Path) -> None:
         run.chmod(0o555)
         try:
@@ -520,7 +661,11 @@ class TestProgress:
 
     @pytest.mark.parametrize(("patience", "seen"), [(0.0, True), (60.0, False)])
     def test_appears_only_after_a_while(
-        self, patience: float, seen: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+        self,
+        patience: float,
+        seen: bool,
+        monkeypatch: pytest.MonkeyPatch,
+        capfd: pytest.CaptureFixture[str],
     ) -> None:
         monkeypatch.setattr(terminal, "PATIENCE", patience)
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
@@ -537,7 +682,8 @@ class TestProgress:
 
 
 def test_overlaps_and_similarities_from_elsewhere_are_handed_on(tmp_path: Path) -> None:
-    """Ninety pixels are too few to read overlaps: with those given, every vector comes back, by whatever attack takes them."""
+    """Ninety pixels are too few to read overlaps: with those given, every vector comes back, by
+    whatever attack takes them."""
     sim = simulate(Scheme(2), 12, m=90, d=90, rng=0)
     np.save(tmp_path / "encodings.npy", sim.encodings.values)
     W = np.zeros((90, 12), np.int64)
@@ -545,10 +691,26 @@ def test_overlaps_and_similarities_from_elsewhere_are_handed_on(tmp_path: Path) 
     np.save(tmp_path / "overlaps.npy", W @ W.T)
     for name, option in (("line-graph", "--overlaps"), ("cliques", "--similarity")):
         out = tmp_path / name
-        args = ("attack", tmp_path / "encodings.npy", "--attack", name, option, tmp_path / "overlaps.npy", "--out", out)
+        args = (
+            "attack",
+            tmp_path / "encodings.npy",
+            "--attack",
+            name,
+            option,
+            tmp_path / "overlaps.npy",
+            "--out",
+            out,
+        )
         result = call(*args, "--json")
         assert result.exit_code == 0, result.output
         assert json.loads(result.stdout)["verified"] == 12
-    refused = call("attack", tmp_path / "encodings.npy", "--similarity", tmp_path / "overlaps.npy", "--out", tmp_path / "no")
+    refused = call(
+        "attack",
+        tmp_path / "encodings.npy",
+        "--similarity",
+        tmp_path / "overlaps.npy",
+        "--out",
+        tmp_path / "no",
+    )
     assert refused.exit_code == 2
     assert "similarity= says nothing to attack=" in refused.stderr

@@ -1,4 +1,5 @@
-"""`unveil audit` and `unveil plan` from outside: one command for every kind of data, one sentence for what cannot be."""
+"""`unveil audit` and `unveil plan` from outside: one command for every kind of data, one sentence
+for what cannot be."""
 
 from __future__ import annotations
 
@@ -50,7 +51,12 @@ def save_npz() -> str:
 
 
 def save_csv() -> str:
-    np.savetxt("mine.csv", GAUSS * np.logspace(-5, 5, 200), delimiter=",", header=",".join(map(str, range(200))) + "x")
+    np.savetxt(
+        "mine.csv",
+        GAUSS * np.logspace(-5, 5, 200),
+        delimiter=",",
+        header=",".join(map(str, range(200))) + "x",
+    )
     return "mine.csv"
 
 
@@ -68,9 +74,13 @@ class TestAudit:
     def test_an_image_folder_in_one_command(self) -> None:
         image = pytest.importorskip("PIL.Image")
         Path("pictures").mkdir()
-        for i, pixels in enumerate(np.random.default_rng(0).integers(0, 256, (12, 8, 8), dtype=np.uint8)):
+        for i, pixels in enumerate(
+            np.random.default_rng(0).integers(0, 256, (12, 8, 8), dtype=np.uint8)
+        ):
             image.fromarray(pixels).save(f"pictures/{i:02}.png")
-        result = call("audit", "--private", "pictures", "--m", 90, "--seeds", 1, "--effort", 0, "--json")
+        result = call(
+            "audit", "--private", "pictures", "--m", 90, "--seeds", 1, "--effort", 0, "--json"
+        )
         assert result.exit_code == 0, result.output
         facts = json.loads(result.stdout, parse_constant=pytest.fail)
         assert facts["data"]["kind"] == "images"
@@ -88,7 +98,9 @@ class TestAudit:
     def test_a_range_and_a_config(self) -> None:
         Path("conf").mkdir()
         np.save("conf/x.npy", GAUSS)
-        Path("conf/a.toml").write_text('private = "x.npy"\nm = "40:140"\nseeds = 1\neffort = 1.0\nout = "./o"\njson = true\n')
+        Path("conf/a.toml").write_text(
+            'private = "x.npy"\nm = "40:140"\nseeds = 1\neffort = 1.0\nout = "./o"\njson = true\n'
+        )
         result = call("audit", "--config", "conf/a.toml")
         assert result.exit_code == 0, result.output
         facts = json.loads(result.stdout)
@@ -99,7 +111,10 @@ class TestAudit:
         assert json.loads(other.stdout)["m"] == 120
 
     def test_without_arguments_both_embedded_sets(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        tiny = {"gaussian": {"n_private": 15, "d": 64, "effort": 0.0}, "fashion-mnist": {"n_private": 10, "effort": 0.0}}
+        tiny = {
+            "gaussian": {"n_private": 15, "d": 64, "effort": 0.0},
+            "fashion-mnist": {"n_private": 10, "effort": 0.0},
+        }
         monkeypatch.setattr(cli.audit, "DEFAULT", tiny)
         result = call("audit")
         assert result.exit_code == 0, result.output
@@ -115,12 +130,16 @@ class TestAudit:
             "    draw = np.random.default_rng(42)\n"
             "    return np.abs(private[[draw.choice(len(private), 2, replace=False) for _ in range(30)]].sum(axis=1))\n"
         )
-        result = call("audit", "--private", save_npy(), *QUICK, "--encoder", "enc.py:encode", "--json")
+        result = call(
+            "audit", "--private", save_npy(), *QUICK, "--encoder", "enc.py:encode", "--json"
+        )
         assert result.exit_code == 0, result.output
         assert any("seed is fixed" in f["what"] for f in json.loads(result.stdout)["findings"])
 
     def test_an_encoder_in_a_file_does_not_run_by_itself(self) -> None:
-        Path("enc.py").write_text("from pathlib import Path\nPath('ran').touch()\nraise RuntimeError('it ran')\n")
+        Path("enc.py").write_text(
+            "from pathlib import Path\nPath('ran').touch()\nraise RuntimeError('it ran')\n"
+        )
         Path("a.toml").write_text('encoder = "enc.py:encode"\n')
         args = ["audit", "--private", save_npy(), "--config", "a.toml"]
         one_sentence(call(*args), "would run that code", "command line")
@@ -175,14 +194,23 @@ class TestPlan:
     def test_words_and_numbers(self) -> None:
         result = call("plan", "--n-private", 50, "--d", 784)
         assert result.exit_code == 0
-        assert result.stdout.startswith("All 50 private vectors should come back from 350 encodings by exact relations.")
+        assert result.stdout.startswith(
+            "All 50 private vectors should come back from 350 encodings by exact relations."
+        )
         assert "MiB" in result.stdout
         assert "enough pixels" in result.stdout
 
     def test_json_and_config(self) -> None:
         Path("p.toml").write_text("n-private = 60\nm = 100\nd = 300\n")
-        facts = json.loads(call("plan", "--config", "p.toml", "--json").stdout, parse_constant=pytest.fail)
-        assert (facts["n_private"], facts["m"], facts["needed"], facts["feasible"]) == (60, 100, 420, False)
+        facts = json.loads(
+            call("plan", "--config", "p.toml", "--json").stdout, parse_constant=pytest.fail
+        )
+        assert (facts["n_private"], facts["m"], facts["needed"], facts["feasible"]) == (
+            60,
+            100,
+            420,
+            False,
+        )
         one_sentence(call("plan", "--config", "nowhere.toml"), "check the path")
 
 
@@ -202,5 +230,8 @@ class TestAttackWithoutTruth:
         flat = " ".join(shown.stdout.split())
         assert shown.exit_code == 0
         assert flat.startswith("20 private vectors recovered and verified")
-        assert "140 of 140 encodings are reproduced by the vectors found: 28,000 equations for 4,000 unknowns." in flat
+        assert (
+            "140 of 140 encodings are reproduced by the vectors found: 28,000 equations for 4,000 unknowns."
+            in flat
+        )
         assert "The encoder: Signs are kept, as in MixUp." in flat

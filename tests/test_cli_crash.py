@@ -1,4 +1,5 @@
-"""Commands that are killed, run out of disk, or run twice at once: nothing is lost, and no half of a file is read as a whole.
+"""Commands that are killed, run out of disk, or run twice at once: nothing is lost, and no half of
+a file is read as a whole.
 
 Every child is forked. It dies at the n-th thing it does to the file system, for every
 n there is; or in the middle of a file, at a size that the system sets; or when somebody kills it.
@@ -48,7 +49,8 @@ def call(*args: object) -> int:
 def start(folder: Path, *args: object, die_at: int = 0, at_size: int = 0, full_at: int = 0) -> int:
     """A command in a process of its own.
 
-    die_at: it dies at this change of the file system; at_size: at this many bytes of a file; full_at: no file gets more.
+    die_at: it dies at this change of the file system; at_size: at this many bytes of a file;
+    full_at: no file gets more.
     """
     process = os.fork()
     if process == 0:
@@ -78,7 +80,9 @@ def _work(folder: Path, args: tuple[object, ...], die_at: int, at_size: int, ful
 
     def hook(event: str, values: tuple[Any, ...]) -> None:
         nonlocal done
-        writes = event == "open" and isinstance(values[2], int) and values[2] & (os.O_WRONLY | os.O_RDWR)
+        writes = (
+            event == "open" and isinstance(values[2], int) and values[2] & (os.O_WRONLY | os.O_RDWR)
+        )
         if event in CHANGES or writes:
             done += 1
             if done == die_at:
@@ -96,7 +100,11 @@ def _work(folder: Path, args: tuple[object, ...], die_at: int, at_size: int, ful
 
 def contents(folder: Path) -> dict[str, bytes]:
     """What is there, parts aside: nobody reads those."""
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and PART not in str(p)}
+    return {
+        str(p.relative_to(folder)): p.read_bytes()
+        for p in folder.rglob("*")
+        if p.is_file() and PART not in str(p)
+    }
 
 
 def parts(folder: Path) -> list[Path]:
@@ -127,7 +135,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def killed_everywhere(folder: Path, before: Callable[[], None], *args: object) -> int:
-    """Kill the command at every change it makes, and look; then let it through. How many there were."""
+    """Kill the command at every change it makes, and look; then let it through. How many there
+    were."""
     for change in range(1, 200):
         before()
         old = contents(folder)
@@ -176,7 +185,11 @@ def test_a_file_cut_short_is_never_a_file(how: str, size: int, run: Path, tmp_pa
     shutil.copytree(run, tmp_path / "run")
     old = contents(tmp_path)
     cut = -signal.SIGXFSZ if how == "at_size" else 2
-    for args in (["simulate", "new", *SMALL], ["attack", "run", *QUICK], ["attack", "run", "--out", "found", *QUICK]):
+    for args in (
+        ["simulate", "new", *SMALL],
+        ["attack", "run", *QUICK],
+        ["attack", "run", "--out", "found", *QUICK],
+    ):
         if size < 2500 or args[0] == "simulate":
             assert end(start(tmp_path, *args, **{how: size})) == cut
             assert contents(tmp_path) == old
@@ -187,15 +200,32 @@ def test_a_file_cut_short_is_never_a_file(how: str, size: int, run: Path, tmp_pa
     assert call("attack", tmp_path / "run", "--out", tmp_path / "found", *QUICK) in (0, 3)
 
 
-AUDIT = ["audit", "--private", "mine.npy", "--m", "20:40", "--seeds", 2, "--effort", 1, "--out", "out", "--json"]
+AUDIT = [
+    "audit",
+    "--private",
+    "mine.npy",
+    "--m",
+    "20:40",
+    "--seeds",
+    2,
+    "--effort",
+    1,
+    "--out",
+    "out",
+    "--json",
+]
 
 
-def test_an_audit_killed_at_random_moments_ends_with_the_same_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_audit_killed_at_random_moments_ends_with_the_same_facts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def quick(encodings: Any, public: Any, *, rng: Any, **_: Any) -> Any:
         return recover(encodings, public, attack="paper", rng=rng)
 
     monkeypatch.setattr("unveil.auditing.trials.recover", quick)
-    np.save(tmp_path / "mine.npy", np.random.default_rng(0).standard_normal((8, 40)).astype(np.float32))
+    np.save(
+        tmp_path / "mine.npy", np.random.default_rng(0).standard_normal((8, 40)).astype(np.float32)
+    )
     began = time.monotonic()
     assert end(start(tmp_path, *AUDIT)) == 0
     took = time.monotonic() - began
@@ -207,7 +237,9 @@ def test_an_audit_killed_at_random_moments_ends_with_the_same_facts(tmp_path: Pa
                 is_whole(path)
     assert end(start(tmp_path, *AUDIT)) == 0
     assert not parts(tmp_path)
-    one, two = (json.loads((tmp_path / name / "audit.json").read_text()) for name in ("whole", "out"))
+    one, two = (
+        json.loads((tmp_path / name / "audit.json").read_text()) for name in ("whole", "out")
+    )
     for facts in (one, two):
         facts["run"] = facts["stages"] = None  # seconds
     assert one == two
@@ -218,12 +250,19 @@ def test_an_audit_killed_at_random_moments_ends_with_the_same_facts(tmp_path: Pa
 
 def test_two_at_once_leave_one_of_the_two(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
-    jobs = [["attack", "run", "--seed", seed, *QUICK] for seed in (5, 6, 7, 8)] + [["simulate", "new", *SMALL]] * 4
+    jobs = [["attack", "run", "--seed", seed, *QUICK] for seed in (5, 6, 7, 8)] + [
+        ["simulate", "new", *SMALL]
+    ] * 4
     codes = [end(process) for process in [start(tmp_path, *args) for args in jobs]]
     assert set(codes[:4]) <= {0, 3}
     assert sorted(codes[4:]) == [0, 2, 2, 2]
     assert not parts(tmp_path)
-    assert json.loads((tmp_path / "run/manifest.json").read_text())["attack"]["seed"] in (5, 6, 7, 8)
+    assert json.loads((tmp_path / "run/manifest.json").read_text())["attack"]["seed"] in (
+        5,
+        6,
+        7,
+        8,
+    )
     store.read_recovery(tmp_path / "run/recovery.npz")
     assert call("attack", tmp_path / "new", *QUICK) in (0, 3)
 

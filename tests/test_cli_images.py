@@ -1,4 +1,5 @@
-"""The command line on images: a folder of the challenge in, decryption.npy and its scores out; runs with shapes and labels."""
+"""The command line on images: a folder of the challenge in, decryption.npy and its scores out; runs
+with shapes and labels."""
 
 from __future__ import annotations
 
@@ -23,17 +24,22 @@ def call(*args: object) -> Result:
 
 @pytest.fixture(scope="module")
 def made() -> Simulation:
-    private = np.clip(0.4 * np.random.default_rng(0).standard_normal((20, 768)), -1, 1).astype(np.float32)
+    private = np.clip(0.4 * np.random.default_rng(0).standard_normal((20, 768)), -1, 1).astype(
+        np.float32
+    )
     scheme = Scheme(2, weighting="half-normal", signs="random")
     return simulate(scheme, private=private, m=150, shape=SHAPE, labels=np.arange(20) % 4, rng=1)
 
 
 @pytest.fixture(scope="module")
 def attacked(made: Simulation, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Half-normal weights without a public part, so that an attack recovers the images exactly, up to common signs."""
+    """Half-normal weights without a public part, so that an attack recovers the images exactly, up
+    to common signs."""
     folder = tmp_path_factory.mktemp("challenge") / "challenge"
     write(folder, made)
-    result = call("attack", folder, "--k-public", 0, "--weighting", "half-normal", "--pairing", "independent")
+    result = call(
+        "attack", folder, "--k-public", 0, "--weighting", "half-normal", "--pairing", "independent"
+    )
     assert result.exit_code == 0, result.output
     return folder
 
@@ -49,18 +55,36 @@ def folder(attacked: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(attacked, tmp_path / "challenge"))
 
 
-def test_a_challenge_folder_gets_an_image_for_every_encoding(attacked: Path, made: Simulation) -> None:
+def test_a_challenge_folder_gets_an_image_for_every_encoding(
+    attacked: Path, made: Simulation
+) -> None:
     names = {path.name for path in attacked.iterdir()}
-    assert names == {"encryption.npy", "label.npy", "decryption.npy", "recovery.npz", "manifest.json"}
+    assert names == {
+        "encryption.npy",
+        "label.npy",
+        "decryption.npy",
+        "recovery.npz",
+        "manifest.json",
+    }
     images = np.load(attacked / "decryption.npy").reshape(150, -1)
-    # Signs are lost without a public part, magnitudes are not: each row is one of the two images of its encoding.
+    # Signs are lost without a public part, magnitudes are not: each row is one of the two images of
+    # its encoding.
     own = np.abs(made.private)[made.selection.private]
     assert np.abs(own - np.abs(images)[:, None]).max(axis=2).min(axis=1).max() < 1e-2
 
 
 def test_out_takes_the_result(made: Simulation, tmp_path: Path) -> None:
     write(tmp_path / "in", made)
-    result = call("attack", tmp_path / "in", "--k-public", 0, "--weighting", "half-normal", "--out", tmp_path / "out")
+    result = call(
+        "attack",
+        tmp_path / "in",
+        "--k-public",
+        0,
+        "--weighting",
+        "half-normal",
+        "--out",
+        tmp_path / "out",
+    )
     assert result.exit_code == 0, result.output
     assert np.load(tmp_path / "out/decryption.npy").shape == (150, *SHAPE)
     assert json.loads((tmp_path / "out/scheme.json").read_text())["shape"] == list(SHAPE)
@@ -78,19 +102,27 @@ def test_score_of_images_with_the_truth_beside_them(folder: Path, made: Simulati
     assert scores["challenge"]["max_ssim"] == pytest.approx(1)
     assert scores["challenge"]["min_l2"] == 0
     assert 0.4 < scores["challenge"]["mean_ssim"] < 0.6
-    first = len(np.unique(made.selection.private[:, 0]))  # rows are sorted: the last image is never the first of two
+    first = len(
+        np.unique(made.selection.private[:, 0])
+    )  # rows are sorted: the last image is never the first of two
     assert scores["images"]["recognisable"] == first
     assert scores["images"]["mean_psnr"] == pytest.approx(100 * first / 20)
     assert "Max_SSIM 1.000" in call("score", folder).stdout
 
 
 @pytest.mark.parametrize("kind", ["f4", "u1"])
-def test_score_against_a_file_of_images(kind: str, folder: Path, made: Simulation, tmp_path: Path) -> None:
-    """Decryption as images, each once; the truth as numbers in [−1, 1] or as bytes; which were mixed is not known."""
+def test_score_against_a_file_of_images(
+    kind: str, folder: Path, made: Simulation, tmp_path: Path
+) -> None:
+    """Decryption as images, each once; the truth as numbers in [−1, 1] or as bytes; which were
+    mixed is not known."""
     (folder / "recovery.npz").unlink()
     np.save(folder / "decryption.npy", made.private[:15].reshape(-1, *SHAPE))
     truth = made.private.reshape(-1, *SHAPE)
-    np.save(tmp_path / "truth.npy", truth if kind == "f4" else np.rint((truth + 1) * 127.5).astype(np.uint8))
+    np.save(
+        tmp_path / "truth.npy",
+        truth if kind == "f4" else np.rint((truth + 1) * 127.5).astype(np.uint8),
+    )
     result = call("score", folder, "--private", tmp_path / "truth.npy", "--json")
     assert result.exit_code == 0, result.output
     scores = json.loads(result.stdout)
@@ -99,7 +131,9 @@ def test_score_against_a_file_of_images(kind: str, folder: Path, made: Simulatio
     assert scores["images"]["matches"].count(-1) == 5
 
 
-def test_images_each_once_are_scored_without_the_challenges_rules(folder: Path, made: Simulation) -> None:
+def test_images_each_once_are_scored_without_the_challenges_rules(
+    folder: Path, made: Simulation
+) -> None:
     (folder / "recovery.npz").unlink()
     np.save(folder / "decryption.npy", made.private.reshape(-1, *SHAPE))
     np.savez(folder / "truth.npz", private=made.private, selection_private=made.selection.private)
@@ -108,7 +142,9 @@ def test_images_each_once_are_scored_without_the_challenges_rules(folder: Path, 
     assert "challenge" not in scores
 
 
-def test_images_that_are_not_the_private_ones_are_3(folder: Path, made: Simulation, tmp_path: Path) -> None:
+def test_images_that_are_not_the_private_ones_are_3(
+    folder: Path, made: Simulation, tmp_path: Path
+) -> None:
     (folder / "recovery.npz").unlink()
     np.save(folder / "decryption.npy", np.random.default_rng(5).uniform(-1, 1, (20, *SHAPE)))
     np.save(tmp_path / "truth.npy", made.private.reshape(-1, *SHAPE))
@@ -118,8 +154,18 @@ def test_images_that_are_not_the_private_ones_are_3(folder: Path, made: Simulati
 def test_a_run_knows_its_images(made: Simulation, tmp_path: Path) -> None:
     np.save(tmp_path / "private.npy", made.private.reshape(-1, *SHAPE))
     np.save(tmp_path / "labels.npy", np.arange(20) % 3)
-    np.save(tmp_path / "public.npy", np.random.default_rng(3).standard_normal((10, 768)).astype(np.float32))
-    scheme = ["--private", tmp_path / "private.npy", "--public", tmp_path / "public.npy", "--k-public", 1]
+    np.save(
+        tmp_path / "public.npy",
+        np.random.default_rng(3).standard_normal((10, 768)).astype(np.float32),
+    )
+    scheme = [
+        "--private",
+        tmp_path / "private.npy",
+        "--public",
+        tmp_path / "public.npy",
+        "--k-public",
+        1,
+    ]
     images = ["--shape", "16x16x3", "--labels", tmp_path / "labels.npy", "--m", 150, "--seed", 0]
     assert call("simulate", tmp_path / "run", *scheme, *images).exit_code == 0
     assert np.load(tmp_path / "run/labels.npy").shape == (150, 3)
@@ -130,12 +176,16 @@ def test_a_run_knows_its_images(made: Simulation, tmp_path: Path) -> None:
     assert scores["images"]["mean_ssim"] > 0.99
     flipped = call("simulate", tmp_path / "flipped", *scheme, *images, "--flips")
     assert flipped.exit_code == 0
-    assert not np.array_equal(np.load(tmp_path / "run/encodings.npy"), np.load(tmp_path / "flipped/encodings.npy"))
+    assert not np.array_equal(
+        np.load(tmp_path / "run/encodings.npy"), np.load(tmp_path / "flipped/encodings.npy")
+    )
 
 
 @pytest.mark.parametrize("shape", ["8x8", "8by8", "x", "8x8x3x1"])
 def test_a_shape_that_does_not_fit_is_one_sentence(shape: str, tmp_path: Path) -> None:
-    result = call("simulate", tmp_path / "run", "--n-private", 4, "--d", 192, "--m", 5, "--shape", shape)
+    result = call(
+        "simulate", tmp_path / "run", "--n-private", 4, "--d", 192, "--m", 5, "--shape", shape
+    )
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
     assert "shape=" in result.stderr
@@ -152,14 +202,31 @@ def test_a_broken_challenge_folder_is_one_sentence_and_stays_as_it_was(tmp_path:
 
 
 def test_a_challenge_as_released_is_attacked_without_options(tmp_path: Path) -> None:
-    """Bundled images, two public ones per encoding: the verdict says how many are recognisable, and that none is exact."""
+    """Bundled images, two public ones per encoding: the verdict says how many are recognisable, and
+    that none is exact."""
     images, _ = fashion_mnist()
     x = images[:, ::2, ::2].reshape(len(images), -1).astype(np.float32) / np.float32(127.5) - 1
-    made = simulate(Scheme(2, 2, "released", "random", "epochs"), private=x[:8], public=x[8:], m=160, shape=(14, 14), rng=0)
+    made = simulate(
+        Scheme(2, 2, "released", "random", "epochs"),
+        private=x[:8],
+        public=x[8:],
+        m=160,
+        shape=(14, 14),
+        rng=0,
+    )
     (tmp_path / "in").mkdir()
     np.save(tmp_path / "in/encryption.npy", made.encodings.values.reshape(-1, 14, 14))
     np.save(tmp_path / "like.npy", x[100:])
-    result = call("attack", tmp_path / "in", "--k-public", 2, "--like", tmp_path / "like.npy", "--n-private", 8)
+    result = call(
+        "attack",
+        tmp_path / "in",
+        "--k-public",
+        2,
+        "--like",
+        tmp_path / "like.npy",
+        "--n-private",
+        8,
+    )
     assert result.exit_code in (0, 3), result.output
     assert "of 8 private images come back recognisably" in result.stdout
     assert "none is exact" in result.stdout

@@ -8,7 +8,14 @@ import pytest
 from unveil.config import LARGEST, read_config
 from unveil.records import InputError
 
-KNOWN = {"k_private": (int,), "private": (str, int), "m": (str, int), "seed": (int,), "out": (str,), "noise": (float, int)}
+KNOWN = {
+    "k_private": (int,),
+    "private": (str, int),
+    "m": (str, int),
+    "seed": (int,),
+    "out": (str,),
+    "noise": (float, int),
+}
 KNOWN["json"] = (bool,)
 
 
@@ -65,8 +72,15 @@ def test_mistakes_get_one_sentence(text: str, words: str, tmp_path: Path) -> Non
 
 
 def test_numbers_and_flags_as_they_should_be(tmp_path: Path) -> None:
-    (tmp_path / "a.toml").write_bytes(b"\xef\xbb\xbfnoise = 1\njson = true\nm = 500\nk_private = 0x02\n")
-    assert read_config(tmp_path / "a.toml", KNOWN) == {"noise": 1, "json": True, "m": 500, "k_private": 2}
+    (tmp_path / "a.toml").write_bytes(
+        b"\xef\xbb\xbfnoise = 1\njson = true\nm = 500\nk_private = 0x02\n"
+    )
+    assert read_config(tmp_path / "a.toml", KNOWN) == {
+        "noise": 1,
+        "json": True,
+        "m": 500,
+        "k_private": 2,
+    }
 
 
 def test_a_file_that_is_no_file_of_options(tmp_path: Path) -> None:

@@ -41,7 +41,12 @@ def test_every_algorithm_and_lemma_of_the_paper_is_in_the_map():
         "remark": ("ambiguity",),
         "thm": ("main",),
     }
-    missing = [f"{kind}:{name}" for kind, names in labels.items() for name in names if f"`{kind}:{name}`" not in text]
+    missing = [
+        f"{kind}:{name}"
+        for kind, names in labels.items()
+        for name in names
+        if f"`{kind}:{name}`" not in text
+    ]
     assert missing == []
 
 
@@ -52,5 +57,11 @@ def test_every_attack_has_a_section():
 
 
 def test_every_top_level_name_is_in_the_api_page():
-    named = set(re.findall(r"auto(?:class|function|exception):: unveil\.(\w+)$", (ROOT / "docs" / "api.md").read_text(), re.M))
+    named = set(
+        re.findall(
+            r"auto(?:class|function|exception):: unveil\.(\w+)$",
+            (ROOT / "docs" / "api.md").read_text(),
+            re.M,
+        )
+    )
     assert named == set(unveil.__all__) - {"__version__"}

@@ -1,4 +1,5 @@
-"""Files as such: what a path is, written whole or not at all, and nothing of a lost writer stays."""
+"""Files as such: what a path is, written whole or not at all, and nothing of a lost writer
+stays."""
 
 from __future__ import annotations
 
@@ -101,7 +102,9 @@ class TestParts:
             pass
         assert len(list(tmp_path.iterdir())) == 4
 
-    def test_a_disk_that_is_full_at_the_end_leaves_nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_disk_that_is_full_at_the_end_leaves_nothing(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def full(_: int) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -15,7 +15,13 @@ HEAVY = ("numpy", "numba", "scipy", "matplotlib", "PIL", "jinja2")
 def loaded_after(code: str) -> set[str]:
     """The top-level packages that a fresh interpreter has loaded after `code`."""
     tell = "import sys; print('\\n' + ' '.join({name.partition('.')[0] for name in sys.modules}))"
-    done = subprocess.run([sys.executable, "-c", f"{code}\n{tell}"], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{tell}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
     return set(done.stdout.splitlines()[-1].split())
 
 
@@ -25,7 +31,9 @@ def test_the_package_is_light() -> None:
 
 @pytest.mark.parametrize("option", ["--help", "--version"])
 def test_the_command_line_is_light(option: str) -> None:
-    code = f"from unveil.cli import main\ntry:\n    main(['{option}'])\nexcept SystemExit:\n    pass"
+    code = (
+        f"from unveil.cli import main\ntry:\n    main(['{option}'])\nexcept SystemExit:\n    pass"
+    )
     loaded = loaded_after(code)
     assert "unveil" in loaded
     assert not loaded.intersection(HEAVY)

@@ -1,4 +1,5 @@
-"""Arrays in files: measured before they are unpacked, and called what they are. Round trips are in test_store."""
+"""Arrays in files: measured before they are unpacked, and called what they are. Round trips are in
+test_store."""
 
 from __future__ import annotations
 
@@ -55,11 +56,15 @@ def test_the_copy_as_float32_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             else:
                 with pytest.raises(InputError, match=r"a\.npy as float32 would take 3\.8 MiB"):
                     load_vectors(tmp_path / "a.npy")
-            few = load_dataset(tmp_path / "a.npy", sample=10, limit=1 << 20, rng=np.random.default_rng(0))
+            few = load_dataset(
+                tmp_path / "a.npy", sample=10, limit=1 << 20, rng=np.random.default_rng(0)
+            )
             assert few.values.shape == (10, 1000)
 
 
-@pytest.mark.parametrize("shape", [(10**6, 10**6), (2**62, 4), (-1, 4), (2**70, 0), (1,) * 70, (10**5, 10)])
+@pytest.mark.parametrize(
+    "shape", [(10**6, 10**6), (2**62, 4), (-1, 4), (2**70, 0), (1,) * 70, (10**5, 10)]
+)
 def test_a_header_that_promises_too_much(shape: tuple[int, ...], tmp_path: Path) -> None:
     (tmp_path / "a.npy").write_bytes(header(shape) + bytes(100))
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:

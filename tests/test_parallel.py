@@ -35,7 +35,9 @@ def test_free_memory_where_the_system_does_not_say(monkeypatch: pytest.MonkeyPat
     assert free_memory() > 0
 
 
-def test_limit_is_what_was_asked_for_or_half_of_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limit_is_what_was_asked_for_or_half_of_what_is_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(parallel, "free_memory", lambda: 1000)
     assert memory_limit(None) == 500
     assert memory_limit(123) == 123
@@ -111,4 +113,6 @@ def test_blas_is_held_to_one_thread() -> None:
     from threadpoolctl import threadpool_info
 
     with one_blas_thread():
-        assert all(pool["num_threads"] == 1 for pool in threadpool_info() if pool["user_api"] == "blas")
+        assert all(
+            pool["num_threads"] == 1 for pool in threadpool_info() if pool["user_api"] == "blas"
+        )

@@ -17,7 +17,12 @@ FEW = settings(deadline=None, derandomize=True, max_examples=25)
 VERY_FEW = settings(deadline=None, derandomize=True, max_examples=5)
 
 seeds = st.integers(0, 2**32 - 1)
-schemes = st.builds(Scheme, k_private=st.integers(1, 4), k_public=st.just(0), weighting=st.sampled_from(FIXED_WEIGHTINGS))
+schemes = st.builds(
+    Scheme,
+    k_private=st.integers(1, 4),
+    k_public=st.just(0),
+    weighting=st.sampled_from(FIXED_WEIGHTINGS),
+)
 
 
 def gram(sets, n):
@@ -27,9 +32,12 @@ def gram(sets, n):
 
 
 def borderline(encodings):
-    """Whether float32 rounding could decide an entry: some covariance lies within 1e-6 of a threshold."""
+    """Whether float32 rounding could decide an entry: some covariance lies within 1e-6 of a
+    threshold."""
     y = np.abs(encodings.values.astype(np.float64))
-    Z = (y - y.mean(axis=1, keepdims=True)) / np.sqrt((y**2).mean(axis=1, keepdims=True) * encodings.d)
+    Z = (y - y.mean(axis=1, keepdims=True)) / np.sqrt(
+        (y**2).mean(axis=1, keepdims=True) * encodings.d
+    )
     levels = overlap_thresholds(encodings.scheme, encodings.d, "balanced")[0]
     return np.abs((Z @ Z.T)[:, :, None] - levels).min() < 1e-6
 
@@ -82,17 +90,26 @@ def test_renaming_private_vectors_keeps_encodings_and_so_overlaps(scheme, seed):
 @given(schemes, seeds)
 def test_flipping_the_sign_of_every_private_vector_keeps_encodings(scheme, seed):
     sim = simulate(scheme, 8, m=25, d=60, rng=seed)
-    np.testing.assert_array_equal(encode(-sim.private, None, sim.selection, scheme), sim.encodings.values)
-    # Per pixel too: one sign each, the same for all vectors, is what no attack can know without a public part.
+    np.testing.assert_array_equal(
+        encode(-sim.private, None, sim.selection, scheme), sim.encodings.values
+    )
+    # Per pixel too: one sign each, the same for all vectors, is what no attack can know without a
+    # public part.
     coins = np.random.default_rng(seed).choice(np.float32([-1, 1]), size=60)
-    np.testing.assert_array_equal(encode(coins * sim.private, None, sim.selection, scheme), sim.encodings.values)
+    np.testing.assert_array_equal(
+        encode(coins * sim.private, None, sim.selection, scheme), sim.encodings.values
+    )
 
 
 @FEW
 @given(seeds)
 def test_with_a_public_part_flipping_the_private_vectors_changes_encodings(seed):
     sim = simulate(Scheme(2, 1), 8, n_public=4, m=25, d=60, rng=seed)
-    assert not np.allclose(encode(-sim.private, sim.public, sim.selection, Scheme(2, 1)), sim.encodings.values, atol=1e-3)
+    assert not np.allclose(
+        encode(-sim.private, sim.public, sim.selection, Scheme(2, 1)),
+        sim.encodings.values,
+        atol=1e-3,
+    )
 
 
 @FEW
@@ -106,7 +123,9 @@ def test_renaming_vectors_and_permuting_rows_keeps_florals(sizes, density, seed)
     order = rng.permutation(len(sets))
     here = find_all_florals(Overlaps.from_array(gram(sets, n), k))
     there = find_all_florals(Overlaps.from_array(gram(renamed[order], n), k))
-    assert {frozenset(f.rows.tolist()) for f in here} == {frozenset(order[f.rows].tolist()) for f in there}
+    assert {frozenset(f.rows.tolist()) for f in here} == {
+        frozenset(order[f.rows].tolist()) for f in there
+    }
     assert len(here) == len(there)
 
 
@@ -115,7 +134,9 @@ def test_renaming_vectors_and_permuting_rows_keeps_florals(sizes, density, seed)
 def test_permuting_encodings_permutes_supports(seed):
     sim = simulate(Scheme(2, 2), 8, n_public=30, m=20, d=4000, rng=seed)
     order = np.random.default_rng(seed).permutation(20)
-    permuted = learn_public(Encodings(sim.encodings.values[order], sim.encodings.scheme), sim.public)
+    permuted = learn_public(
+        Encodings(sim.encodings.values[order], sim.encodings.scheme), sim.public
+    )
     here = learn_public(sim.encodings, sim.public)
     np.testing.assert_array_equal(permuted.indices, here.indices[order])
     np.testing.assert_allclose(permuted.confidence, here.confidence[order], atol=1e-3)

@@ -1,4 +1,5 @@
-"""The nouns that cross rooms: weights and norms, one-sentence complaints, and what each record can be asked."""
+"""The nouns that cross rooms: weights and norms, one-sentence complaints, and what each record can
+be asked."""
 
 import dataclasses
 from math import sqrt
@@ -38,7 +39,9 @@ def test_paper_weights_give_each_part_norm_one_so_both_parts_norm_root_two(k_pri
     scheme = Scheme(k_private, k_public, "paper")
     assert scheme.private_weight == pytest.approx(1 / sqrt(k_private) if k_private else 0)
     assert scheme.public_weight == pytest.approx(1 / sqrt(k_public) if k_public else 0)
-    assert scheme.private_variance + scheme.public_variance == pytest.approx((k_private > 0) + (k_public > 0))
+    assert scheme.private_variance + scheme.public_variance == pytest.approx(
+        (k_private > 0) + (k_public > 0)
+    )
 
 
 @pytest.mark.parametrize(("k_private", "k_public"), KS)
@@ -75,17 +78,23 @@ def test_half_normal_weights_are_not_one_number(name):
     assert not scheme.fixed_weights
     assert Scheme(2).fixed_weights
     assert scheme.public_variance == 0
-    with pytest.raises(InputError, match="every encoding has weights of its own; use attack='full'"):
+    with pytest.raises(
+        InputError, match="every encoding has weights of its own; use attack='full'"
+    ):
         getattr(scheme, name)
 
 
 @pytest.mark.parametrize("weighting", ["released", "uniform", "dirichlet", "sorted"])
-@pytest.mark.parametrize("name", ["private_weight", "private_variance", "public_weight", "public_variance"])
+@pytest.mark.parametrize(
+    "name", ["private_weight", "private_variance", "public_weight", "public_variance"]
+)
 def test_drawn_weights_allow_a_public_part_and_are_not_one_number(weighting, name):
     scheme = Scheme(2, 4, weighting)
     assert not scheme.fixed_weights
     assert Scheme(2, 0, weighting).public_weight == 0
-    with pytest.raises(InputError, match="every encoding has weights of its own; use attack='natural'"):
+    with pytest.raises(
+        InputError, match="every encoding has weights of its own; use attack='natural'"
+    ):
         getattr(scheme, name)
 
 
@@ -184,13 +193,17 @@ def test_row_blocks_cover_every_row_once():
     array = np.arange(35).reshape(7, 5)
     for numbers in (1, 5, 11, 35, 1000):
         blocks = list(row_blocks(array, numbers))
-        assert [start for start, _ in blocks] == list(np.cumsum([0] + [len(b) for _, b in blocks])[:-1])
+        assert [start for start, _ in blocks] == list(
+            np.cumsum([0] + [len(b) for _, b in blocks])[:-1]
+        )
         np.testing.assert_array_equal(np.concatenate([b for _, b in blocks]), array)
         assert max(b.size for _, b in blocks) <= max(numbers, 5)
 
 
 def test_a_float32_memmap_stays_on_disk(tmp_path):
-    mapped = np.lib.format.open_memmap(tmp_path / "y.npy", mode="w+", dtype=np.float32, shape=(3, 4))
+    mapped = np.lib.format.open_memmap(
+        tmp_path / "y.npy", mode="w+", dtype=np.float32, shape=(3, 4)
+    )
     mapped[:] = 1
     assert as_vectors(mapped, "x") is mapped
     kept = Encodings(mapped, Scheme()).values
@@ -231,7 +244,9 @@ def test_public_vectors_are_checked_against_scheme_and_pixels():
         as_public(np.ones((1, 5)), encodings)
 
 
-@pytest.mark.parametrize("wrap", [np.asarray, np.ndarray.tolist, sparse.csr_array, sparse.coo_array, sparse.csc_matrix])
+@pytest.mark.parametrize(
+    "wrap", [np.asarray, np.ndarray.tolist, sparse.csr_array, sparse.coo_array, sparse.csc_matrix]
+)
 def test_overlaps_take_any_symmetric_integer_matrix_dense_or_sparse_even_negative(wrap):
     rng = np.random.default_rng(0)
     M = rng.integers(-5, 6, size=(7, 7))
@@ -282,7 +297,10 @@ def test_floral_incidence_has_a_one_where_the_label_holds_the_name():
 
 def test_supports_incidence_has_a_one_where_the_encoding_uses_the_vector():
     supports = Supports(np.array([[0, 3], [1, 4], [0, 1]]), np.ones(3), "diagonal")
-    np.testing.assert_array_equal(supports.incidence(6).toarray(), [[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0], [1, 1, 0, 0, 0, 0]])
+    np.testing.assert_array_equal(
+        supports.incidence(6).toarray(),
+        [[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0], [1, 1, 0, 0, 0, 0]],
+    )
 
 
 def test_supports_without_public_vectors_have_an_empty_incidence():
@@ -303,6 +321,13 @@ def test_an_empty_recovery_keeps_the_shape_of_its_encodings():
 def test_only_the_status_verified_counts_as_verified():
     status = np.array(["verified", "ambiguous", "unresolved", "verified"])
     recovery = Recovery(
-        np.zeros((4, 2), np.float32), status, False, sparse.csr_array((3, 4), dtype=bool), np.zeros(4), ("",) * 4, "paper", ""
+        np.zeros((4, 2), np.float32),
+        status,
+        False,
+        sparse.csr_array((3, 4), dtype=bool),
+        np.zeros(4),
+        ("",) * 4,
+        "paper",
+        "",
     )
     assert recovery.verified.tolist() == [True, False, False, True]

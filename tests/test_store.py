@@ -1,4 +1,5 @@
-"""Files: what is written is read back, what is half-written never appears, what is dangerous is refused."""
+"""Files: what is written is read back, what is half-written never appears, what is dangerous is
+refused."""
 
 from __future__ import annotations
 
@@ -67,7 +68,9 @@ class TestArrays:
         with pytest.raises(InputError, match="no array 'z'"):
             store.read_array(tmp_path / "a.npz", "z")
 
-    def test_large_files_stay_on_disk(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_large_files_stay_on_disk(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         store.write_array(tmp_path / "a.npy", np.ones((8, 8), np.float32))
         assert not isinstance(store.read_array(tmp_path / "a.npy"), np.memmap)
         monkeypatch.setattr(npy, "_MAP_FROM", 1)
@@ -103,7 +106,9 @@ class TestRefusals:
         assert not trap.exists()
 
     @pytest.mark.parametrize("mapped", [False, True])
-    def test_truncated_npy(self, mapped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_truncated_npy(
+        self, mapped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(npy, "_MAP_FROM", 1 if mapped else 1 << 40)
         np.save(tmp_path / "whole.npy", np.ones((4, 6)))
         whole = (tmp_path / "whole.npy").read_bytes()
@@ -167,12 +172,21 @@ class TestTables:
     def test_text_that_would_be_a_formula_is_text(self, tmp_path: Path) -> None:
         starts = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\tx", "\rx", "\n=1", "=")
         for text in starts:
-            store.write_csv(tmp_path / "a.csv", [{"=name": text, "n": -1.5}, {"=name": "plain -1", "n": -2}])
+            store.write_csv(
+                tmp_path / "a.csv", [{"=name": text, "n": -1.5}, {"=name": "plain -1", "n": -2}]
+            )
             with (tmp_path / "a.csv").open(newline="") as file:
-                assert list(csv.reader(file)) == [["'=name", "n"], ["'" + text, "-1.5"], ["plain -1", "-2"]]
+                assert list(csv.reader(file)) == [
+                    ["'=name", "n"],
+                    ["'" + text, "-1.5"],
+                    ["plain -1", "-2"],
+                ]
 
     def test_numbers_stay_numbers(self, tmp_path: Path) -> None:
-        store.write_csv(tmp_path / "a.csv", [{"a": -1, "b": "-1e-5", "c": "+3", "d": None, "e": 0.1, "f": "x,y"}])
+        store.write_csv(
+            tmp_path / "a.csv",
+            [{"a": -1, "b": "-1e-5", "c": "+3", "d": None, "e": 0.1, "f": "x,y"}],
+        )
         assert (tmp_path / "a.csv").read_text() == 'a,b,c,d,e,f\n-1,-1e-5,+3,,0.1,"x,y"\n'
         store.write_csv(tmp_path / "none.csv", [])
         assert (tmp_path / "none.csv").read_text().strip() == ""
@@ -186,8 +200,12 @@ class TestSimulation:
         assert simulation.public is not None
         assert np.array_equal(store.read_array(run / "public.npy"), simulation.public)
         assert np.array_equal(store.read_array(run / "truth.npz", "private"), simulation.private)
-        assert np.array_equal(store.read_array(run / "truth.npz", "selection_private"), simulation.selection.private)
-        assert np.array_equal(store.read_array(run / "truth.npz", "selection_public"), simulation.selection.public)
+        assert np.array_equal(
+            store.read_array(run / "truth.npz", "selection_private"), simulation.selection.private
+        )
+        assert np.array_equal(
+            store.read_array(run / "truth.npz", "selection_public"), simulation.selection.public
+        )
         assert store.read_scheme(run / "scheme.json") == (simulation.encodings.scheme, 1.0)
         assert store.read_json(run / "manifest.json") == {"seed": 0}
 
@@ -201,7 +219,9 @@ class TestSimulation:
 
     def test_images_come_back_with_shape_labels_and_public_weights(self, tmp_path: Path) -> None:
         scheme = Scheme(2, 3, "released", "random", "epochs")
-        made = simulate(scheme, 6, n_public=5, m=8, d=12, shape=(2, 2, 3), labels=np.arange(6) % 3, rng=0)
+        made = simulate(
+            scheme, 6, n_public=5, m=8, d=12, shape=(2, 2, 3), labels=np.arange(6) % 3, rng=0
+        )
         store.write_simulation(tmp_path / "run", made, {})
         back = store.read_encodings(tmp_path / "run")
         assert (back.scheme, back.shape) == (scheme, (2, 2, 3))
@@ -215,7 +235,11 @@ class TestSimulation:
     def test_runs_of_earlier_versions_load(self, simulation: Simulation, tmp_path: Path) -> None:
         store.write_simulation(tmp_path / "run", simulation, {})
         path = tmp_path / "run" / "scheme.json"
-        old = {key: value for key, value in store.read_json(path).items() if key not in ("pairing", "shape")}
+        old = {
+            key: value
+            for key, value in store.read_json(path).items()
+            if key not in ("pairing", "shape")
+        }
         store.write_json(path, old)
         back = store.read_encodings(tmp_path / "run")
         assert (back.scheme, back.shape, back.labels) == (simulation.encodings.scheme, None, None)
@@ -231,7 +255,9 @@ class TestSimulation:
             store.write_simulation(tmp_path / "file", simulation, {})
         assert sorted(tmp_path.rglob("*")) == sorted([*before, tmp_path / "file"])
 
-    @pytest.mark.parametrize("writer", ["write_array", "write_scheme", "write_arrays", "write_json"])
+    @pytest.mark.parametrize(
+        "writer", ["write_array", "write_scheme", "write_arrays", "write_json"]
+    )
     def test_complete_or_absent(
         self, writer: str, simulation: Simulation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -257,7 +283,9 @@ class TestRecovery:
             assert getattr(back, name) == getattr(recovery, name), name
 
     def test_weights_round_trip(self, recovery: Recovery, tmp_path: Path) -> None:
-        weights = sparse.csr_array(recovery.members.toarray() * np.random.default_rng(1).random((5, 3)))
+        weights = sparse.csr_array(
+            recovery.members.toarray() * np.random.default_rng(1).random((5, 3))
+        )
         store.write_recovery(tmp_path / "recovery.npz", replace(recovery, weights=weights))
         back = store.read_recovery(tmp_path / "recovery.npz").weights
         assert back is not None
@@ -296,7 +324,9 @@ class TestRecovery:
             ("doubtful", np.ones((2, 7), bool)),
         ],
     )
-    def test_parts_that_do_not_fit_are_damage(self, name: str, value: Any, recovery: Recovery, tmp_path: Path) -> None:
+    def test_parts_that_do_not_fit_are_damage(
+        self, name: str, value: Any, recovery: Recovery, tmp_path: Path
+    ) -> None:
         store.write_recovery(tmp_path / "recovery.npz", recovery)
         with np.load(tmp_path / "recovery.npz") as archive:
             parts = dict(archive)
@@ -321,7 +351,9 @@ class TestAtomicity:
             interrupted()
         assert list(tmp_path.iterdir()) == []
 
-    def test_a_writer_that_raises_leaves_the_old_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_writer_that_raises_leaves_the_old_file(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         store.write_json(tmp_path / "a.json", {"old": 1})
         monkeypatch.setattr(json, "dumps", _fail)
         with pytest.raises(OSError, match="disk"):
@@ -341,7 +373,9 @@ class TestAtomicity:
 
 def test_manifest_says_how_to_repeat_the_run() -> None:
     manifest = store.manifest("attack", seed=3)
-    assert {"unveil", "python", "numpy", "scipy", "numba", "hardware", "peak_memory_bytes"} <= set(manifest)
+    assert {"unveil", "python", "numpy", "scipy", "numba", "hardware", "peak_memory_bytes"} <= set(
+        manifest
+    )
     assert (manifest["command"], manifest["seed"]) == ("attack", 3)
     json.dumps(manifest, allow_nan=False)
 

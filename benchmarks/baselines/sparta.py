@@ -1,17 +1,20 @@
-"""SPARTA, sparse truncated amplitude flow (Wang, Zhang, Giannakis, Akçakaya & Chen, IEEE TSP 66, 2018; arXiv:1611.07641).
+"""SPARTA, sparse truncated amplitude flow (Wang, Zhang, Giannakis, Akçakaya & Chen, IEEE TSP 66,
+2018; arXiv:1611.07641).
 
     min (1/d) Σ_j (y_j − |⟨p_j, w⟩|)²  subject to  ‖w‖₀ ≤ k
 
 Published steps:
 1. Support Ŝ: the k largest of (1/d) Σ_j y_j²·p_j².
-2. Orthogonality-promoting start: over the ⌈d/6⌉ pixels of largest y_j/‖[p_j]_Ŝ‖, the top eigenvector of
+2. Orthogonality-promoting start: over the ⌈d/6⌉ pixels of largest y_j/‖[p_j]_Ŝ‖, the top
+eigenvector of
    Σ_j p_j p_jᵀ/‖p_j‖² on Ŝ, scaled to the norm of w.
 3. Truncated amplitude gradient with hard thresholding: u = ⟨p_j, w⟩, T = {j: |u_j| ≥ y_j/(1+γ)},
    w ← the k largest entries of w − (μ/d) Σ_{j∈T} (u_j − y_j·sign u_j)·p_j.
 
-Private part: the model has none. It is left to the gradient as noise; only ‖w‖² = mean(y²) − private_variance is corrected.
-Ours, because it helps here: y² is centred in step 1, which removes the common part of all sums; 25 columns instead of k go into
-step 2, as many as diagonal thresholding keeps, and the result is cut to k; γ = 4, since with noise in y the published
+Private part: the model has none. It is left to the gradient as noise; only ‖w‖² = mean(y²) −
+private_variance is corrected. Ours, because it helps here: y² is centred in step 1, which removes
+the common part of all sums; 25 columns instead of k go into step 2, as many as diagonal
+thresholding keeps, and the result is cut to k; γ = 4, since with noise in y the published
 truncation (γ about 1) throws away pixels that are good. μ = 1.
 """
 

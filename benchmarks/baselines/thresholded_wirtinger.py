@@ -8,10 +8,10 @@ Published steps, with φ² the mean of I:
 3. Gradient step on all columns, then soft threshold, with u_j = ⟨p_j, w⟩ and r_j = u_j² − I_j:
    w ← T(w − (μ/φ²)·(1/d) Σ_j r_j·u_j·p_j; (μ/φ²)·τ),   τ² = β·log(nd)/d² · Σ_j r_j²·u_j².
 
-The support is the k largest entries at the end.
-Private part: E[y² | public part] = ⟨p, w⟩² + private_variance, so I = y² − private_variance has the noise the paper asks for.
-Ours, because it helps here: step 1 centres I, and w is kept in the ball of radius 1.5φ, since the quartic loss diverges from
-bad starts. α = 3.5, β = 0.3, μ = 0.03 are the best of a small grid at k=4, d=900.
+The support is the k largest entries at the end. Private part: E[y² | public part] = ⟨p, w⟩² +
+private_variance, so I = y² − private_variance has the noise the paper asks for. Ours, because it
+helps here: step 1 centres I, and w is kept in the ball of radius 1.5φ, since the quartic loss
+diverges from bad starts. α = 3.5, β = 0.3, μ = 0.03 are the best of a small grid at k=4, d=900.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ ALPHA, BETA, STEP = 3.5, 0.3, 0.03
 STEPS, TOLERANCE = 200, 1e-4
 
 
-def support(y: NDArray[np.float32], public: NDArray[np.float32], k: int, *, private_variance: float = 0.0) -> NDArray[np.int64]:
+def support(
+    y: NDArray[np.float32], public: NDArray[np.float32], k: int, *, private_variance: float = 0.0
+) -> NDArray[np.int64]:
     m, d = y.shape
     n = len(public)
     logs = np.log(n * d)
@@ -49,7 +51,9 @@ def support(y: NDArray[np.float32], public: NDArray[np.float32], k: int, *, priv
         before = w
         w = w - STEP / power * (ru @ public.T / d)
         w = np.sign(w) * np.maximum(np.abs(w) - STEP / power * tau, 0)
-        w *= np.minimum(1, 1.5 * np.sqrt(power) / np.maximum(np.linalg.norm(w, axis=1, keepdims=True), 1e-9))
+        w *= np.minimum(
+            1, 1.5 * np.sqrt(power) / np.maximum(np.linalg.norm(w, axis=1, keepdims=True), 1e-9)
+        )
         if np.abs(w - before).max() <= TOLERANCE * np.sqrt(power.max()):
             break
     return np.sort(np.argpartition(-np.abs(w), k - 1, axis=1)[:, :k], axis=1)

@@ -1,15 +1,16 @@
-"""Truncated power method for sparse PCA (Yuan & Zhang, JMLR 14, 2013) on the moment matrix of LearnPublic.
+"""Truncated power method for sparse PCA (Yuan & Zhang, JMLR 14, 2013) on the moment matrix of
+LearnPublic.
 
     max xᵀM̃x  subject to  ‖x‖ = 1, ‖x‖₀ ≤ k,      M̃ = (1/d) Σ_j (y_j²/σ² − 1)·(p_j p_jᵀ − I)
 
-Published steps (their algorithm 1): x ← M̃x; keep the s entries of largest modulus; normalise; repeat. As they advise, s falls
-in stages (8k, 4k, 2k, k), each stage starting where the last one ended, and the best of several starts is kept. We start
-from the ten columns of largest diagonal.
+Published steps (their algorithm 1): x ← M̃x; keep the s entries of largest modulus; normalise;
+repeat. As they advise, s falls in stages (8k, 4k, 2k, k), each stage starting where the last one
+ended, and the best of several starts is kept. We start from the ten columns of largest diagonal.
 
 Private part: it enters M̃ as noise of mean zero (`lem:population`), so nothing is done about it.
-Ours: weights are known to be positive, so "largest" needs no modulus. M̃ is never formed: M̃x = P(z∘(Pᵀx))/d, z = y²/σ² − 1 of
-mean zero. The shift that would make M̃ positive semidefinite, which their proof of ascent wants, is left out: for n_public > d
-it is so large that nothing moves.
+Ours: weights are known to be positive, so "largest" needs no modulus. M̃ is never formed: M̃x =
+P(z∘(Pᵀx))/d, z = y²/σ² − 1 of mean zero. The shift that would make M̃ positive semidefinite, which
+their proof of ascent wants, is left out: for n_public > d it is so large that nothing moves.
 """
 
 from __future__ import annotations
@@ -24,7 +25,12 @@ STEPS = 12
 
 
 def support(
-    y: NDArray[np.float32], public: NDArray[np.float32], k: int, *, starts: int = STARTS, steps: int = STEPS
+    y: NDArray[np.float32],
+    public: NDArray[np.float32],
+    k: int,
+    *,
+    starts: int = STARTS,
+    steps: int = STEPS,
 ) -> NDArray[np.int64]:
     m, d = y.shape
     n = len(public)
@@ -33,7 +39,10 @@ def support(
     starts = min(starts, n)
     first = _largest(z @ np.square(public).T, starts)
     row = np.repeat(np.arange(m), starts)
-    x = sparse.csr_array((np.ones(m * starts, np.float32), (np.arange(m * starts), first.ravel())), shape=(m * starts, n))
+    x = sparse.csr_array(
+        (np.ones(m * starts, np.float32), (np.arange(m * starts), first.ravel())),
+        shape=(m * starts, n),
+    )
     value = np.full(m * starts, -np.inf)
     for s in (min(n, factor * k) for factor in (8, 4, 2, 1)):
         kept = np.full((m * starts, s), -1)
@@ -43,7 +52,9 @@ def support(
             before, kept = kept, _largest(Mx, s)
             entries = np.maximum(np.take_along_axis(Mx, kept, axis=1), 1e-9)
             entries /= np.linalg.norm(entries, axis=1, keepdims=True)
-            x = sparse.csr_array((entries.ravel(), kept.ravel(), np.arange(0, kept.size + 1, s)), shape=x.shape)
+            x = sparse.csr_array(
+                (entries.ravel(), kept.ravel(), np.arange(0, kept.size + 1, s)), shape=x.shape
+            )
             if (before == kept).all():
                 break
     best = value.reshape(m, starts).argmax(axis=1)

@@ -1,10 +1,12 @@
-"""Options of a command from one TOML file. Every option may stand there under its own name, with _ or - between words.
+"""Options of a command from one TOML file. Every option may stand there under its own name, with _
+or - between words.
 
     k_private = 2
     m = "100:2000"
     private = "data/private.csv"      # paths are relative to the file
 
-An option on the command line wins over the file. An unknown key is an error that names the one that was probably meant.
+An option on the command line wins over the file. An unknown key is an error that names the one that
+was probably meant.
 """
 
 from __future__ import annotations
@@ -29,12 +31,17 @@ _WORDS: dict[type, str] = {
 }
 
 
-def read_config(path: str | Path, known: Mapping[str, tuple[type, ...]], paths: Collection[str] = ()) -> dict[str, Any]:
-    """The options of the file by name. known: the types each may have; `paths` are those that name files."""
+def read_config(
+    path: str | Path, known: Mapping[str, tuple[type, ...]], paths: Collection[str] = ()
+) -> dict[str, Any]:
+    """The options of the file by name. known: the types each may have; `paths` are those that name
+    files."""
     path = Path(path)
     must_be_file(path)
     if path.stat().st_size > LARGEST:
-        raise InputError(f"{path.name} has {path.stat().st_size:,} bytes: give a file of options, at most {LARGEST:,}")
+        raise InputError(
+            f"{path.name} has {path.stat().st_size:,} bytes: give a file of options, at most {LARGEST:,}"
+        )
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -51,7 +58,9 @@ def read_config(path: str | Path, known: Mapping[str, tuple[type, ...]], paths: 
         if isinstance(value, (dict, list)):
             raise InputError(f"{path.name}: {key} must be one value, not a table or a list")
         if type(value) not in known[name] or (isinstance(value, float) and not isfinite(value)):
-            kinds = " or ".join(_WORDS[kind] for kind in known[name] if kind is not int or float not in known[name])
+            kinds = " or ".join(
+                _WORDS[kind] for kind in known[name] if kind is not int or float not in known[name]
+            )
             raise InputError(f"{path.name}: {key} = {value!s:.40} must be {kinds}")
         out[name] = _beside(path, value) if name in paths else value
     return out
@@ -64,7 +73,8 @@ def _unknown(path: Path, key: str, name: str, known: Collection[str]) -> str:
 
 
 def _beside(path: Path, value: Any) -> Any:
-    """A relative path is one beside the file; names of bundled data and functions stay as they are."""
+    """A relative path is one beside the file; names of bundled data and functions stay as they
+    are."""
     if not isinstance(value, str):
         return value
     beside = path.parent / value

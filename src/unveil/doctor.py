@@ -19,24 +19,41 @@ def examine() -> Iterator[dict[str, Any]]:
     """One finding per check; a missing extra is worth a line but no illness."""
     from importlib.metadata import requires
 
-    yield _finding("python", "install Python 3.11 or newer", lambda: _at_least(sys.version.split()[0], "3.11"))
+    yield _finding(
+        "python", "install Python 3.11 or newer", lambda: _at_least(sys.version.split()[0], "3.11")
+    )
     for need in requires("unveil") or ():
         name, least, extra = _NEED.fullmatch(need).groups()  # type: ignore[union-attr]
         if extra in (None, "images", "sdp", "dask"):
-            label, target = (f"{name} (extra {extra})", f"unveil[{extra}]") if extra else (name, f"{name}>={least}")
+            label, target = (
+                (f"{name} (extra {extra})", f"unveil[{extra}]")
+                if extra
+                else (name, f"{name}>={least}")
+            )
             look = partial(_package, name, least)
             yield _finding(label, f"pip install '{target}'", look, optional=extra is not None)
     yield _finding("BLAS", "pip install --force-reinstall numpy scipy threadpoolctl", _blas)
     yield _finding("free memory", "close other programs: attacks want 1 GiB or more", _memory)
     yield _finding("numba cache", "set NUMBA_CACHE_DIR to a folder you may write to", _numba_cache)
-    yield _finding("self-test", "pip install --force-reinstall unveil, and report it if that does not help", _self_test)
+    yield _finding(
+        "self-test",
+        "pip install --force-reinstall unveil, and report it if that does not help",
+        _self_test,
+    )
 
 
-def _finding(name: str, cure: str, look: Callable[[], str], *, optional: bool = False) -> dict[str, Any]:
+def _finding(
+    name: str, cure: str, look: Callable[[], str], *, optional: bool = False
+) -> dict[str, Any]:
     try:
         return {"check": name, "ok": True, "found": look(), "cure": None}
     except Exception as error:  # whatever is broken here is what the user came to hear
-        return {"check": name, "ok": optional, "found": str(error) or type(error).__name__, "cure": cure}
+        return {
+            "check": name,
+            "ok": optional,
+            "found": str(error) or type(error).__name__,
+            "cure": cure,
+        }
 
 
 def _at_least(found: str, least: str) -> str:
@@ -60,7 +77,12 @@ def _blas() -> str:
     from threadpoolctl import threadpool_info
 
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    names = sorted({f"{pool['internal_api']} {pool['version']}, {pool['num_threads']} threads" for pool in pools})
+    names = sorted(
+        {
+            f"{pool['internal_api']} {pool['version']}, {pool['num_threads']} threads"
+            for pool in pools
+        }
+    )
     return "; ".join(names) or "one that threadpoolctl does not know"
 
 

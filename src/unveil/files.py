@@ -1,8 +1,10 @@
-"""Files as such: what a path is, and writing that a kill, a full disk or a second writer cannot spoil.
+"""Files as such: what a path is, and writing that a kill, a full disk or a second writer cannot
+spoil.
 
-Everything is written to a part beside its target and takes the target's name when it is complete, so that a name never stands
-for half a file. A kill leaves the part behind. Parts are locked by who writes them: one that is not locked has lost its writer,
-and goes when the next file is written to the same folder. Nothing ever reads a part.
+Everything is written to a part beside its target and takes the target's name when it is complete,
+so that a name never stands for half a file. A kill leaves the part behind. Parts are locked by who
+writes them: one that is not locked has lost its writer, and goes when the next file is written to
+the same folder. Nothing ever reads a part.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from typing import BinaryIO
 from unveil.records import InputError
 
 PART = ".unveil-part"
-"""How the names of parts end: no other program's files do, so that sweeping is safe in a user's folder."""
+"""How the names of parts end: no other program's files do, so that sweeping is safe in a user's
+folder."""
 _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a named pipe",
@@ -36,13 +39,21 @@ def must_be_file(path: Path) -> None:
     """Asked before a file is opened: a pipe would wait for ever, and a device never ends."""
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
-    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a name with a zero byte
+    except (
+        FileNotFoundError,
+        NotADirectoryError,
+        ValueError,
+    ):  # ValueError: a name with a zero byte
         link = " (it is a link to nothing)" if path.is_symlink() else ""
         raise InputError(f"no file {path}{link}: check the path") from None
     except OSError as error:
         if error.errno not in (errno.ELOOP, errno.ENAMETOOLONG):
             raise
-        what = "is a link that leads back to itself" if error.errno == errno.ELOOP else "is too long for a name"
+        what = (
+            "is a link that leads back to itself"
+            if error.errno == errno.ELOOP
+            else "is too long for a name"
+        )
         raise InputError(f"{str(path)[:200]} {what}: check the path") from None
     if kind != stat.S_IFREG:
         raise InputError(f"{path} is {_KINDS.get(kind, 'something else')}, no file: check the path")
@@ -51,7 +62,9 @@ def must_be_file(path: Path) -> None:
 def must_be_new(folder: Path) -> None:
     """Asked before the work, so that hours of it are not lost to a name that is taken."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} exists and is not an empty folder: choose another name or empty it")
+        raise InputError(
+            f"{folder} exists and is not an empty folder: choose another name or empty it"
+        )
 
 
 @contextmanager
@@ -64,7 +77,9 @@ def whole(path: Path) -> Iterator[BinaryIO]:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
-            os.fsync(handle)  # else a machine that loses power may keep the name and not the content
+            os.fsync(
+                handle
+            )  # else a machine that loses power may keep the name and not the content
             os.chmod(part, 0o644)
             part.replace(path)
     except BaseException:
@@ -91,7 +106,8 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_set(folder: Path, *, instead_of: tuple[str, ...] = ()) -> Iterator[Path]:
-    """A place for files that belong together: they enter `folder` when all are complete, and no other writer's come between.
+    """A place for files that belong together: they enter `folder` when all are complete, and no
+    other writer's come between.
 
     instead_of: names in `folder` that no longer hold then.
     """
@@ -148,7 +164,8 @@ def _claim(target: Path, *, folder: bool = False) -> tuple[int, Path]:
 
 @cache
 def _sweep(folder: Path) -> None:
-    """Remove what writers that are no longer there have left; once in a process, since a folder may hold many files."""
+    """Remove what writers that are no longer there have left; once in a process, since a folder may
+    hold many files."""
     with suppress(OSError):
         for name in os.listdir(folder):
             if name.startswith(".") and name.endswith(PART):

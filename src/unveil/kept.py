@@ -1,7 +1,8 @@
 """Results kept on disk, so that work that was interrupted goes on where it stopped.
 
-A result is kept under a name made of everything that decides it, data and options alike, and carries that name inside. A file
-that is damaged, or that carries another name, counts as not there: the work is done again and the file replaced.
+A result is kept under a name made of everything that decides it, data and options alike, and
+carries that name inside. A file that is damaged, or that carries another name, counts as not there:
+the work is done again and the file replaced.
 """
 
 from __future__ import annotations
@@ -23,11 +24,14 @@ _NAME = "kept as"
 
 
 def name_of(facts: Any, *arrays: NDArray[Any] | None) -> str:
-    """The same only for the same facts (ready for JSON) and the same arrays, their shapes and types included."""
+    """The same only for the same facts (ready for JSON) and the same arrays, their shapes and types
+    included."""
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
     for array in arrays:
         digest.update(b"none" if array is None else repr((array.shape, array.dtype.str)).encode())
-        for _, block in () if array is None or not array.size else row_blocks(array.reshape(len(array), -1)):
+        for _, block in (
+            () if array is None or not array.size else row_blocks(array.reshape(len(array), -1))
+        ):
             digest.update(np.ascontiguousarray(block).data)
     return digest.hexdigest()
 

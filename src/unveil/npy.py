@@ -1,7 +1,8 @@
 """Arrays in .npy and .npz files: never a pickle, and never more than the memory limit.
 
-The header of an array says how large it is; it is read first, and held against the memory limit and against what the file
-holds. A small .npz may unpack to a thousand times its size. A large .npy is not loaded at all but mapped.
+The header of an array says how large it is; it is read first, and held against the memory limit and
+against what the file holds. A small .npz may unpack to a thousand times its size. A large .npy is
+not loaded at all but mapped.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ _STARTS = {
 
 
 def read_array(path: Path, key: str | None = None, *, limit: int | None = None) -> NDArray[Any]:
-    """One array from .npy (memory-mapped when large) or .npz, within `limit` bytes of memory (None: memory_limit)."""
+    """One array from .npy (memory-mapped when large) or .npz, within `limit` bytes of memory (None:
+    memory_limit)."""
     path = Path(path)
     must_be_file(path)
     if path.suffix == ".npz":
@@ -84,7 +86,8 @@ def must_fit_as_vectors(array: NDArray[Any], name: str, limit: int | None = None
 
 
 class _Plain:
-    """A file that NumPy must write to through Python: by itself it overlooks that a disk is full at the last 4096 bytes."""
+    """A file that NumPy must write to through Python: by itself it overlooks that a disk is full at
+    the last 4096 bytes."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.write = file.write
@@ -99,23 +102,30 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
 
 @contextmanager
 def _damage_told(path: Path) -> Iterator[None]:
-    """Whatever NumPy or zipfile stumble over, in one sentence; not what the system says of a file that may be good."""
+    """Whatever NumPy or zipfile stumble over, in one sentence; not what the system says of a file
+    that may be good."""
     try:
         yield
     except (InputError, MemoryError):
         raise
     except Exception as error:
-        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # EINVAL: a damaged archive points before its start
+        if (
+            isinstance(error, OSError) and error.errno != errno.EINVAL
+        ):  # EINVAL: a damaged archive points before its start
             raise
         raise InputError(
             f"{path.name} is not a readable .npy or .npz array (truncated or damaged): write it again with numpy.save"
         ) from None
 
 
-def _from_archive(path: Path, archive: zipfile.ZipFile, key: str | None, limit: int | None) -> NDArray[Any]:
+def _from_archive(
+    path: Path, archive: zipfile.ZipFile, key: str | None, limit: int | None
+) -> NDArray[Any]:
     names = _names(archive)
     if key is None and len(names) != 1:
-        raise InputError(f"{path.name} holds {len(names)} arrays ({', '.join(names[:6])}): save the one meant as .npy")
+        raise InputError(
+            f"{path.name} holds {len(names)} arrays ({', '.join(names[:6])}): save the one meant as .npy"
+        )
     if key is not None and key not in names:
         raise InputError(f"{path.name} holds no array '{key}': is it the right file?")
     member = archive.getinfo(f"{key or names[0]}.npy")
@@ -131,7 +141,8 @@ def _names(archive: zipfile.ZipFile) -> tuple[str, ...]:
 
 
 def _checked(name: str, file: IO[bytes], size: int) -> int:
-    """Bytes that the array of a .npy file takes, from its header; `size` is what the file has in all."""
+    """Bytes that the array of a .npy file takes, from its header; `size` is what the file has in
+    all."""
     read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     shape, _, dtype = read[npy.read_magic(file)](file)
     if dtype.hasobject:
@@ -158,10 +169,16 @@ def _must_start_with(path: Path, magic: bytes) -> None:
         raise InputError(f"{path.name} is an archive of arrays: give it the suffix .npz")
     if start.startswith(npy.MAGIC_PREFIX):
         raise InputError(f"{path.name} is one array, no archive: give it the suffix .npy")
-    if re.match(rb"\x80[\x02-\x05]", start):  # a pickle's first two bytes: that it is one, and its protocol
+    if re.match(
+        rb"\x80[\x02-\x05]", start
+    ):  # a pickle's first two bytes: that it is one, and its protocol
         raise InputError(f"{path.name} {_PICKLE}")
     known = [what for begin, what in _STARTS.items() if start.startswith(begin)]
-    what = f"{known[0]}: turn it into an array and write that with numpy.save" if known else _text_or_bytes(start)
+    what = (
+        f"{known[0]}: turn it into an array and write that with numpy.save"
+        if known
+        else _text_or_bytes(start)
+    )
     raise InputError(f"{path.name} is not a readable .npy or .npz array but {what}")
 
 

@@ -1,8 +1,9 @@
-"""How much of the machine a computation may use, and how long it took. Threads and clusters are decided here.
+"""How much of the machine a computation may use, and how long it took. Threads and clusters are
+decided here.
 
-Parallel over blocks, with BLAS held at one thread each (`run_blocks`). `with using(workers=…, scheduler=…, checkpoint=…,
-memory_limit=…)` sets for everything inside where block tasks run, where they leave what they have finished, and how much
-memory may be taken.
+Parallel over blocks, with BLAS held at one thread each (`run_blocks`). `with using(workers=…,
+scheduler=…, checkpoint=…, memory_limit=…)` sets for everything inside where block tasks run, where
+they leave what they have finished, and how much memory may be taken.
 """
 
 from __future__ import annotations
@@ -42,11 +43,15 @@ def memory_limit(limit: int | None) -> int:
     if limit is None:
         return free_memory() // 2
     if limit <= 0:
-        raise InputError(f"memory_limit={limit}: give a positive number of bytes, or None for half of what is free")
+        raise InputError(
+            f"memory_limit={limit}: give a positive number of bytes, or None for half of what is free"
+        )
     return limit
 
 
-def must_fit(needed: int, what: str, limit: int | None = None, cure: str = "take fewer rows") -> None:
+def must_fit(
+    needed: int, what: str, limit: int | None = None, cure: str = "take fewer rows"
+) -> None:
     """Asked before `needed` bytes are taken; limit: what may be taken, None for `memory_limit`."""
     allowed = memory_limit(None) if limit is None else limit
     if needed > allowed:
@@ -67,7 +72,8 @@ def rows_per_block(bytes_per_row: int, limit: int, *, most: int) -> int:
 
 @dataclass(frozen=True)
 class Where:
-    """Where block tasks run and what they leave behind: the defaults for calls that are not told."""
+    """Where block tasks run and what they leave behind: the defaults for calls that are not
+    told."""
 
     workers: int | None = None
     scheduler: str | None = None
@@ -101,26 +107,37 @@ def using(
 def worker_count(workers: int | None) -> int:
     """How many threads: what was asked for, or one per core this process may use."""
     if workers is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
     if isinstance(workers, bool) or workers < 1:
-        raise InputError(f"workers={workers!r}: give a whole number of 1 or more, or None for one per core")
+        raise InputError(
+            f"workers={workers!r}: give a whole number of 1 or more, or None for one per core"
+        )
     return int(workers)
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Parallel over tasks, not inside them: no more threads than workers, and sums in the same order for any number of them."""
+    """Parallel over tasks, not inside them: no more threads than workers, and sums in the same
+    order for any number of them."""
     with threadpool_limits(1, user_api="blas"):
         yield
 
 
 def run_blocks(
-    task: Callable[[Block], None], blocks: Sequence[Block], workers: int, done: Callable[[Block], None] | None = None
+    task: Callable[[Block], None],
+    blocks: Sequence[Block],
+    workers: int,
+    done: Callable[[Block], None] | None = None,
 ) -> None:
-    """task(block) for every block, `workers` at a time; done(block) in the calling thread as each one ends.
+    """task(block) for every block, `workers` at a time; done(block) in the calling thread as each
+    one ends.
 
-    BLAS has one thread meanwhile, for one worker too: small products do not wait for each other, and what a block
-    computes does not depend on how many others run.
+    BLAS has one thread meanwhile, for one worker too: small products do not wait for each other,
+    and what a block computes does not depend on how many others run.
     """
     with one_blas_thread():
         if workers == 1 or len(blocks) == 1:

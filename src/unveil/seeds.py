@@ -1,6 +1,8 @@
-"""Random numbers: an int, a Generator or None at every public border; each stage has its own named child.
+"""Random numbers: an int, a Generator or None at every public border; each stage has its own named
+child.
 
-The same seed gives the same bytes, and drawing more in one stage never shifts what another stage sees.
+The same seed gives the same bytes, and drawing more in one stage never shifts what another stage
+sees.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ def root(rng: Rng) -> np.random.SeedSequence:
     if rng is None:
         return np.random.SeedSequence()
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0:
-        raise InputError(f"rng={rng!r}: give a whole number of 0 or more, a numpy Generator, or None")
+        raise InputError(
+            f"rng={rng!r}: give a whole number of 0 or more, a numpy Generator, or None"
+        )
     return np.random.SeedSequence(int(rng))
 
 

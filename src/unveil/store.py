@@ -1,6 +1,7 @@
 """Files: arrays without pickles, written whole or not at all.
 
-A run directory holds encodings.npy, public.npy, labels.npy, scheme.json, truth.npz, recovery.npz, scores.json, manifest.json.
+A run directory holds encodings.npy, public.npy, labels.npy, scheme.json, truth.npz, recovery.npz,
+scores.json, manifest.json.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """A table, its columns those of the first row. Text that a spreadsheet would run as a formula gets a ' before it."""
+    """A table, its columns those of the first row. Text that a spreadsheet would run as a formula
+    gets a ' before it."""
     columns = list(rows[0]) if rows else []
     lines: list[list[Any]] = [columns, *([row.get(name) for name in columns] for row in rows)]
     write_text(path, "".join(_line([_cell(value) for value in line]) for line in lines))
@@ -89,12 +91,18 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def _line(cells: Iterable[Any]) -> str:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerow(cells)  # so that a \r inside a cell is quoted too
+    csv.writer(text, lineterminator="\r\n").writerow(
+        cells
+    )  # so that a \r inside a cell is quoted too
     return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _cell(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULAS) and not _is_number(value) else value
+    return (
+        f"'{value}"
+        if isinstance(value, str) and value.startswith(_FORMULAS) and not _is_number(value)
+        else value
+    )
 
 
 def _is_number(text: str) -> bool:
@@ -137,19 +145,29 @@ def read_encodings(folder: Path) -> Encodings:
 
 
 def read_truth(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64] | None]:
-    """Private vectors, and which of them each encoding mixes (m, k_private), where the file says so."""
+    """Private vectors, and which of them each encoding mixes (m, k_private), where the file says
+    so."""
     private = as_vectors(read_array(path, "private"), "private")
     if "selection_private" not in array_names(path):
         return private, None
     mixed = read_array(path, "selection_private")
-    if mixed.ndim != 2 or mixed.dtype.kind not in "iu" or (mixed.size and not 0 <= mixed.min() <= mixed.max() < len(private)):
-        raise InputError(f"{path.name}: selection_private must name private vectors, (m, k_private); write it again")
+    if (
+        mixed.ndim != 2
+        or mixed.dtype.kind not in "iu"
+        or (mixed.size and not 0 <= mixed.min() <= mixed.max() < len(private))
+    ):
+        raise InputError(
+            f"{path.name}: selection_private must name private vectors, (m, k_private); write it again"
+        )
     return private, mixed
 
 
 def write_scheme(path: Path, encodings: Encodings) -> None:
     """The scheme, and what else is known of the vectors but the vectors."""
-    write_json(path, {**asdict(encodings.scheme), "pixel_rms": encodings.pixel_rms, "shape": encodings.shape})
+    write_json(
+        path,
+        {**asdict(encodings.scheme), "pixel_rms": encodings.pixel_rms, "shape": encodings.shape},
+    )
 
 
 def read_scheme(path: Path) -> tuple[Scheme, float | None]:
@@ -159,7 +177,9 @@ def read_scheme(path: Path) -> tuple[Scheme, float | None]:
     known = Scheme.__dataclass_fields__.keys()
     unknown = sorted(set(content) - set(known))
     if unknown:
-        raise InputError(f"{path.name} holds unknown keys {', '.join(unknown)}: the scheme has {', '.join(known)}")
+        raise InputError(
+            f"{path.name} holds unknown keys {', '.join(unknown)}: the scheme has {', '.join(known)}"
+        )
     return Scheme(**content), pixel_rms
 
 
@@ -184,7 +204,9 @@ def write_recovery(path: Path, recovery: Recovery) -> None:
         "about": np.array(json.dumps(about)),
     }
     if recovery.weights is not None:
-        arrays["weights"] = np.asarray(recovery.weights.tocsr()[members.nonzero()], dtype=np.float64)
+        arrays["weights"] = np.asarray(
+            recovery.weights.tocsr()[members.nonzero()], dtype=np.float64
+        )
     if recovery.doubtful is not None:
         arrays["doubtful"] = recovery.doubtful
     write_arrays(path, arrays)
@@ -209,18 +231,28 @@ def read_recovery(path: Path) -> Recovery:
         vectors, status, residual = (fields[name] for name in ("vectors", "status", "residual"))
         doubtful = read_array(path, "doubtful") if told else None
         rows, columns = (int(size) for size in fields["members_shape"])
-        if not (vectors.ndim == 2 and status.shape == residual.shape == (columns,) and len(vectors) == columns):
+        if not (
+            vectors.ndim == 2
+            and status.shape == residual.shape == (columns,)
+            and len(vectors) == columns
+        ):
             raise ValueError
         if residual.dtype.kind != "f" or not {*status.tolist()} <= {*STATUSES}:
             raise ValueError
         if doubtful is not None and (doubtful.shape != vectors.shape or doubtful.dtype != bool):
             raise ValueError
         places = fields["members_indices"], fields["members_indptr"]
-        members = sparse.csr_array((np.ones(len(places[0]), dtype=bool), *places), shape=(rows, columns))
+        members = sparse.csr_array(
+            (np.ones(len(places[0]), dtype=bool), *places), shape=(rows, columns)
+        )
         members.check_format(full_check=True)
         about = json.loads(str(fields["about"]))
         weighted = about.pop("weighted", False)
-        weights = sparse.csr_array((read_array(path, "weights"), *places), shape=(rows, columns)) if weighted else None
+        weights = (
+            sparse.csr_array((read_array(path, "weights"), *places), shape=(rows, columns))
+            if weighted
+            else None
+        )
         return Recovery(
             vectors=as_vectors(vectors, "vectors") if vectors.size else vectors,
             status=status,
@@ -235,7 +267,8 @@ def read_recovery(path: Path) -> Recovery:
 
 
 def manifest(command: str, **facts: Any) -> dict[str, Any]:
-    """What a run needs to be repeated and compared: versions, hardware, peak memory, and the facts given."""
+    """What a run needs to be repeated and compared: versions, hardware, peak memory, and the facts
+    given."""
     import numba
     import scipy
 
@@ -246,7 +279,11 @@ def manifest(command: str, **facts: Any) -> dict[str, Any]:
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "numba": numba.__version__,
-        "hardware": {"machine": platform.machine(), "system": platform.system(), "cores": os.cpu_count()},
+        "hardware": {
+            "machine": platform.machine(),
+            "system": platform.system(),
+            "cores": os.cpu_count(),
+        },
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         **facts,
     }

@@ -1,4 +1,5 @@
-"""A recovery and its scores in words and in plain facts, as terminal and JSON show them: verdict first."""
+"""A recovery and its scores in words and in plain facts, as terminal and JSON show them: verdict
+first."""
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from unveil.images.likeness import RECOGNISABLE
 from unveil.records import VERIFIED, Recovery, Scores
 from unveil.scoring.images import ChallengeScores, ImageScores
-from unveil.solve.likeness import RECOGNISABLE
 
 REASONS = 5
 """Kinds of doubt listed in a summary."""
@@ -22,9 +23,7 @@ def recovery_facts(recovery: Recovery) -> dict[str, Any]:
     likeness = np.asarray(recovery.evidence.get("likeness", []))
     seen = int((likeness > RECOGNISABLE).sum())
     if len(likeness):
-        verdict = (
-            f"{seen} of {len(likeness)} private images come back recognisably, by the attack's own estimate; none is exact."
-        )
+        verdict = f"{seen} of {len(likeness)} private images come back recognisably, by the attack's own estimate; none is exact."
     elif count:
         verdict = f"{_vectors(count)} recovered and verified, {_signs(recovery)}."
     else:
@@ -47,7 +46,8 @@ def recovery_facts(recovery: Recovery) -> dict[str, Any]:
 
 
 def summary(recovery: Recovery) -> list[str]:
-    """What was recovered, with what evidence, what was not and why: for a reader who has no truth to compare with."""
+    """What was recovered, with what evidence, what was not and why: for a reader who has no truth
+    to compare with."""
     evidence, m = recovery.evidence, recovery.members.shape[0]
     out = []
     if len(recovery):
@@ -59,25 +59,31 @@ def summary(recovery: Recovery) -> list[str]:
             text += f": {evidence['equations']:,} equations for {evidence['unknowns']:,} unknowns"
         out.append(text + ".")
         if explained < m:
-            out.append(f"{m - explained} encodings are not explained: what only they use is not among the vectors.")
+            out.append(
+                f"{m - explained} encodings are not explained: what only they use is not among the vectors."
+            )
     reasons = Counter(zip(recovery.status.tolist(), recovery.reasons, strict=True))
-    doubtful = [(count, status, why) for (status, why), count in reasons.most_common() if status != VERIFIED]
+    doubtful = [
+        (count, status, why) for (status, why), count in reasons.most_common() if status != VERIFIED
+    ]
     for count, status, why in doubtful[:REASONS]:
         out.append(f"{count} {status}: {why}.")
     if len(doubtful) > REASONS:
-        out.append(f"{sum(count for count, _, _ in doubtful[REASONS:])} more that are not verified, each with its reason.")
+        out.append(
+            f"{sum(count for count, _, _ in doubtful[REASONS:])} more that are not verified, each with its reason."
+        )
     estimate = evidence.get("estimated_n_private")
     if estimate and np.isfinite(estimate) and len(recovery) < 0.95 * estimate:
-        out.append(f"About {estimate:.0f} private vectors are behind these encodings, {len(recovery)} were found.")
+        out.append(
+            f"About {estimate:.0f} private vectors are behind these encodings, {len(recovery)} were found."
+        )
     return out
 
 
 def score_facts(recovery: Recovery, scores: Scores) -> dict[str, Any]:
     total = scores.exact + scores.missing
     if scores.wrong:
-        verdict = (
-            f"WRONG: {scores.wrong} of {_vectors(int(recovery.verified.sum()))} verified equal none in the truth; if this "
-        )
+        verdict = f"WRONG: {scores.wrong} of {_vectors(int(recovery.verified.sum()))} verified equal none in the truth; if this "
         verdict += "truth is what was encoded, trust nothing here and report a bug."
     elif scores.exact:
         verdict = f"{scores.exact} of {_vectors(total)} recovered exactly, {_signs(recovery)}; none wrong."
@@ -113,7 +119,9 @@ def _vectors(count: int) -> str:
 
 
 def _signs(recovery: Recovery) -> str:
-    return "with their signs" if recovery.signed else "up to one sign per pixel that all of them share"
+    return (
+        "with their signs" if recovery.signed else "up to one sign per pixel that all of them share"
+    )
 
 
 def plain(value: Any) -> Any:

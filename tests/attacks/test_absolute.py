@@ -1,4 +1,5 @@
-"""One encoding by itself: two images that are nearer to the truth than |y| is, and never called more than that."""
+"""One encoding by itself: two images that are nearer to the truth than |y| is, and never called
+more than that."""
 
 import numpy as np
 import pytest
@@ -34,7 +35,9 @@ def test_two_images_per_encoding_better_than_both_baselines(signs):
     found = recovery.vectors.reshape(30, 2, -1)
     assert np.abs(found).max() <= 1
     y = np.repeat(sim.encodings.magnitudes()[:, None] / np.sqrt(np.float32(2)), 2, axis=1)
-    mixture = np.repeat(PRIVATE[sim.selection.private].mean(axis=1)[:, None], 2, axis=1)  # with its true signs
+    mixture = np.repeat(
+        PRIVATE[sim.selection.private].mean(axis=1)[:, None], 2, axis=1
+    )  # with its true signs
     got = likeness(found, sim)
     assert got > likeness(y, sim) + 0.15
     assert got > likeness(1 - 2 * y, sim) + 0.05
@@ -52,7 +55,9 @@ def test_the_likeness_it_promises_is_about_what_it_gives():
 
     straight = correlation(found[:, 0], a) + correlation(found[:, 1], b)
     crossed = correlation(found[:, 0], b) + correlation(found[:, 1], a)
-    assert np.maximum(straight, crossed).mean() / 2 == pytest.approx(recovery.evidence["correlation"], abs=0.12)
+    assert np.maximum(straight, crossed).mean() / 2 == pytest.approx(
+        recovery.evidence["correlation"], abs=0.12
+    )
 
 
 def test_without_like_images_the_mixture_comes_back_with_its_signs():
@@ -89,7 +94,9 @@ def test_hostile_encodings_are_answered_and_nothing_is_verified(kind):
         "permuted": rng.permuted(values, axis=1),
         "repeated": values[[0] * 6],
     }[kind]
-    recovery = recover(Encodings(values, Scheme(2), None, SHAPE), attack="absolute", like=LIKE, rng=0)
+    recovery = recover(
+        Encodings(values, Scheme(2), None, SHAPE), attack="absolute", like=LIKE, rng=0
+    )
     assert not recovery.verified.any()
     assert np.isfinite(recovery.vectors).all()
 

@@ -1,4 +1,5 @@
-"""One private vector per encoding: exact with a public part, and never more than magnitudes without one."""
+"""One private vector per encoding: exact with a public part, and never more than magnitudes without
+one."""
 
 import numpy as np
 import pytest
@@ -28,7 +29,9 @@ def test_without_a_public_part_the_encodings_are_the_magnitudes():
     recovery = recover(sim.encodings, attack="full")
     assert set(recovery.status) == {"ambiguous"}
     assert len(recovery) == len(np.unique(sim.selection.private))
-    distance = np.abs(np.abs(recovery.vectors)[:, None, :] - np.abs(sim.private)[None, :, :]).max(axis=2)
+    distance = np.abs(np.abs(recovery.vectors)[:, None, :] - np.abs(sim.private)[None, :, :]).max(
+        axis=2
+    )
     assert distance.min(axis=1).max() < 1e-5
 
 

@@ -1,4 +1,5 @@
-"""Pictures, too few of their encodings for exact relations: all of them come back, and what is not proved is not said."""
+"""Pictures, too few of their encodings for exact relations: all of them come back, and what is not
+proved is not said."""
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ def pictures(n, side=24, seed=0):
     """Smooth random pictures with 256 levels, as files have them."""
     distance = np.abs(np.subtract.outer(np.arange(side), np.arange(side)))
     root = np.linalg.cholesky(0.95**distance)
-    X = np.einsum("ij,njk,lk->nil", root, np.random.default_rng(seed).standard_normal((n, side, side)), root)
+    X = np.einsum(
+        "ij,njk,lk->nil", root, np.random.default_rng(seed).standard_normal((n, side, side)), root
+    )
     return (np.clip(np.rint(32 * X.reshape(n, -1)), -128, 127) / 128).astype(np.float32)
 
 
@@ -50,7 +53,9 @@ def test_a_wrong_k_verifies_nothing():
 def test_pictures_that_nobody_mixed_twice_verify_nothing():
     X = pictures(60, seed=3)
     Y = np.abs(X.reshape(20, 3, -1).sum(axis=1)) / np.float32(np.sqrt(3))
-    assert not by_patches(Encodings(Y, Scheme(3), pixel_rms=None), np.random.SeedSequence(0)).verified.any()
+    assert not by_patches(
+        Encodings(Y, Scheme(3), pixel_rms=None), np.random.SeedSequence(0)
+    ).verified.any()
 
 
 def test_it_applies_to_pictures_within_the_memory_and_to_nothing_else():
@@ -63,7 +68,9 @@ def test_it_applies_to_pictures_within_the_memory_and_to_nothing_else():
 def test_what_stands_out_is_counted_and_the_typical_overlap_is_that_of_one_shared_vector():
     rng = np.random.default_rng(0)
     W = np.zeros((300, 30))
-    np.put_along_axis(W, np.array([rng.choice(30, 3, replace=False) for _ in range(300)]), 1, axis=1)
+    np.put_along_axis(
+        W, np.array([rng.choice(30, 3, replace=False) for _ in range(300)]), 1, axis=1
+    )
     noise = 0.1 * rng.standard_normal((300, 300))
     S = W @ W.T + (noise + noise.T) / 2
     np.fill_diagonal(S, 0)

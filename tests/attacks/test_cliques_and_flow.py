@@ -1,4 +1,5 @@
-"""Cliques and flow: every vector where overlaps can be read, near ones with a public part, nothing where there is nothing."""
+"""Cliques and flow: every vector where overlaps can be read, near ones with a public part, nothing
+where there is nothing."""
 
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ from unveil.attacks.cliques_and_flow import cliques_and_flow
 from unveil.records import UNRESOLVED, Encodings, InputError, Overlaps
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-hostile = pytest.importorskip("benchmarks.hostile", reason="benchmarks/ is not part of an installed package")
+hostile = pytest.importorskip(
+    "benchmarks.hostile", reason="benchmarks/ is not part of an installed package"
+)
 
 
 def true_overlaps(sim, wrong=0.0, seed=0):
@@ -35,7 +38,9 @@ def test_every_vector_comes_back_exactly():
 @pytest.mark.parametrize(("k", "m"), [(3, 600), (4, 700)])
 def test_so_it_does_for_larger_subsets_where_few_encodings_overlap(k, m):
     sim = unveil.simulate(unveil.Scheme(k), 100, m=m, d=100, rng=k)
-    recovery = cliques_and_flow(sim.encodings, overlaps=Overlaps.from_array(true_overlaps(sim), k), rng=0)
+    recovery = cliques_and_flow(
+        sim.encodings, overlaps=Overlaps.from_array(true_overlaps(sim), k), rng=0
+    )
     scores = unveil.score(recovery, sim.private)
     assert scores.exact >= 95
     assert scores.wrong == 0
@@ -43,10 +48,14 @@ def test_so_it_does_for_larger_subsets_where_few_encodings_overlap(k, m):
 
 def test_one_percent_of_wrong_overlaps_and_duplicates_are_borne():
     sim = unveil.simulate(unveil.Scheme(2), 25, m=250, d=100, rng=1)
-    twice = Encodings(np.vstack([sim.encodings.values, sim.encodings.values[:20]]), unveil.Scheme(2))
+    twice = Encodings(
+        np.vstack([sim.encodings.values, sim.encodings.values[:20]]), unveil.Scheme(2)
+    )
     M = true_overlaps(sim, 0.01)
     rows = np.r_[np.arange(250), np.arange(20)]
-    recovery = cliques_and_flow(twice, overlaps=Overlaps.from_array(M[np.ix_(rows, rows)], 2), rng=0)
+    recovery = cliques_and_flow(
+        twice, overlaps=Overlaps.from_array(M[np.ix_(rows, rows)], 2), rng=0
+    )
     scores = unveil.score(recovery, sim.private)
     assert (scores.exact, scores.wrong) == (25, 0)
 
@@ -58,7 +67,9 @@ def test_any_similarity_will_do(form):
     S = 7.0 * true_overlaps(sim)
     if form is np.asarray:
         S = S + 100 + np.random.default_rng(0).standard_normal(S.shape)
-    scores = unveil.score(unveil.recover(sim.encodings, attack="cliques", similarity=form(S), rng=0), sim.private)
+    scores = unveil.score(
+        unveil.recover(sim.encodings, attack="cliques", similarity=form(S), rng=0), sim.private
+    )
     assert (scores.exact, scores.wrong) == (20, 0)
 
 
@@ -68,7 +79,9 @@ def test_with_a_public_part_vectors_are_near_and_none_is_verified():
     assert set(recovery.status) == {UNRESOLVED}
     assert all("public part is taken for noise" in why for why in recovery.reasons)
     V, X = recovery.vectors, sim.private
-    likeness = np.abs(V) @ np.abs(X).T / np.outer(np.linalg.norm(V, axis=1), np.linalg.norm(X, axis=1))
+    likeness = (
+        np.abs(V) @ np.abs(X).T / np.outer(np.linalg.norm(V, axis=1), np.linalg.norm(X, axis=1))
+    )
     near = likeness.argmax(axis=1)
     assert len(set(near.tolist())) >= 19
     V = V * np.where((V * X[near]).sum(axis=0) < 0, -1, 1)
@@ -89,10 +102,13 @@ def test_weights_are_read_off_labels():
 
 
 def test_noise_alone_verifies_nothing_and_is_declined_where_overlaps_are_read():
-    """With a public part noise may come back as vectors, unresolved: chance cliques can explain as much as real ones must."""
+    """With a public part noise may come back as vectors, unresolved: chance cliques can explain as
+    much as real ones must."""
     Y = np.abs(np.random.default_rng(0).standard_normal((150, 200)))
     assert len(unveil.recover(Encodings(Y, unveil.Scheme(2)), attack="cliques", rng=0)) == 0
-    assert not unveil.recover(Encodings(Y, unveil.Scheme(2, 2)), attack="cliques", rng=0).verified.any()
+    assert not unveil.recover(
+        Encodings(Y, unveil.Scheme(2, 2)), attack="cliques", rng=0
+    ).verified.any()
 
 
 def test_too_few_encodings_are_declined():
@@ -126,7 +142,9 @@ def test_the_same_seed_gives_the_same_bytes():
     np.testing.assert_array_equal(one.vectors, other.vectors)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in hostile.KINDS if "public" not in kind])  # with one nothing is verified
+@pytest.mark.parametrize(
+    "kind", [kind for kind in hostile.KINDS if "public" not in kind]
+)  # with one nothing is verified
 def test_no_wrong_vector_is_verified(kind):
     for seed in range(2):
         _, wrong = hostile.spring(hostile.trap(kind, 7000 + seed), "cliques")

@@ -1,4 +1,5 @@
-"""The route of few relations: 8-bit images of one's own, all vectors exactly, and in words where it does not apply."""
+"""The route of few relations: 8-bit images of one's own, all vectors exactly, and in words where it
+does not apply."""
 
 import numpy as np
 
@@ -10,7 +11,9 @@ from unveil.relations.sketch import ROUNDING, WIDTH, sketch
 
 def run(n, m, d, seed, share=1.0):
     rng = np.random.default_rng(seed)
-    smooth = np.cumsum(rng.integers(-9, 10, (n, d)), axis=1)  # neighbouring pixels are alike, as in images
+    smooth = np.cumsum(
+        rng.integers(-9, 10, (n, d)), axis=1
+    )  # neighbouring pixels are alike, as in images
     x = (np.clip(smooth + 128, 0, 255) / 127.5 - 1).astype(np.float32)
     u, v = np.triu_indices(n, 1)
     pairs = np.column_stack([u, v])[rng.permutation(len(u))[:m]]
@@ -34,7 +37,9 @@ def test_all_vectors_of_images_from_some_of_the_relations():
         common = np.flatnonzero(np.bincount(pairs[rows].ravel(), minlength=len(x)) == rows.sum())
         assert len(common) == 1
         here = sure[name]
-        np.testing.assert_allclose(np.abs(values[name, here]), np.abs(x[common[0], here]), atol=1e-4)
+        np.testing.assert_allclose(
+            np.abs(values[name, here]), np.abs(x[common[0], here]), atol=1e-4
+        )
 
 
 def test_nothing_where_there_are_more_vectors_than_pixels():

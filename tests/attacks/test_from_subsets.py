@@ -10,7 +10,9 @@ from unveil.records import UNRESOLVED
 
 
 def run(sim, rows, members, **options):
-    return from_subsets(sim.encodings, "test", rows, members, np.random.default_rng(1), Stopwatch(), **options)
+    return from_subsets(
+        sim.encodings, "test", rows, members, np.random.default_rng(1), Stopwatch(), **options
+    )
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])

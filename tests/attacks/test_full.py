@@ -1,4 +1,5 @@
-"""The full attack: every vector exact where the encodings determine it, nothing wrong verified where they do not."""
+"""The full attack: every vector exact where the encodings determine it, nothing wrong verified
+where they do not."""
 
 import sys
 import warnings
@@ -18,7 +19,10 @@ def attack(encodings, rng=0):
         return recover(encodings, attack="full", rng=rng)
 
 
-@pytest.mark.parametrize(("k", "n", "m", "d"), [(2, 40, 280, 300), (3, 40, 280, 600), (4, 30, 240, 1000), (6, 30, 240, 2000)])
+@pytest.mark.parametrize(
+    ("k", "n", "m", "d"),
+    [(2, 40, 280, 300), (3, 40, 280, 600), (4, 30, 240, 1000), (6, 30, 240, 2000)],
+)
 def test_every_vector_is_exact_without_knowing_how_many_there_are(k, n, m, d):
     sim = simulate(Scheme(k), n, m=m, d=d, rng=1)
     recovery = attack(sim.encodings)
@@ -80,7 +84,11 @@ def test_the_same_seed_gives_the_same_bytes():
 
 def test_the_scale_of_the_pixels_is_followed_when_it_is_unknown():
     sim = simulate(Scheme(2), 25, m=180, d=300, rng=8)
-    found = score(attack(Encodings(100 * sim.encodings.values, Scheme(2), pixel_rms=None)), 100 * sim.private, tolerance=0.1)
+    found = score(
+        attack(Encodings(100 * sim.encodings.values, Scheme(2), pixel_rms=None)),
+        100 * sim.private,
+        tolerance=0.1,
+    )
     assert (found.exact, found.wrong) == (25, 0)
 
 
@@ -106,7 +114,8 @@ def test_a_fixed_vector_hidden_in_every_encoding_verifies_nothing_wrong(k, pixel
     values = np.abs(sim.private[sim.selection.private].sum(axis=1) + common) / np.sqrt(k)
     recovery = attack(Encodings(values, Scheme(k), pixel_rms))
     if pixel_rms is None:
-        # x + c/k mixed without c is the same data: with nothing known of the pixels it is as good a truth as x.
+        # x + c/k mixed without c is the same data: with nothing known of the pixels it is as good a
+        # truth as x.
         common_spread = sim.private + (common / k).astype(np.float32)
         assert score(recovery, common_spread).wrong == 0
     else:
@@ -120,7 +129,9 @@ def test_as_many_as_2k_vectors_are_never_verified(k):
         assert not attack(sim.encodings).verified.any()
 
 
-@pytest.mark.parametrize(("m", "d"), [(1, 50), (2, 50), (3, 1), (5, 300), (12, 300), (80, 1), (80, 2), (80, 5), (80, 19)])
+@pytest.mark.parametrize(
+    ("m", "d"), [(1, 50), (2, 50), (3, 1), (5, 300), (12, 300), (80, 1), (80, 2), (80, 5), (80, 19)]
+)
 def test_tiny_instances_verify_nothing_wrong(m, d):
     for k in (2, 3):
         sim = simulate(Scheme(k), 10, m=m, d=d, rng=m + d)
@@ -145,19 +156,26 @@ def test_one_encoding_repeated_verifies_nothing():
 
 
 def test_an_alias_of_other_vectors_is_not_verified():
-    """x = a + b − p explains encodings of {a, b, q} as {x, p, q}: it was found where 50 pixels started it wrongly."""
+    """x = a + b − p explains encodings of {a, b, q} as {x, p, q}: it was found where 50 pixels
+    started it wrongly."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-    hostile = pytest.importorskip("benchmarks.hostile", reason="benchmarks/ is not part of an installed package")
+    hostile = pytest.importorskip(
+        "benchmarks.hostile", reason="benchmarks/ is not part of an installed package"
+    )
     assert hostile.spring(hostile.trap("public part denied", 10), "full")[1] == 0
 
 
 @pytest.mark.parametrize(
-    ("kind", "seed", "exact"), [("honest", 48, 7), ("honest", 154, 10), ("honest", 74, 14), ("wrong k", 133, 0)]
+    ("kind", "seed", "exact"),
+    [("honest", 48, 7), ("honest", 154, 10), ("honest", 74, 14), ("wrong k", 133, 0)],
 )
 def test_a_public_vector_learned_wrongly_makes_no_new_private_one(kind, seed, exact):
-    """x_q + P_l − P_j stood for x_q in the few encodings whose P_l was taken for P_j, and was verified."""
+    """x_q + P_l − P_j stood for x_q in the few encodings whose P_l was taken for P_j, and was
+    verified."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-    hostile = pytest.importorskip("benchmarks.hostile", reason="benchmarks/ is not part of an installed package")
+    hostile = pytest.importorskip(
+        "benchmarks.hostile", reason="benchmarks/ is not part of an installed package"
+    )
     trap = hostile.trap(kind, seed)
     found = score(recover(trap.encodings, trap.public, attack="full", rng=0), trap.private)
     assert (found.exact, found.wrong) == (exact, 0)
@@ -169,7 +187,10 @@ def test_errors_name_the_cure():
     with pytest.raises(InputError, match="pass public="):
         recover(Encodings(np.ones((5, 5)), Scheme(2, 1)), attack="full")
     with pytest.raises(InputError, match="are not those of these 5"):
-        full(Encodings(np.ones((5, 5)), Scheme(2)), overlaps=Overlaps.from_array(np.zeros((4, 4), int), 2))
+        full(
+            Encodings(np.ones((5, 5)), Scheme(2)),
+            overlaps=Overlaps.from_array(np.zeros((4, 4), int), 2),
+        )
     with pytest.raises(InputError, match=f"up to {LARGEST}"):
         attack(Encodings(np.ones((LARGEST + 1, 1)), Scheme(1)))
 
@@ -196,7 +217,9 @@ def test_wrong_public_supports_are_found_again_once_the_vectors_are_known():
 
 def test_encodings_that_nothing_explains_do_not_cost_all_rounds():
     sim = simulate(Scheme(2), 12, m=120, d=200, rng=0)
-    values = np.vstack([sim.encodings.values, np.abs(np.random.default_rng(0).standard_normal((100, 200)))])
+    values = np.vstack(
+        [sim.encodings.values, np.abs(np.random.default_rng(0).standard_normal((100, 200)))]
+    )
     recovery = attack(Encodings(values, Scheme(2)))
     assert recovery.evidence["feedback_rounds"] < 25
     assert score(recovery, sim.private).exact == 12
@@ -241,7 +264,8 @@ def test_under_noise_the_error_is_close_to_least_squares_with_the_truth(k, damag
 
 
 def messy(k, seed, n=40, m=320, d=500):
-    """Duplicates, self-pairs and a vector used once; the overlaps, of which one in a hundred is wrong."""
+    """Duplicates, self-pairs and a vector used once; the overlaps, of which one in a hundred is
+    wrong."""
     rng = np.random.default_rng(seed)
     sim = simulate(Scheme(k), n, m=m, d=d, rng=seed)
     X = np.vstack([sim.private, rng.standard_normal((1, d)).astype(np.float32)])

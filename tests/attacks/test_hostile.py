@@ -1,4 +1,5 @@
-"""A few of the hostile instances of benchmarks/hostile.py: nothing wrong is ever verified, nothing crashes."""
+"""A few of the hostile instances of benchmarks/hostile.py: nothing wrong is ever verified, nothing
+crashes."""
 
 import sys
 import time
@@ -10,7 +11,9 @@ import pytest
 import unveil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-hostile = pytest.importorskip("benchmarks.hostile", reason="benchmarks/ is not part of an installed package")
+hostile = pytest.importorskip(
+    "benchmarks.hostile", reason="benchmarks/ is not part of an installed package"
+)
 
 
 @pytest.mark.parametrize("kind", hostile.KINDS)
@@ -36,7 +39,8 @@ def test_a_trial_that_takes_too_long_is_reported(monkeypatch):
 
 
 def test_wrong_k_with_a_common_vector_is_seen_through():
-    """Encodings of c + x_a + x_b with k_private = 2 claimed satisfy every equation of a floral, for x + c/2."""
+    """Encodings of c + x_a + x_b with k_private = 2 claimed satisfy every equation of a floral, for
+    x + c/2."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((10, 3000)).astype(np.float32)
     for seed in range(3):

@@ -1,4 +1,5 @@
-"""The sparse route: everything the dense one promises, from rounded overlaps; nothing wrong verified."""
+"""The sparse route: everything the dense one promises, from rounded overlaps; nothing wrong
+verified."""
 
 import numpy as np
 import pytest
@@ -66,7 +67,9 @@ def test_given_overlaps_some_of_them_wrong_are_used():
     np.fill_diagonal(M, 2)
     found = score(attack(sim.encodings, overlaps=Overlaps.from_array(M, 2)), sim.private)
     assert found.wrong == 0
-    assert found.exact >= 98  # with fewer pixels than vectors those with three partners stay in doubt
+    assert (
+        found.exact >= 98
+    )  # with fewer pixels than vectors those with three partners stay in doubt
 
 
 def test_a_part_of_an_encoding_that_is_overwritten_costs_that_encoding_only():
@@ -87,7 +90,9 @@ def test_a_wrong_k_verifies_nothing_wrong(true_k, told_k):
 def test_a_common_part_a_wrong_weighting_and_noise_verify_nothing_wrong():
     sim = simulate(Scheme(2), 60, m=500, d=1000, rng=8)
     rng = np.random.default_rng(0)
-    common = np.abs(sim.private[sim.selection.private].sum(axis=1) + rng.standard_normal(1000)) / np.sqrt(2)
+    common = np.abs(
+        sim.private[sim.selection.private].sum(axis=1) + rng.standard_normal(1000)
+    ) / np.sqrt(2)
     noisy = np.abs(sim.encodings.values + 1e-3 * rng.standard_normal((500, 1000)))
     for encodings in (Encodings(common, Scheme(2)), Encodings(noisy, Scheme(2))):
         assert score(attack(encodings), sim.private).wrong == 0
@@ -96,7 +101,10 @@ def test_a_common_part_a_wrong_weighting_and_noise_verify_nothing_wrong():
     assert "scale is in doubt" in recovery.reasons[0]
 
 
-@pytest.mark.parametrize("values", [np.zeros((60, 30)), np.ones((60, 1)), np.tile(np.arange(50.0), (80, 1)), np.ones((3, 40))])
+@pytest.mark.parametrize(
+    "values",
+    [np.zeros((60, 30)), np.ones((60, 1)), np.tile(np.arange(50.0), (80, 1)), np.ones((3, 40))],
+)
 def test_encodings_without_structure_are_explained_as_such(values):
     for k in (2, 3):
         recovery = attack(Encodings(values, Scheme(k)))

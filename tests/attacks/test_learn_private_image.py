@@ -1,11 +1,20 @@
-"""LearnPrivateImage end to end on small instances: what is verified is true, and nothing is returned in silence."""
+"""LearnPrivateImage end to end on small instances: what is verified is true, and nothing is
+returned in silence."""
 
 from itertools import combinations
 
 import numpy as np
 import pytest
 
-from unveil import Encodings, Scheme, find_all_florals, gram_extract, learn_private_image, score, simulate
+from unveil import (
+    Encodings,
+    Scheme,
+    find_all_florals,
+    gram_extract,
+    learn_private_image,
+    score,
+    simulate,
+)
 from unveil.encode import encode
 from unveil.factor import read_floral
 from unveil.records import InputError, Selection
@@ -44,8 +53,15 @@ def test_small_instances_give_k_plus_two_exact_vectors(scheme, sizes, seed):
 def test_the_only_floral_is_solved_whichever_of_its_two_labellings_comes_first():
     rng = np.random.default_rng(0)
     private = rng.standard_normal((12, 3072)).astype(np.float32)
-    # All pairs of 0..3, and two further encodings for each that share it alone: one floral, two labellings.
-    pairs = np.array([*combinations(range(4), 2), *((i, 4 + i) for i in range(4)), *((i, 8 + i) for i in range(4))])
+    # All pairs of 0..3, and two further encodings for each that share it alone: one floral, two
+    # labellings.
+    pairs = np.array(
+        [
+            *combinations(range(4), 2),
+            *((i, 4 + i) for i in range(4)),
+            *((i, 8 + i) for i in range(4)),
+        ]
+    )
     swapped = 0
     for _ in range(6):
         chosen = pairs[rng.permutation(len(pairs))]
@@ -107,7 +123,10 @@ def test_a_wrong_belief_about_pixel_sizes_is_ambiguous():
 
 def test_the_attack_is_deterministic_and_the_memory_limit_does_not_change_it():
     sim = simulate(Scheme(2), 20, m=120, d=3072, rng=1)
-    first, second = learn_private_image(sim.encodings, rng=0), learn_private_image(sim.encodings, memory_limit=1_000_000)
+    first, second = (
+        learn_private_image(sim.encodings, rng=0),
+        learn_private_image(sim.encodings, memory_limit=1_000_000),
+    )
     np.testing.assert_array_equal(first.vectors, second.vectors)
     assert first.evidence == second.evidence
 
@@ -164,5 +183,7 @@ def test_bad_input_is_refused_in_one_sentence():
 def test_every_stage_reports_progress():
     sim = simulate(Scheme(2, 1), 15, n_public=20, m=100, d=2000, rng=0)
     seen = set()
-    learn_private_image(sim.encodings, sim.public, progress=lambda stage, done, total: seen.add(stage))
+    learn_private_image(
+        sim.encodings, sim.public, progress=lambda stage, done, total: seen.add(stage)
+    )
     assert {"learn public", "overlaps"} <= seen

@@ -1,4 +1,5 @@
-"""The line-graph attack: all vectors from exact and from misread overlaps, doubt where the root leaves it, nothing wrong."""
+"""The line-graph attack: all vectors from exact and from misread overlaps, doubt where the root
+leaves it, nothing wrong."""
 
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ from unveil.attacks.line_graph import line_graph
 from unveil.records import AMBIGUOUS, UNRESOLVED, InputError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-hostile = pytest.importorskip("benchmarks.hostile", reason="benchmarks/ is not part of an installed package")
+hostile = pytest.importorskip(
+    "benchmarks.hostile", reason="benchmarks/ is not part of an installed package"
+)
 
 
 def overlaps_of(pairs):
@@ -24,7 +27,9 @@ def overlaps_of(pairs):
 def encoded(pairs, d, seed=0, noise=0.0):
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((int(np.max(pairs)) + 1, d)).astype(np.float32)
-    y = np.abs(x[np.asarray(pairs)].sum(axis=1) / np.sqrt(2) + noise * rng.standard_normal((len(pairs), d)))
+    y = np.abs(
+        x[np.asarray(pairs)].sum(axis=1) / np.sqrt(2) + noise * rng.standard_normal((len(pairs), d))
+    )
     return x, Encodings(y.astype(np.float32), Scheme(2))
 
 
@@ -78,7 +83,8 @@ def test_given_overlaps_make_up_for_pixels():
 @pytest.mark.parametrize("small", ["triangle", "star", "paw", "diamond", "K4"])
 @pytest.mark.parametrize("k_public", [0, 2])
 def test_vectors_of_components_with_two_roots_are_ambiguous(small, k_public):
-    """A component of its own beside a large one; with a public part nothing but the root casts doubt on some of them."""
+    """A component of its own beside a large one; with a public part nothing but the root casts
+    doubt on some of them."""
     rest = {
         "triangle": [[0, 1], [1, 2], [0, 2]],
         "star": [[0, 1], [0, 2], [0, 3]],
@@ -88,12 +94,17 @@ def test_vectors_of_components_with_two_roots_are_ambiguous(small, k_public):
     }[small]
     pairs = np.vstack([rest, 4 + simulate(Scheme(2), 12, m=60, d=2, rng=0).selection.private])
     rng = np.random.default_rng(0)
-    x, P = rng.standard_normal((16, 300)).astype(np.float32), rng.standard_normal((20, 300)).astype(np.float32)
+    x, P = (
+        rng.standard_normal((16, 300)).astype(np.float32),
+        rng.standard_normal((20, 300)).astype(np.float32),
+    )
     chosen = np.argsort(rng.random((len(pairs), 20)), axis=1)[:, :k_public]
     scheme = Scheme(2, k_public)
     total = (x[pairs].sum(axis=1) + P[chosen].sum(axis=1)) * scheme.private_weight
     public = P if k_public else None
-    recovery = line_graph(Encodings(np.abs(total), scheme), public, overlaps=overlaps_of(pairs), rng=0)
+    recovery = line_graph(
+        Encodings(np.abs(total), scheme), public, overlaps=overlaps_of(pairs), rng=0
+    )
     found = score(recovery, x)
     assert (found.exact, found.wrong) == (12, 0)
     assert (found.matches[recovery.verified] >= 4).all()
@@ -111,7 +122,9 @@ def test_noise_leaves_nothing_verified_and_values_near():
     assert score(recovery, x).error.max() < 0.5
 
 
-@pytest.mark.parametrize("pairs", [[[0, 1]], [[0, 1], [2, 3]], [[0, 1], [1, 2], [2, 3]], [[0, 1]] * 12])
+@pytest.mark.parametrize(
+    "pairs", [[[0, 1]], [[0, 1], [2, 3]], [[0, 1], [1, 2], [2, 3]], [[0, 1]] * 12]
+)
 def test_too_few_encodings_are_declined(pairs):
     _, encodings = encoded(pairs, 300)
     recovery = line_graph(encodings, overlaps=overlaps_of(pairs))
@@ -120,7 +133,10 @@ def test_too_few_encodings_are_declined(pairs):
 
 
 def test_what_it_does_not_apply_to_is_refused_with_another_attack():
-    with pytest.raises(InputError, match="k_private=3: overlaps are a line graph for k_private=2 only; use attack='full'"):
+    with pytest.raises(
+        InputError,
+        match="k_private=3: overlaps are a line graph for k_private=2 only; use attack='full'",
+    ):
         line_graph(Encodings(np.ones((9, 9)), Scheme(3)))
     with pytest.raises(InputError, match="weights of its own; use attack='full'"):
         line_graph(Encodings(np.ones((9, 9)), Scheme(2, weighting="half-normal")))
@@ -146,7 +162,8 @@ def test_no_wrong_vector_is_verified(kind):
 
 
 def test_wrong_overlaps_given_on_purpose_verify_nothing_wrong():
-    """The other root of an exception, pairs at random, and a vector's name given to another, for encodings that are exact."""
+    """The other root of an exception, pairs at random, and a vector's name given to another, for
+    encodings that are exact."""
     rng = np.random.default_rng(0)
     for trial in range(8):
         sim = simulate(Scheme(2), 10, m=40, d=100, rng=trial)

@@ -1,4 +1,5 @@
-"""MixUp: every vector with its signs, nothing wrong verified, and a word where it does not apply."""
+"""MixUp: every vector with its signs, nothing wrong verified, and a word where it does not
+apply."""
 
 import sys
 from itertools import combinations
@@ -19,7 +20,9 @@ def attack(sim, **options):
     return recover(sim.encodings, sim.public, attack="mixup", rng=0, **options)
 
 
-@pytest.mark.parametrize(("k", "weighting"), [(2, "equal"), (3, "convex"), (4, "paper"), (6, "equal")])
+@pytest.mark.parametrize(
+    ("k", "weighting"), [(2, "equal"), (3, "convex"), (4, "paper"), (6, "equal")]
+)
 def test_every_vector_comes_back_with_its_signs(k, weighting):
     sim = simulate(Scheme(k, weighting=weighting, signs="kept"), 40, m=280, d=100, rng=k)
     recovery = attack(sim)
@@ -80,7 +83,9 @@ def test_under_noise_every_vector_comes_with_its_error(noise):
     sim = simulate(Scheme(2, signs="kept"), 40, m=300, d=500, noise=noise, rng=0)
     recovery = attack(sim)
     assert not recovery.verified.any()
-    error = np.array([np.sqrt(np.mean((sim.private - x) ** 2, axis=1)).min() for x in recovery.vectors])
+    error = np.array(
+        [np.sqrt(np.mean((sim.private - x) ** 2, axis=1)).min() for x in recovery.vectors]
+    )
     np.testing.assert_allclose(error, recovery.evidence["standard_error"], rtol=0.3)
     assert len(recovery) >= 38
     W = np.zeros((300, 40))
@@ -90,10 +95,13 @@ def test_under_noise_every_vector_comes_with_its_error(noise):
 
 
 def test_brute_force_agrees_on_what_is_determined():
-    """Five vectors, k = 2: all pairs that have been drawn; a vector is determined when its component has an odd cycle."""
+    """Five vectors, k = 2: all pairs that have been drawn; a vector is determined when its
+    component has an odd cycle."""
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        pairs = np.array(list(combinations(range(7), 2)))[rng.permutation(21)[: rng.integers(9, 18)]]
+        pairs = np.array(list(combinations(range(7), 2)))[
+            rng.permutation(21)[: rng.integers(9, 18)]
+        ]
         x = rng.standard_normal((7, 300)).astype(np.float32)
         values = x[pairs].sum(axis=1) / np.sqrt(np.float32(2))
         recovery = recover(Encodings(values, Scheme(2, signs="kept")), attack="mixup", rng=0)
@@ -137,7 +145,9 @@ def test_the_same_seed_gives_the_same_bytes():
 
 
 def test_hostile_encodings_verify_nothing_wrong():
-    hostile = pytest.importorskip("benchmarks.hostile", reason="benchmarks/ is not part of an installed package")
+    hostile = pytest.importorskip(
+        "benchmarks.hostile", reason="benchmarks/ is not part of an installed package"
+    )
     for kind in hostile.KINDS:
         _, wrong = hostile.spring(hostile.trap(kind, 4, signs="kept"), "mixup")
         assert wrong == 0, kind
@@ -147,13 +157,17 @@ def test_hostile_encodings_verify_nothing_wrong():
 @pytest.mark.parametrize("pixel_rms", [1.0, None])
 def test_complements_and_common_parts_are_not_verified(k, pixel_rms):
     sim = simulate(Scheme(k, signs="kept"), 2 * k, m=60, d=200, rng=0)
-    assert not recover(Encodings(sim.encodings.values, Scheme(k, signs="kept"), pixel_rms), rng=0).verified.any()
+    assert not recover(
+        Encodings(sim.encodings.values, Scheme(k, signs="kept"), pixel_rms), rng=0
+    ).verified.any()
     sim = simulate(Scheme(k, signs="kept"), 15, m=150, d=400, rng=2)
     values = sim.encodings.values + np.random.default_rng(k).standard_normal(400).astype(np.float32)
     assert not recover(Encodings(values, Scheme(k, signs="kept"), 1.0), rng=0).verified.any()
 
 
 def test_an_audit_of_kept_signs_runs_this_attack():
-    result = unveil.audit(None, Scheme(2, signs="kept"), n_private=30, d=60, m=210, seeds=1, effort=2, rng=0)
+    result = unveil.audit(
+        None, Scheme(2, signs="kept"), n_private=30, d=60, m=210, seeds=1, effort=2, rng=0
+    )
     assert result.attack == "mixup"
     assert unveil.plan(Scheme(2, signs="kept"), 30, m=210, d=60).attack == "mixup"

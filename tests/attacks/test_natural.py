@@ -1,4 +1,5 @@
-"""The natural-image attack on bundled images: what comes back, what it says of itself, what it refuses."""
+"""The natural-image attack on bundled images: what comes back, what it says of itself, what it
+refuses."""
 
 import numpy as np
 import pytest
@@ -27,7 +28,8 @@ def known():
 
 
 def test_most_images_come_back_recognisably(known):
-    """Fixed seeds; settings were chosen on others, so that failure is a matter of code, not of chance."""
+    """Fixed seeds; settings were chosen on others, so that failure is a matter of code, not of
+    chance."""
     sim, recovery = known
     scores = image_scores(recovery.vectors, sim.private, SHAPE)
     assert recovery.attack == "natural"
@@ -78,14 +80,18 @@ def test_labels_name_the_images_classes():
     _, names = fashion_mnist()
     kinds = sorted(set(names))
     classes = np.array([kinds.index(names[i]) for i in order[:12]])
-    sim = unveil.simulate(SCHEME, private=private, public=public, m=240, rng=4, shape=SHAPE, labels=classes)
+    sim = unveil.simulate(
+        SCHEME, private=private, public=public, m=240, rng=4, shape=SHAPE, labels=classes
+    )
     recovery = unveil.recover(sim.encodings, public, n_private=12, rng=0)
     assert image_scores(recovery.vectors, private, SHAPE).mean_ssim > 0.5
 
 
 def test_neither_like_images_nor_their_number_need_be_known():
     private, _, _ = pictures()
-    sim = unveil.simulate(unveil.Scheme(2, 0, weighting="released"), private=private, m=240, rng=5, shape=SHAPE)
+    sim = unveil.simulate(
+        unveil.Scheme(2, 0, weighting="released"), private=private, m=240, rng=5, shape=SHAPE
+    )
     recovery = unveil.recover(sim.encodings, rng=0)
     assert len(recovery) > 0
     assert not recovery.signed  # nothing tells bright from dark
@@ -93,7 +99,9 @@ def test_neither_like_images_nor_their_number_need_be_known():
 
 def test_mirrored_images_are_merged():
     private, public, _ = pictures()
-    sim = unveil.simulate(SCHEME, private=private[:6], public=public, m=180, rng=6, shape=SHAPE, flips=True)
+    sim = unveil.simulate(
+        SCHEME, private=private[:6], public=public, m=180, rng=6, shape=SHAPE, flips=True
+    )
     recovery = unveil.recover(sim.encodings, public, n_private=6, flips=True, rng=0)
     assert len(recovery) == 6
     assert recovery.members.shape == (180, 6)

@@ -1,4 +1,5 @@
-"""Overlaps as attacks read them: given ones as they are, with the public part beside them; else measured."""
+"""Overlaps as attacks read them: given ones as they are, with the public part beside them; else
+measured."""
 
 import numpy as np
 import pytest
@@ -9,12 +10,16 @@ from unveil.parallel import Stopwatch
 
 
 def read(sim, given=None):
-    return read_overlaps(sim.encodings, sim.public, given, Stopwatch(), memory_limit=None, progress=None)
+    return read_overlaps(
+        sim.encodings, sim.public, given, Stopwatch(), memory_limit=None, progress=None
+    )
 
 
 @pytest.mark.parametrize("k_public", [0, 2])
 def test_they_are_those_of_gram_extract_with_the_supports_of_learn_public(k_public):
-    sim = unveil.simulate(unveil.Scheme(2, k_public), 12, n_public=30 if k_public else 0, m=60, d=1500, rng=0)
+    sim = unveil.simulate(
+        unveil.Scheme(2, k_public), 12, n_public=30 if k_public else 0, m=60, d=1500, rng=0
+    )
     M, supports = read(sim)
     W = np.zeros((60, 12), np.int64)
     np.put_along_axis(W, sim.selection.private, 1, axis=1)

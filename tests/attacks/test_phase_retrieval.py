@@ -38,7 +38,9 @@ def test_the_sparse_method_needs_far_fewer_pixels():
     sim = simulate(Scheme(0, 3), n_public=100, m=20, d=60, rng=0)
     with pytest.raises(InputError, match=r"needs at least 199; unveil\.learn_public"):
         attack(sim.encodings, sim.public)
-    assert (learn_public(sim.encodings, sim.public).indices == sim.selection.public).all(axis=1).mean() > 0.6
+    assert (learn_public(sim.encodings, sim.public).indices == sim.selection.public).all(
+        axis=1
+    ).mean() > 0.6
     sim = simulate(Scheme(0, 3), n_public=30, m=20, d=150, rng=0)
     found = attack(sim.encodings, sim.public)
     sparse = learn_public(sim.encodings, sim.public)
@@ -54,7 +56,9 @@ def test_noise_leaves_nothing_verified():
     assert not recovery.verified.any()
     names = np.array(recovery.evidence["public"])
     found = [set(names[row.astype(bool)].tolist()) for row in recovery.members.toarray()]
-    right = sum(mine == set(true.tolist()) for mine, true in zip(found, sim.selection.public, strict=True))
+    right = sum(
+        mine == set(true.tolist()) for mine, true in zip(found, sim.selection.public, strict=True)
+    )
     assert right > 25
 
 
@@ -62,7 +66,11 @@ def test_other_vectors_or_a_private_part_denied_find_nothing():
     sim = simulate(Scheme(0, 2), n_public=20, m=30, d=100, rng=0)
     other = np.random.default_rng(1).standard_normal(sim.public.shape)
     mixed = simulate(Scheme(2, 2), 10, n_public=20, m=30, d=100, rng=0)
-    for values, public in ((sim.encodings.values, other), (mixed.encodings.values, mixed.public), (np.zeros((3, 100)), other)):
+    for values, public in (
+        (sim.encodings.values, other),
+        (mixed.encodings.values, mixed.public),
+        (np.zeros((3, 100)), other),
+    ):
         recovery = attack(Encodings(values, Scheme(0, 2)), public)
         assert not recovery.verified.any()
         assert recovery.explanation
@@ -72,7 +80,9 @@ def test_permuted_pixels_and_a_wrong_number_of_vectors():
     sim = simulate(Scheme(0, 3), n_public=20, m=20, d=120, rng=0)
     shuffled = np.random.default_rng(0).permuted(sim.encodings.values, axis=1)
     assert not attack(Encodings(shuffled, Scheme(0, 3)), sim.public).verified.any()
-    told = attack(Encodings(sim.encodings.values, Scheme(0, 5)), sim.public)  # the equations say how many there are
+    told = attack(
+        Encodings(sim.encodings.values, Scheme(0, 5)), sim.public
+    )  # the equations say how many there are
     np.testing.assert_array_equal(np.unique(told.members.sum(axis=1)), [3])
 
 

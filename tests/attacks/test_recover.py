@@ -5,14 +5,27 @@ import inspect
 import numpy as np
 import pytest
 
-from unveil import Scheme, audit, gram_extract, learn_private_image, learn_public, plan, recover, score, simulate
+from unveil import (
+    Scheme,
+    audit,
+    gram_extract,
+    learn_private_image,
+    learn_public,
+    plan,
+    recover,
+    score,
+    simulate,
+)
 from unveil.attacks import ATTACKS
 from unveil.records import Encodings, InputError, Overlaps, Recovery
 
 
 def test_the_paper_by_name_is_learn_private_image():
     sim = simulate(Scheme(2), 20, m=120, d=3072, rng=0)
-    by_name, direct = recover(sim.encodings, attack="paper", rng=1), learn_private_image(sim.encodings)
+    by_name, direct = (
+        recover(sim.encodings, attack="paper", rng=1),
+        learn_private_image(sim.encodings),
+    )
     np.testing.assert_array_equal(by_name.vectors, direct.vectors)
     assert by_name.attack == "paper"
     assert by_name.explanation == direct.explanation
@@ -21,7 +34,12 @@ def test_the_paper_by_name_is_learn_private_image():
 def test_public_vectors_and_options_are_handed_on():
     sim = simulate(Scheme(2, 1), 15, n_public=20, m=60, d=1000, rng=0)
     stages = set()
-    recovery = recover(sim.encodings, sim.public, memory_limit=10_000_000, progress=lambda stage, *_: stages.add(stage))
+    recovery = recover(
+        sim.encodings,
+        sim.public,
+        memory_limit=10_000_000,
+        progress=lambda stage, *_: stages.add(stage),
+    )
     assert isinstance(recovery, Recovery)
     assert "learn public" in stages
     with pytest.raises(InputError, match="memory_limit"):
@@ -43,7 +61,11 @@ def test_every_attack_has_the_same_signature_as_recover():
 
 
 @pytest.mark.parametrize(
-    "attack", sorted(set(ATTACKS) - {"natural", "mixup", "phase-retrieval", "absolute", "unhidden", "noisy-relations"})
+    "attack",
+    sorted(
+        set(ATTACKS)
+        - {"natural", "mixup", "phase-retrieval", "absolute", "unhidden", "noisy-relations"}
+    ),
 )
 def test_every_attack_answers_an_easy_instance(attack):
     sim = simulate(Scheme(2), 15, m=100, d=3072, rng=1)
@@ -54,7 +76,9 @@ def test_every_attack_answers_an_easy_instance(attack):
 
 @pytest.mark.parametrize("weighting", ["released", "uniform", "dirichlet", "sorted"])
 @pytest.mark.parametrize(("k_private", "k_public"), [(2, 0), (2, 2), (1, 2)])
-def test_weights_drawn_with_the_public_part_are_refused_by_all_that_needs_fixed_ones(weighting, k_private, k_public):
+def test_weights_drawn_with_the_public_part_are_refused_by_all_that_needs_fixed_ones(
+    weighting, k_private, k_public
+):
     scheme = Scheme(k_private, k_public, weighting)
     n_public = 10 if k_public else 0
     sim = simulate(scheme, 12, n_public=n_public, m=40, d=60, rng=0)
@@ -62,17 +86,25 @@ def test_weights_drawn_with_the_public_part_are_refused_by_all_that_needs_fixed_
     for name in ("full", "paper"):
         for given in (None, overlaps):
             if (name, k_private) != ("paper", 1):
-                with pytest.raises(InputError, match="every encoding has weights of its own; use attack='natural'"):
+                with pytest.raises(
+                    InputError, match="every encoding has weights of its own; use attack='natural'"
+                ):
                     recover(sim.encodings, sim.public, attack=name, overlaps=given)
     with pytest.raises(InputError, match="every encoding has weights of its own"):
         gram_extract(sim.encodings, sim.public)
     for method in ("folded-em", "diagonal", "sdp") if k_public else ():
-        with pytest.raises(InputError, match=r"weights of its own; use method='folded-em' with weights='unknown'"):
+        with pytest.raises(
+            InputError, match=r"weights of its own; use method='folded-em' with weights='unknown'"
+        ):
             learn_public(sim.encodings, sim.public, method=method)
     if k_private > 1:
-        with pytest.raises(InputError, match="every encoding has weights of its own; use attack='natural'"):
+        with pytest.raises(
+            InputError, match="every encoding has weights of its own; use attack='natural'"
+        ):
             plan(scheme, 12, n_public=n_public)
-        with pytest.raises(InputError, match="every encoding has weights of its own; use attack='natural'"):
+        with pytest.raises(
+            InputError, match="every encoding has weights of its own; use attack='natural'"
+        ):
             audit(None, scheme, n_private=12, n_public=n_public, d=60, m=40)
 
 

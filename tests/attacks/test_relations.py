@@ -9,7 +9,8 @@ from unveil.records import InputError
 
 
 def table(n, d, seed, levels=None):
-    """Records as tables have them: correlated, skewed, some columns with few levels; standardised."""
+    """Records as tables have them: correlated, skewed, some columns with few levels;
+    standardised."""
     rng = np.random.default_rng(seed)
     x = np.exp(rng.standard_normal((n, d)) @ rng.standard_normal((d, d)) / np.sqrt(d))
     if levels:
@@ -39,7 +40,9 @@ def test_a_table_comes_back_with_fewer_columns_than_records(n, m, k, d):
 def test_columns_of_few_levels_cost_their_values_not_the_records():
     x = table(40, 14, 2, levels=6)
     _, y = encode(x, 280, 2, 3)
-    recovery = unveil.recover(unveil.Encodings(y, unveil.Scheme(2), pixel_rms=None), attack="relations", rng=0)
+    recovery = unveil.recover(
+        unveil.Encodings(y, unveil.Scheme(2), pixel_rms=None), attack="relations", rng=0
+    )
     scores = unveil.score(recovery, x)
     assert (scores.exact, scores.wrong) == (40, 0)
     assert recovery.doubtful is None or not recovery.doubtful[:, 6:].any()
@@ -55,7 +58,8 @@ def test_a_public_part_is_taken_off_and_gives_the_signs():
     scores = unveil.score(recovery, x)
     assert recovery.signed
     assert scores.wrong == 0
-    # Whether the size of a private pixel must rule out other public labels is the certificate's business: values are right.
+    # Whether the size of a private pixel must rule out other public labels is the certificate's
+    # business: values are right.
     assert len(set(scores.matches[scores.matches >= 0].tolist())) >= 28
 
 
@@ -65,7 +69,9 @@ def test_rounded_encodings_come_back_up_to_rounding():
     step = float(y.max()) / 4000
     rounded = (np.round(y / step) * step).astype(np.float32)
     assert rounding(rounded) == pytest.approx(step, rel=1e-3)
-    recovery = unveil.recover(unveil.Encodings(rounded, unveil.Scheme(2), pixel_rms=None), attack="relations", rng=0)
+    recovery = unveil.recover(
+        unveil.Encodings(rounded, unveil.Scheme(2), pixel_rms=None), attack="relations", rng=0
+    )
     assert not recovery.verified.any()
     error = np.array([np.abs(np.abs(v) - np.abs(x)).max(axis=1).min() for v in recovery.vectors])
     assert (error < 3 * step).sum() >= 38
@@ -76,7 +82,9 @@ def test_columns_that_say_too_little_end_in_words(levels):
     rng = np.random.default_rng(8)
     x = rng.integers(0, levels, (40, 6)).astype(np.float32) - 0.37
     _, y = encode(x, 280, 2, 9)
-    recovery = unveil.recover(unveil.Encodings(y, unveil.Scheme(2), pixel_rms=None), attack="relations", rng=0)
+    recovery = unveil.recover(
+        unveil.Encodings(y, unveil.Scheme(2), pixel_rms=None), attack="relations", rng=0
+    )
     assert not recovery.verified.any()
     assert recovery.explanation
 

@@ -1,10 +1,11 @@
-"""Instances that once made an attack verify a wrong vector: none is any more, and what is certain still is."""
+"""Instances that once made an attack verify a wrong vector: none is any more, and what is certain
+still is."""
 
 import numpy as np
 import pytest
 
 import unveil
-import unveil.attacks.certified as certified
+import unveil.attacks.finish as certified
 from unveil import Encodings, Overlaps, Scheme, recover, score, simulate
 
 
@@ -17,7 +18,9 @@ def two_groups(seed, h=9):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((2 * h + 1, 200)).astype(np.float32)
     X[h, 0] = 0
-    rows = [rng.choice(h + 1, 2, False) for _ in range(50)] + [h + rng.choice(h + 1, 2, False) for _ in range(50)]
+    rows = [rng.choice(h + 1, 2, False) for _ in range(50)] + [
+        h + rng.choice(h + 1, 2, False) for _ in range(50)
+    ]
     return X, encode(X, rows, Scheme(2))
 
 
@@ -45,7 +48,8 @@ def test_a_public_list_that_holds_a_private_vector(seed):
 
 
 def test_a_public_vector_that_stands_with_private_ones_of_the_list():
-    """{x₀; p}, {x₁; p}, {x₂; p} are {p; x₀}, {p; x₁}, {p; x₂} where x₀, x₁, x₂ are in the list as well."""
+    """{x₀; p}, {x₁; p}, {x₂; p} are {p; x₀}, {p; x₁}, {p; x₂} where x₀, x₁, x₂ are in the list as
+    well."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((10, 300)).astype(np.float32)
     P = np.vstack([X[:3], rng.standard_normal((5, 300))]).astype(np.float32)
@@ -81,19 +85,24 @@ def test_three_binary_pixels_among_continuous_ones():
 
 
 def test_binary_pixels_say_too_little(monkeypatch):
-    """20 pixels ±1: subsets fit by chance, and wrong ones were verified with the true overlaps at hand."""
+    """20 pixels ±1: subsets fit by chance, and wrong ones were verified with the true overlaps at
+    hand."""
     rng = np.random.default_rng(2)
     wrong = 0
     for check in (True, False):
         if not check:
-            monkeypatch.setattr(certified, "_nats", lambda encodings, solution, public: np.full(encodings.d, 10.0))
+            monkeypatch.setattr(
+                certified, "_nats", lambda encodings, solution, public: np.full(encodings.d, 10.0)
+            )
         for _ in range(3):
             X = rng.choice([-1.0, 1.0], (14, 20)).astype(np.float32)
             rows = np.array([rng.choice(14, 2, False) for _ in range(60)])
             W = np.zeros((60, 14), int)
             np.put_along_axis(W, rows, 1, axis=1)
             told = Overlaps.from_array(W @ W.T, 2)
-            recovery = recover(encode(X, rows, Scheme(2), None), attack="full", overlaps=told, rng=0)
+            recovery = recover(
+                encode(X, rows, Scheme(2), None), attack="full", overlaps=told, rng=0
+            )
             assert not check or not recovery.verified.any()
             wrong += score(recovery, X).wrong
     assert wrong > 0
@@ -104,8 +113,13 @@ def test_four_vectors_met_evenly_and_six_met_in_three():
         rng = np.random.default_rng(0)
         X = rng.standard_normal((group + 10, 600)).astype(np.float32)
         half = group // 2
-        rows = [np.append(rng.choice(group, half, False), group + rng.choice(10, k - half, False)) for _ in range(60)]
-        rows += [group + rng.choice(10, k, False) for _ in range(60)] + ([np.arange(4)] if group == 4 else [])
+        rows = [
+            np.append(rng.choice(group, half, False), group + rng.choice(10, k - half, False))
+            for _ in range(60)
+        ]
+        rows += [group + rng.choice(10, k, False) for _ in range(60)] + (
+            [np.arange(4)] if group == 4 else []
+        )
         scores = score(recover(encode(X, rows, Scheme(k)), attack="full", rng=0), X)
         assert scores.wrong == 0
 
@@ -132,7 +146,9 @@ def test_mixup_with_wrong_members_that_are_absorbed():
 def test_few_columns_with_noise_claim_nothing():
     """Four columns and noise: some twenty vectors 'fit' most encodings, and not one is right."""
     X = np.random.default_rng(0).standard_normal((12, 4)).astype(np.float32)
-    recovery = recover(simulate(Scheme(2), private=X, m=120, rng=1, noise=0.05).encodings, attack="full", rng=0)
+    recovery = recover(
+        simulate(Scheme(2), private=X, m=120, rng=1, noise=0.05).encodings, attack="full", rng=0
+    )
     assert not len(recovery)
     assert "by chance" in recovery.explanation
 
@@ -143,6 +159,8 @@ def test_an_encoding_that_known_vectors_nearly_reproduce_is_called_damaged():
     values[3, :20] += 0.5
     values[8] += 0.01 * np.random.default_rng(0).standard_normal(200).astype(np.float32)
     recovery = recover(unveil.Encodings(values, Scheme(2), 1.0), attack="full", rng=0)
-    assert "2 encodings are nearly sums of known vectors, and contradict them" in recovery.explanation
+    assert (
+        "2 encodings are nearly sums of known vectors, and contradict them" in recovery.explanation
+    )
     scores = score(recovery, sim.private)
     assert (scores.exact, scores.wrong) == (15, 0)

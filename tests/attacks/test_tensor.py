@@ -1,4 +1,5 @@
-"""The tensor attack, end to end: every vector where it must, nothing wrong anywhere, refusals in words."""
+"""The tensor attack, end to end: every vector where it must, nothing wrong anywhere, refusals in
+words."""
 
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ from unveil.encode import selection_matrix
 from unveil.records import VERIFIED
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-hostile = pytest.importorskip("benchmarks.hostile", reason="benchmarks/ is not part of an installed package")
+hostile = pytest.importorskip(
+    "benchmarks.hostile", reason="benchmarks/ is not part of an installed package"
+)
 
 
 def true_overlaps(sim):
@@ -66,7 +69,12 @@ def test_noise_is_told_and_nothing_verified():
 @pytest.mark.parametrize(
     ("k", "n", "m", "d"),
     [(2, 60, 40, 2000), (3, 20, 5, 2000), (2, 20, 120, 30), (2, 3, 40, 500)],
-    ids=["fewer encodings than vectors", "a handful of encodings", "too few pixels", "three vectors"],
+    ids=[
+        "fewer encodings than vectors",
+        "a handful of encodings",
+        "too few pixels",
+        "three vectors",
+    ],
 )
 def test_what_cannot_be_decomposed_is_declined(k, n, m, d):
     sim = simulate(Scheme(k), n, m=m, d=d, rng=5)
@@ -82,7 +90,9 @@ def test_dependent_columns_lose_a_vector_and_verify_nothing():
     pairs = np.column_stack([rng.integers(0, 10, 150), rng.integers(10, 20, 150)])
     encodings = unveil.Encodings(np.abs(x[pairs].sum(axis=1)) / np.sqrt(2), Scheme(2))
     W = selection_matrix(pairs, 20)
-    recovery = recover(encodings, attack="tensor", overlaps=Overlaps.from_array((W @ W.T).astype(int), 2), rng=0)
+    recovery = recover(
+        encodings, attack="tensor", overlaps=Overlaps.from_array((W @ W.T).astype(int), 2), rng=0
+    )
     assert not recovery.verified.any()
     assert recovery.evidence.get("encodings_explained", 0) < 150
 
@@ -114,7 +124,11 @@ def test_what_it_is_not_made_for_is_refused(scheme, why):
 def test_overlaps_of_other_encodings_are_refused():
     sim = simulate(Scheme(2), 10, m=30, d=50, rng=0)
     with pytest.raises(unveil.InputError, match="are not those of these 30"):
-        recover(sim.encodings, attack="tensor", overlaps=Overlaps.from_array(2 * np.eye(20, dtype=int), 2))
+        recover(
+            sim.encodings,
+            attack="tensor",
+            overlaps=Overlaps.from_array(2 * np.eye(20, dtype=int), 2),
+        )
 
 
 def test_the_same_seed_gives_the_same_bytes():
@@ -136,5 +150,7 @@ def test_permuted_pixels_verify_nothing():
     """Every encoding with its own order of pixels, under overlaps as true as they were."""
     sim = simulate(Scheme(2), 15, m=100, d=200, rng=9)
     values = np.random.default_rng(0).permuted(sim.encodings.values, axis=1)
-    recovery = recover(unveil.Encodings(values, Scheme(2)), attack="tensor", overlaps=true_overlaps(sim), rng=0)
+    recovery = recover(
+        unveil.Encodings(values, Scheme(2)), attack="tensor", overlaps=true_overlaps(sim), rng=0
+    )
     assert not recovery.verified.any()

@@ -1,4 +1,5 @@
-"""The full attack on unequal unknown weights: every vector and weight where they are determined, nothing wrong elsewhere."""
+"""The full attack on unequal unknown weights: every vector and weight where they are determined,
+nothing wrong elsewhere."""
 
 import warnings
 
@@ -79,7 +80,13 @@ def test_fixed_weights_taken_for_half_normal_ones_verify_nothing_wrong(weighting
 def test_half_normal_weights_taken_for_fixed_ones_verify_nothing_wrong():
     sim = simulate(SCHEME, 12, m=150, d=300, rng=9)
     for weighting in ("equal", "convex"):
-        assert score(attack(Encodings(sim.encodings.values, Scheme(2, weighting=weighting), None)), sim.private).wrong == 0
+        assert (
+            score(
+                attack(Encodings(sim.encodings.values, Scheme(2, weighting=weighting), None)),
+                sim.private,
+            ).wrong
+            == 0
+        )
 
 
 def test_weights_that_do_not_sum_to_one_verify_nothing():

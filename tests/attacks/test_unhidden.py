@@ -24,13 +24,16 @@ def test_a_sign_that_nothing_ties_to_the_rest_is_in_doubt():
     rng = np.random.default_rng(0)
     x = rng.poisson(3, (30, 50)).astype(np.float32) + rng.random((30, 50)).astype(np.float32)
     subsets, _ = encode(x, 300, 2, 1)
-    # At the first pixel two vectors that never meet, of opposite signs, and nothing else: y is linear all the same.
+    # At the first pixel two vectors that never meet, of opposite signs, and nothing else: y is
+    # linear all the same.
     met = {tuple(pair) for pair in subsets.tolist()}
     u, v = next((i, j) for i in range(30) for j in range(i + 1, 30) if (i, j) not in met)
     x[:, 0] = 0
     x[u, 0], x[v, 0] = 2.5, -3.5
     y = np.abs(x[subsets].sum(axis=1) / np.float32(np.sqrt(2)))
-    recovery = unveil.recover(unveil.Encodings(y, unveil.Scheme(2), pixel_rms=None), attack="unhidden", rng=0)
+    recovery = unveil.recover(
+        unveil.Encodings(y, unveil.Scheme(2), pixel_rms=None), attack="unhidden", rng=0
+    )
     scores = unveil.score(recovery, x)
     assert scores.wrong == 0
     assert recovery.doubtful is not None

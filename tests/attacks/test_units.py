@@ -15,6 +15,10 @@ def test_true_vectors_give_the_encodings_in_units(k_public):
     if k_public:
         supports = unveil.Supports(sim.selection.public, np.ones(40), "known")
     task = in_units(sim.encodings, sim.public, supports)
-    total = sim.private[sim.selection.private].sum(axis=1) / task.unit + (0 if task.offsets is None else task.offsets)
+    total = sim.private[sim.selection.private].sum(axis=1) / task.unit + (
+        0 if task.offsets is None else task.offsets
+    )
     assert np.allclose(np.abs(total), task.y, atol=1e-4)
-    assert task.unit == pytest.approx(1, abs=0.1)  # vectors are standard normal: 40·500 pixels, 3% at most
+    assert task.unit == pytest.approx(
+        1, abs=0.1
+    )  # vectors are standard normal: 40·500 pixels, 3% at most

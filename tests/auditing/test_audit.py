@@ -1,4 +1,5 @@
-"""The audit: every part filled, the same twice, honest about data it cannot read, and going on where it stopped."""
+"""The audit: every part filled, the same twice, honest about data it cannot read, and going on
+where it stopped."""
 
 import json
 import os
@@ -25,9 +26,15 @@ def small():
 
 def test_gaussian_records_leak_and_it_says_so(small):
     assert small.verdict.level == "leaks"
-    assert small.verdict.headline == "Do not release: 15 of 15 records come back exactly from 105 encodings."
+    assert (
+        small.verdict.headline
+        == "Do not release: 15 of 15 records come back exactly from 105 encodings."
+    )
     assert {record.outcome for record in small.records} == {"exact"}
-    assert all(record.status == "verified" and record.error < 1e-2 and record.correlation > 0.99 for record in small.records)
+    assert all(
+        record.status == "verified" and record.error < 1e-2 and record.correlation > 0.99
+        for record in small.records
+    )
     assert all(record.from_m is not None and record.from_m <= 105 for record in small.records)
     assert sum(record.encodings for record in small.records) == 2 * 105
     assert small.attack == "relations"
@@ -36,7 +43,17 @@ def test_gaussian_records_leak_and_it_says_so(small):
 
 def test_every_part_is_filled_and_is_json(small):
     facts = json.loads(json.dumps(small.facts(), allow_nan=False))
-    for part in ("scheme", "data", "records", "curve", "stages", "findings", "guarantees", "model", "run"):
+    for part in (
+        "scheme",
+        "data",
+        "records",
+        "curve",
+        "stages",
+        "findings",
+        "guarantees",
+        "model",
+        "run",
+    ):
         assert facts[part], part
     assert facts["run"]["seed"] == 0
     assert facts["run"]["unveil"]
@@ -66,12 +83,19 @@ def test_images_come_with_pictures_and_without_claims():
     images = np.random.default_rng(0).integers(0, 256, (16, 6, 6), dtype=np.uint8)
     images[:, :3] = 0
     audit = unveil.audit(images, m=100, rng=0, seeds=1, effort=0)
-    assert audit.pictures.originals.shape == audit.pictures.recoveries.shape == audit.pictures.encodings.shape == (16, 6, 6)
+    assert (
+        audit.pictures.originals.shape
+        == audit.pictures.recoveries.shape
+        == audit.pictures.encodings.shape
+        == (16, 6, 6)
+    )
     for part in (audit.pictures.originals, audit.pictures.encodings, audit.pictures.recoveries):
         assert 0 <= part.min() <= part.max() <= 1
     assert not audit.model["gaussian"]
     assert not audit.guarantees[1].holds
-    assert any("certificate does not cover" in s or "Gaussian" in s for s in audit.verdict.sentences)
+    assert any(
+        "certificate does not cover" in s or "Gaussian" in s for s in audit.verdict.sentences
+    )
 
 
 def test_nothing_recovered_is_no_proof():
@@ -85,7 +109,9 @@ def test_nothing_recovered_is_no_proof():
 
 def test_what_only_a_told_attacker_gets_is_partly():
     # Smooth records mislead statistics, and 110 encodings of three have too few exact relations.
-    smooth = np.cumsum(np.random.default_rng(0).standard_normal((24, 200)), axis=1).astype(np.float32)
+    smooth = np.cumsum(np.random.default_rng(0).standard_normal((24, 200)), axis=1).astype(
+        np.float32
+    )
     audit = unveil.audit(smooth, scheme=unveil.Scheme(3), m=110, rng=0, seeds=1, effort=0)
     assert audit.attack == "full, told the overlaps"
     assert audit.verdict.level == "partly"
@@ -111,7 +137,9 @@ def test_a_wrong_verified_vector_is_never_silent(monkeypatch):
 
 
 def test_public_part_and_noise():
-    audit = unveil.audit(scheme=Scheme(2, 1), n_private=12, n_public=10, d=600, m=120, rng=0, seeds=1, effort=0)
+    audit = unveil.audit(
+        scheme=Scheme(2, 1), n_private=12, n_public=10, d=600, m=120, rng=0, seeds=1, effort=0
+    )
     assert audit.data["public records"] == 10
     assert audit.verdict.level == "leaks"
     noisy = unveil.audit(n_private=20, d=300, m=160, noise=0.02, rng=0, seeds=1, effort=0)
@@ -120,7 +148,13 @@ def test_public_part_and_noise():
 
 def test_features_are_audited_from_a_table(tmp_path):
     values = np.random.default_rng(0).standard_normal((20, 200)) * np.logspace(-6, 6, 200) + 3
-    np.savetxt(tmp_path / "t.csv", values, delimiter=";", header=";".join(f"f{i}" for i in range(200)), comments="")
+    np.savetxt(
+        tmp_path / "t.csv",
+        values,
+        delimiter=";",
+        header=";".join(f"f{i}" for i in range(200)),
+        comments="",
+    )
     audit = unveil.audit(tmp_path / "t.csv", m=140, rng=0, seeds=1, effort=0)
     assert sum(r.outcome == "exact" for r in audit.records) >= 19
     assert audit.records[3].name == "row 4"
@@ -162,7 +196,11 @@ def test_an_audit_that_was_killed_goes_on_where_it_stopped(small, tmp_path, monk
     code = f"import unveil; unveil.audit(out={str(out)!r}, **{SMALL!r})"
     process = subprocess.Popen([sys.executable, "-c", code], env={**os.environ})
     deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline and len(list(out.glob("trials/*.npz"))) < 2:
+    while (
+        process.poll() is None
+        and time.monotonic() < deadline
+        and len(list(out.glob("trials/*.npz"))) < 2
+    ):
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -177,4 +215,6 @@ def test_an_audit_that_was_killed_goes_on_where_it_stopped(small, tmp_path, monk
     total = len(list(out.glob("trials/*.npz")))
     assert len(made) == total - len(kept) < total
     assert all((out / "trials" / name).read_bytes() == content for name, content in kept.items())
-    assert not [p for p in Path(out).rglob(".*") if p.is_file() and p.suffix == ".npz" and p.name in kept]
+    assert not [
+        p for p in Path(out).rglob(".*") if p.is_file() and p.suffix == ".npz" and p.name in kept
+    ]

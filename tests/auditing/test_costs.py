@@ -1,7 +1,7 @@
 """Cost models: they grow with every size, take the way the attack takes, and come near reality.
 
-Reality is measured in CPU seconds with one BLAS thread: time on a shared machine says little. The margin is a factor of 4, for
-any machine; `benchmarks/plan.py` holds ten instances to a factor of 2.
+Reality is measured in CPU seconds with one BLAS thread: time on a shared machine says little. The
+margin is a factor of 4, for any machine; `benchmarks/plan.py` holds ten instances to a factor of 2.
 """
 
 import time
@@ -9,23 +9,39 @@ import time
 import pytest
 
 import unveil
-from unveil.auditing.costs import NOMINAL, memory_needed, nominal_seconds, operations, route, stage_seconds, this_machine
+from unveil.auditing.costs import (
+    NOMINAL,
+    memory_needed,
+    nominal_seconds,
+    operations,
+    route,
+    stage_seconds,
+    this_machine,
+)
 from unveil.parallel import one_blas_thread, using
 from unveil.records import Scheme
 
 
 def seconds(scheme, n, m, d, n_public=0):
-    return sum(stage_seconds(operations(scheme, n, m, d, n_public, route(scheme, n, m, d)), NOMINAL).values())
+    return sum(
+        stage_seconds(
+            operations(scheme, n, m, d, n_public, route(scheme, n, m, d)), NOMINAL
+        ).values()
+    )
 
 
-@pytest.mark.parametrize("scheme", [Scheme(2), Scheme(3), Scheme(2, 1), Scheme(2, weighting="half-normal")])
+@pytest.mark.parametrize(
+    "scheme", [Scheme(2), Scheme(3), Scheme(2, 1), Scheme(2, weighting="half-normal")]
+)
 def test_more_costs_more(scheme):
     base = seconds(scheme, 50, 350, 500, 40)
     assert base > 0
     assert seconds(scheme, 50, 450, 500, 40) > base
     assert seconds(scheme, 50, 350, 1000, 40) > base
     for way in ("dense", "sparse", "paper"):
-        assert memory_needed(scheme, 50, 700, 500, 40, way) > memory_needed(scheme, 50, 350, 500, 40, way)
+        assert memory_needed(scheme, 50, 700, 500, 40, way) > memory_needed(
+            scheme, 50, 350, 500, 40, way
+        )
 
 
 def test_ways():
@@ -39,7 +55,11 @@ def test_ways():
 
 def test_the_nominal_machine_is_the_same_everywhere_and_hard_data_cost_more():
     easy = nominal_seconds(Scheme(2), 50, 350, 500, 0, hard=False)
-    assert easy == nominal_seconds(Scheme(2), 50, 350, 500, 0, hard=False) == pytest.approx(seconds(Scheme(2), 50, 350, 500))
+    assert (
+        easy
+        == nominal_seconds(Scheme(2), 50, 350, 500, 0, hard=False)
+        == pytest.approx(seconds(Scheme(2), 50, 350, 500))
+    )
     assert nominal_seconds(Scheme(2), 50, 350, 500, 0, hard=True) > 5 * easy
 
 

@@ -19,9 +19,19 @@ def step(at):
 @pytest.mark.parametrize("at", [15, 60, 333, 990])
 def test_a_step_is_found_by_few_trials(at):
     calls = []
-    points = trace(10, 1000, lambda m, draw: calls.append(m) or step(at)(m, draw), lambda m: 1.0, draws=2, effort=1e9)
+    points = trace(
+        10,
+        1000,
+        lambda m, draw: calls.append(m) or step(at)(m, draw),
+        lambda m: 1.0,
+        draws=2,
+        effort=1e9,
+    )
     levels = {m: np.mean([t.exact for t in several]) for m, several in points.items()}
-    below, above = max(m for m in levels if levels[m] < 0.5), min(m for m in levels if levels[m] >= 0.5)
+    below, above = (
+        max(m for m in levels if levels[m] < 0.5),
+        min(m for m in levels if levels[m] >= 0.5),
+    )
     assert below < at + 1 <= above + 1
     assert above / below <= 1.2
     assert len(points) <= 12
@@ -34,7 +44,9 @@ def test_nothing_from_many_means_the_few_are_not_tried():
 
 
 def test_all_from_the_fewest_ends_at_once():
-    assert sorted(trace(10, 1000, lambda m, draw: trial(1.0), lambda m: 1.0, draws=1, effort=1e9)) == [10, 1000]
+    assert sorted(
+        trace(10, 1000, lambda m, draw: trial(1.0), lambda m: 1.0, draws=1, effort=1e9)
+    ) == [10, 1000]
 
 
 def test_effort_bounds_the_forecast_not_the_clock():
@@ -44,7 +56,9 @@ def test_effort_bounds_the_forecast_not_the_clock():
 
 
 def test_approximate_records_count_for_the_search_and_stand_by_themselves():
-    points = trace(10, 1000, lambda m, draw: trial(0.0, float(m > 200)), lambda m: 1.0, draws=1, effort=1e9)
+    points = trace(
+        10, 1000, lambda m, draw: trial(0.0, float(m > 200)), lambda m: 1.0, draws=1, effort=1e9
+    )
     assert len(points) > 4
     last = curve(points)[-1]
     assert (last.exact, last.approximate, last.runs) == (0.0, 1.0, 1)
@@ -58,7 +72,8 @@ def test_wilson_against_known_values():
 
 @pytest.mark.parametrize("spread", ["all or nothing", "uniform", "beta"])
 def test_the_band_covers_the_mean_for_any_spread_between_draws(spread):
-    """Three draws; 2000 repetitions, so that 95 % has a standard error of 0.5 %: at least 93 % must be covered."""
+    """Three draws; 2000 repetitions, so that 95 % has a standard error of 0.5 %: at least 93 % must
+    be covered."""
     rng = np.random.default_rng(0)
     draw = {
         "all or nothing": lambda: rng.random(3) < 0.6,

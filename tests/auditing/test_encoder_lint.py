@@ -10,7 +10,17 @@ from unveil.records import InputError
 
 
 def encoder(
-    *, m=60, k=2, k_public=0, seed=None, replace=False, masks="fresh", weights="fixed", subsets="fresh", prefix=None, glob=False
+    *,
+    m=60,
+    k=2,
+    k_public=0,
+    seed=None,
+    replace=False,
+    masks="fresh",
+    weights="fixed",
+    subsets="fresh",
+    prefix=None,
+    glob=False,
 ):
     """An encoder with at most one slip."""
 
@@ -18,7 +28,11 @@ def encoder(
         if glob:
             draw = np.random.default_rng(np.random.randint(1 << 31, size=4))  # noqa: NPY002
         else:
-            draw = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed if rng is None else rng)
+            draw = (
+                rng
+                if isinstance(rng, np.random.Generator)
+                else np.random.default_rng(seed if rng is None else rng)
+            )
         n, d = np.shape(private)
         W = np.zeros((m, n))
         for i in range(m):
@@ -51,9 +65,13 @@ def worst(findings):
 @pytest.mark.parametrize("masks", ["fresh", "absolute"])
 @pytest.mark.parametrize("k_public", [0, 2])
 def test_an_honest_encoder_has_nothing_but_fixed_weights(masks, k_public):
-    found = lint_encoder(encoder(masks=masks, k_public=k_public), 100, 30 if k_public else 0, seconds=0.5)
+    found = lint_encoder(
+        encoder(masks=masks, k_public=k_public), 100, 30 if k_public else 0, seconds=0.5
+    )
     assert worst(found) == []
-    assert [f.what for f in found if f.severity == "low"] == ["Weights are the same in every encoding."]
+    assert [f.what for f in found if f.severity == "low"] == [
+        "Weights are the same in every encoding."
+    ]
 
 
 def test_drawn_weights_are_fine():
@@ -79,7 +97,9 @@ def test_each_slip_is_found(name):
     import re
 
     options, words = SLIPS[name]
-    found = worst(lint_encoder(encoder(**options), 50, 60 if "k_public" in options else 0, seconds=1.0))
+    found = worst(
+        lint_encoder(encoder(**options), 50, 60 if "k_public" in options else 0, seconds=1.0)
+    )
     assert any(re.search(words, f.what) for f in found), found
     for finding in found:
         assert finding.consequence

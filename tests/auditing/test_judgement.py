@@ -13,8 +13,12 @@ CHECK = check_model(np.random.default_rng(0).standard_normal((30, 200)).astype(n
 
 
 def records(exact, almost, n=20):
-    outcomes = ["exact"] * exact + ["approximate"] * almost + ["not recovered"] * (n - exact - almost)
-    return [RecordRisk(i, str(i), o, "verified", 0.0, 1.0, 4, None, "") for i, o in enumerate(outcomes)]
+    outcomes = (
+        ["exact"] * exact + ["approximate"] * almost + ["not recovered"] * (n - exact - almost)
+    )
+    return [
+        RecordRisk(i, str(i), o, "verified", 0.0, 1.0, 4, None, "") for i, o in enumerate(outcomes)
+    ]
 
 
 def judge(exact, almost, attacker="blind", blind=0, wrong=0):
@@ -24,7 +28,17 @@ def judge(exact, almost, attacker="blind", blind=0, wrong=0):
         CurvePoint(90, exact / 40, 0, 1, almost / 40, 3),
         CurvePoint(140, exact / 20, 0, 1, almost / 20, 3),
     ]
-    return verdict(records(exact, almost), points, trial, trial, attacker, CHECK, 140, signed=False, wrong=wrong)
+    return verdict(
+        records(exact, almost),
+        points,
+        trial,
+        trial,
+        attacker,
+        CHECK,
+        140,
+        signed=False,
+        wrong=wrong,
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 import unveil
-from unveil.auditing.lint import duplicates, lint_encodings, public_prefix, repeated_subsets, sign_masks
+from unveil.auditing.lint import (
+    duplicates,
+    lint_encodings,
+    public_prefix,
+    repeated_subsets,
+    sign_masks,
+)
 from unveil.records import Encodings, Scheme, Supports
 
 
@@ -20,7 +26,11 @@ def test_honest_encodings_get_nothing_above_low(signs, k_public, seed):
     sim = unveil.simulate(scheme, 200, n_public=50 if k_public else 0, m=150, d=400, rng=seed)
     supports = Supports(sim.selection.public, np.ones(150), "truth") if k_public else None
     found = lint_encodings(
-        sim.encodings, supports=supports, n_public=50, chosen=np.unique(sim.selection.private, axis=0), n_private=200
+        sim.encodings,
+        supports=supports,
+        n_public=50,
+        chosen=np.unique(sim.selection.private, axis=0),
+        n_private=200,
     )
     assert severities(found) <= {"fine", "low"}
     assert any("Weights are the same" in f.what for f in found)
@@ -29,7 +39,11 @@ def test_honest_encodings_get_nothing_above_low(signs, k_public, seed):
 @pytest.mark.parametrize("kind", ["heavy", "smooth"])
 def test_honest_random_signs_of_odd_data_are_no_false_alarm(kind):
     rng = np.random.default_rng(0)
-    values = rng.standard_t(3, (60, 500)) if kind == "heavy" else np.cumsum(rng.standard_normal((60, 500)), axis=1)
+    values = (
+        rng.standard_t(3, (60, 500))
+        if kind == "heavy"
+        else np.cumsum(rng.standard_normal((60, 500)), axis=1)
+    )
     sim = unveil.simulate(Scheme(2, signs="random"), private=values, m=200, rng=0)
     assert severities(sign_masks(sim.encodings)) == {"fine"}
 
@@ -88,7 +102,9 @@ def test_public_vectors_from_a_prefix():
     finding = public_prefix(rng.integers(0, 100, (200, 2)), 1000)
     assert finding.severity == "medium"
     assert "first 100 of 1000" in finding.what
-    assert public_prefix(rng.integers(0, 400, (5, 2)), 1000).severity == "fine"  # ten draws: chance 1e-4
+    assert (
+        public_prefix(rng.integers(0, 400, (5, 2)), 1000).severity == "fine"
+    )  # ten draws: chance 1e-4
 
 
 def test_every_bad_finding_names_consequence_and_cure():

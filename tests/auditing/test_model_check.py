@@ -1,4 +1,5 @@
-"""Distance from the Gaussian model: zero for it, seen for each way of leaving it, and guarantees that follow."""
+"""Distance from the Gaussian model: zero for it, seen for each way of leaving it, and guarantees
+that follow."""
 
 import numpy as np
 import pytest

@@ -26,9 +26,13 @@ def test_what_is_shown():
     assert found.names[:2] == ("h", "e")
     np.testing.assert_allclose(found.recoveries[:2], found.originals[:2], atol=1e-6)
     span = values.min(), values.max()
-    np.testing.assert_allclose(found.originals[0].ravel(), (values[7] - span[0]) / (span[1] - span[0]), atol=1e-6)
+    np.testing.assert_allclose(
+        found.originals[0].ravel(), (values[7] - span[0]) / (span[1] - span[0]), atol=1e-6
+    )
     used = int((chosen == 7).any(axis=1).argmax())
-    np.testing.assert_allclose(found.encodings[0].ravel() / found.encodings[0].max(), Y[used] / Y[used].max(), rtol=1e-5)
+    np.testing.assert_allclose(
+        found.encodings[0].ravel() / found.encodings[0].max(), Y[used] / Y[used].max(), rtol=1e-5
+    )
     assert (np.diag(found.overlaps) == 2).all()
     assert np.array_equal(found.overlaps, found.overlaps.T)
     assert set(np.unique(found.overlaps)) == {0, 1, 2}

@@ -1,4 +1,5 @@
-"""Forecasts: preconditions that hold or not, the attack that is then really used, bad input in one sentence."""
+"""Forecasts: preconditions that hold or not, the attack that is then really used, bad input in one
+sentence."""
 
 import json
 

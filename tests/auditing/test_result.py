@@ -24,5 +24,7 @@ def test_facts_are_json_with_every_part_and_no_nan():
     assert facts["data"] == {"n": 3, "spread": [1.0, None]}
     assert facts["records"][0]["error"] is None
     assert facts["records"][0]["name"] == "a<b>.png"
-    assert facts["curve"] == [{"m": 10, "exact": 1.0, "low": 0.9, "high": 1.0, "approximate": 0.0, "runs": 3}]
+    assert facts["curve"] == [
+        {"m": 10, "exact": 1.0, "low": 0.9, "high": 1.0, "approximate": 0.0, "runs": 3}
+    ]
     assert "pictures" not in facts

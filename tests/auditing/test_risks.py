@@ -1,4 +1,5 @@
-"""Outcomes record by record: against the truth, whatever the attack believes, and never by the luck of free signs."""
+"""Outcomes record by record: against the truth, whatever the attack believes, and never by the luck
+of free signs."""
 
 import numpy as np
 import pytest
@@ -12,7 +13,18 @@ def recovery(vectors, status="verified", signed=False):
     r = len(vectors)
     statuses = np.full(r, status, dtype="<U10")
     members = sparse.csr_array((3, r), dtype=bool)
-    return Recovery(vectors.astype(np.float32), statuses, signed, members, np.zeros(r), ("",) * r, "full", "", {}, {})
+    return Recovery(
+        vectors.astype(np.float32),
+        statuses,
+        signed,
+        members,
+        np.zeros(r),
+        ("",) * r,
+        "full",
+        "",
+        {},
+        {},
+    )
 
 
 @pytest.fixture
@@ -58,7 +70,8 @@ def test_what_all_records_have_in_common_is_no_leak(truth):
 
 
 def test_free_signs_cannot_be_used_by_the_vector_they_would_flatter():
-    """Binary records have equal magnitudes: with signs of its own choice a vector of ones would equal any record."""
+    """Binary records have equal magnitudes: with signs of its own choice a vector of ones would
+    equal any record."""
     records = np.random.default_rng(0).choice([-1, 1], (10, 300)).astype(np.float32)
     for count in (1, 4):
         risks = assess(recovery(np.ones((count, 300)), "ambiguous"), records)
@@ -67,7 +80,9 @@ def test_free_signs_cannot_be_used_by_the_vector_they_would_flatter():
 
 def test_a_vector_counts_for_one_record_only(truth):
     records = truth.copy()
-    records[1] = records[0] + 1e-1 * np.random.default_rng(4).standard_normal(200).astype(np.float32)
+    records[1] = records[0] + 1e-1 * np.random.default_rng(4).standard_normal(200).astype(
+        np.float32
+    )
     risks = assess(recovery(records[[0, 4, 5, 6]]), records)
     assert risks.outcome[0] == EXACT
     assert risks.outcome[1] == NOT

@@ -12,7 +12,14 @@ PRIVATE = np.random.default_rng(0).standard_normal((20, 200)).astype(np.float32)
 
 
 def laboratory(folder=None, **changes):
-    facts = {"scheme": Scheme(2), "top": 140, "noise": 0.0, "tolerance": 1e-2, "seed": 3, "pixel_rms": 1.0}
+    facts = {
+        "scheme": Scheme(2),
+        "top": 140,
+        "noise": 0.0,
+        "tolerance": 1e-2,
+        "seed": 3,
+        "pixel_rms": 1.0,
+    }
     return Laboratory(folder=folder, **{"private": PRIVATE, "public": None, **facts, **changes})
 
 
@@ -55,7 +62,9 @@ def test_a_trial_is_kept_and_read_back(tmp_path, monkeypatch):
     ],
 )
 def test_what_changes_the_result_changes_the_name(change):
-    assert laboratory(**change)._name(50, 0, "blind", False) != laboratory()._name(50, 0, "blind", False)
+    assert laboratory(**change)._name(50, 0, "blind", False) != laboratory()._name(
+        50, 0, "blind", False
+    )
 
 
 def test_where_it_is_kept_and_who_watches_change_nothing(tmp_path):

@@ -28,7 +28,9 @@ def test_a_private_part_is_noise(method):
 
 def test_the_truncated_power_method_needs_no_private_variance():
     sim = instance(k_private=2, d=2000)
-    assert np.array_equal(truncated_power.support(sim.encodings.magnitudes(), sim.public, 3), sim.selection.public)
+    assert np.array_equal(
+        truncated_power.support(sim.encodings.magnitudes(), sim.public, 3), sim.selection.public
+    )
 
 
 @pytest.mark.parametrize("method", [sparta, thresholded_wirtinger, truncated_power])

@@ -13,7 +13,9 @@ from unveil.records import InputError
 
 @pytest.mark.parametrize("shape", [(5, 12), (5, 3, 4), (5, 2, 2, 3)])
 @pytest.mark.parametrize("dtype", ["u1", "i4", "f4", "f8", "?"])
-def test_images_are_flattened_and_values_kept(shape: tuple[int, ...], dtype: str, tmp_path: Path) -> None:
+def test_images_are_flattened_and_values_kept(
+    shape: tuple[int, ...], dtype: str, tmp_path: Path
+) -> None:
     array = np.arange(60).reshape(shape).astype(dtype)
     np.save(tmp_path / "a.npy", array)
     vectors = load_vectors(tmp_path / "a.npy")

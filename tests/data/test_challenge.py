@@ -38,7 +38,9 @@ def recovery(vectors: object, members: object, weights: object = None) -> Recove
 
 @pytest.mark.parametrize("shape", [(8, 8, 3), (5, 9, 1), (6, 7)])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_images_labels_and_the_challenges_scheme(shape: tuple[int, ...], dtype: str, tmp_path: Path) -> None:
+def test_images_labels_and_the_challenges_scheme(
+    shape: tuple[int, ...], dtype: str, tmp_path: Path
+) -> None:
     values = np.random.default_rng(0).random((4, *shape)).astype(dtype)
     labels = np.array([[0.5, 0.2], [0.3, 0], [0.1, 0.6], [0, 0.4]])
     encodings = read_challenge(folder(tmp_path, values, labels))
@@ -64,17 +66,31 @@ def test_negative_numbers_mean_random_signs_and_labels_may_be_missing(tmp_path: 
 @pytest.mark.parametrize(
     ("encryption", "label", "complaint"),
     [
-        (np.ones((4, 192)), None, r"encryption\.npy of shape \(4, 192\): give \(m, height, width, channels\)"),
+        (
+            np.ones((4, 192)),
+            None,
+            r"encryption\.npy of shape \(4, 192\): give \(m, height, width, channels\)",
+        ),
         (np.ones((4, 3, 8, 8)), None, r"put channels last, as array\.transpose\(0, 2, 3, 1\) does"),
-        (np.ones((4, 8, 8, 3), np.uint8), None, r"encryption\.npy of dtype uint8: give floating point"),
+        (
+            np.ones((4, 8, 8, 3), np.uint8),
+            None,
+            r"encryption\.npy of dtype uint8: give floating point",
+        ),
         (np.full((4, 8, 8, 3), np.nan), None, "is NaN"),
         (np.ones((0, 8, 8, 3)), None, "is empty"),
-        (np.ones((4, 8, 8, 3)), np.ones(4), r"label\.npy of shape \(4,\): give the weight of every class"),
+        (
+            np.ones((4, 8, 8, 3)),
+            np.ones(4),
+            r"label\.npy of shape \(4,\): give the weight of every class",
+        ),
         (np.ones((4, 8, 8, 3)), np.ones((3, 2)), "3 labels of 4 encodings"),
         (np.ones((4, 8, 8, 3)), -np.ones((4, 2)), "labels below zero"),
     ],
 )
-def test_refusals_name_the_file_and_the_cure(encryption: object, label: object, complaint: str, tmp_path: Path) -> None:
+def test_refusals_name_the_file_and_the_cure(
+    encryption: object, label: object, complaint: str, tmp_path: Path
+) -> None:
     with pytest.raises(InputError, match=complaint) as caught:
         read_challenge(folder(tmp_path, encryption, label))
     assert "\n" not in str(caught.value)

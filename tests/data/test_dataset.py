@@ -1,4 +1,5 @@
-"""Private records for an audit: the same content from every form of file, standardised and named."""
+"""Private records for an audit: the same content from every form of file, standardised and
+named."""
 
 from __future__ import annotations
 
@@ -16,7 +17,14 @@ def rng() -> np.random.Generator:
 
 
 def test_features_are_standardised_and_turned_back(tmp_path: Path) -> None:
-    values = np.random.default_rng(1).standard_normal((50, 6)) * [1, 1e-6, 1e6, 3, 1, 0] + [0, 0, 5, -2, 1e4, 7]
+    values = np.random.default_rng(1).standard_normal((50, 6)) * [1, 1e-6, 1e6, 3, 1, 0] + [
+        0,
+        0,
+        5,
+        -2,
+        1e4,
+        7,
+    ]
     np.savetxt(tmp_path / "t.csv", values, delimiter=",")
     data = load_dataset(tmp_path / "t.csv", rng=rng())
     assert data.kind == "features"

@@ -1,4 +1,5 @@
-"""Tables of features: read as they are, named where they have names, refused in one sentence where they cannot be used."""
+"""Tables of features: read as they are, named where they have names, refused in one sentence where
+they cannot be used."""
 
 from __future__ import annotations
 
@@ -21,8 +22,13 @@ def table() -> np.ndarray:
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("header", [False, True])
 @pytest.mark.parametrize("named", [False, True])
-def test_delimiter_header_and_names_are_found(delimiter: str, header: bool, named: bool, table, tmp_path: Path) -> None:
-    lines = [delimiter.join((["rec" + str(i)] if named else []) + [repr(float(v)) for v in row]) for i, row in enumerate(table)]
+def test_delimiter_header_and_names_are_found(
+    delimiter: str, header: bool, named: bool, table, tmp_path: Path
+) -> None:
+    lines = [
+        delimiter.join((["rec" + str(i)] if named else []) + [repr(float(v)) for v in row])
+        for i, row in enumerate(table)
+    ]
     if header:
         lines.insert(0, delimiter.join((["id"] if named else []) + ["a", "b", "c", "d"]))
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n\n")
@@ -69,7 +75,9 @@ def test_bad_files_get_one_sentence(name: str, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_large_table_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_table_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "large.csv"
     path.write_text("1.0,2.0,3.0\n" * 200_000)
     monkeypatch.setattr("unveil.data.features._records", lambda *_: pytest.fail("read"))
@@ -87,11 +95,14 @@ def test_a_few_too_many_are_refused_as_well(tmp_path: Path) -> None:
 
 
 def test_a_sample_is_uniform_and_in_order(tmp_path: Path) -> None:
-    """Each of 40 records is among 10 with probability 1/4: over 400 draws 100 ± 8.7, six standard deviations allowed."""
+    """Each of 40 records is among 10 with probability 1/4: over 400 draws 100 ± 8.7, six standard
+    deviations allowed."""
     (tmp_path / "t.csv").write_text("\n".join(f"{i},1" for i in range(40)))
     counts = np.zeros(40)
     for seed in range(400):
-        found = read_features(tmp_path / "t.csv", sample=10, most=5, rng=np.random.default_rng(seed))
+        found = read_features(
+            tmp_path / "t.csv", sample=10, most=5, rng=np.random.default_rng(seed)
+        )
         chosen = found.values[:, 0].astype(int)
         assert found.rows == 40
         assert (np.diff(chosen) > 0).all()
@@ -103,7 +114,10 @@ def test_a_sample_is_uniform_and_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize("named", [False, True])
 def test_lines_longer_than_the_first_look(named: bool, tmp_path: Path) -> None:
     wide = np.random.default_rng(0).standard_normal((5, 9000)).astype(np.float32)
-    lines = [",".join(([f"rec{i}"] if named else []) + [f"{v:.9g}" for v in row]) for i, row in enumerate(wide)]
+    lines = [
+        ",".join(([f"rec{i}"] if named else []) + [f"{v:.9g}" for v in row])
+        for i, row in enumerate(wide)
+    ]
     lines.insert(0, ",".join((["id"] if named else []) + [f"c{i}" for i in range(9000)]))
     assert len(lines[1]) > 1 << 16
     (tmp_path / "t.csv").write_text("\n".join(lines))
@@ -122,14 +136,21 @@ def test_lines_and_cells_without_an_end(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(InputError, match="line 40001: longer than"):
         read_features(tmp_path / "t.csv")
     (tmp_path / "t.csv").write_text('1,2\n"3,4\n' + "5,6\n" * 50_000)
-    with pytest.raises(InputError, match="a cell of more than 131,072 characters; close the quotation mark"):
+    with pytest.raises(
+        InputError, match="a cell of more than 131,072 characters; close the quotation mark"
+    ):
         read_features(tmp_path / "t.csv")
 
 
 def test_rows_that_grow_shorter_do_not_get_past_the_limit(tmp_path: Path) -> None:
     """The size is estimated from the first lines, and counted."""
-    (tmp_path / "t.csv").write_text("0.12345678901234567890,0.12345678901234567890\n" * 2000 + "1,2\n" * 30_000)
-    with pytest.raises(InputError, match=r"would take .* MiB of memory, more than the .* take a sample, or raise memory_limit"):
+    (tmp_path / "t.csv").write_text(
+        "0.12345678901234567890,0.12345678901234567890\n" * 2000 + "1,2\n" * 30_000
+    )
+    with pytest.raises(
+        InputError,
+        match=r"would take .* MiB of memory, more than the .* take a sample, or raise memory_limit",
+    ):
         read_features(tmp_path / "t.csv", limit=300_000)
 
 

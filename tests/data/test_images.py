@@ -33,7 +33,10 @@ def test_colour_is_height_width_channel(tmp_path: Path) -> None:
     assert np.allclose(load_vectors(tmp_path), pixels.reshape(1, -1) / 127.5 - 1)
 
 
-@pytest.mark.parametrize(("mode", "width"), [("1", 4), ("L", 4), ("LA", 4), ("P", 12), ("RGB", 12), ("RGBA", 12), ("CMYK", 12)])
+@pytest.mark.parametrize(
+    ("mode", "width"),
+    [("1", 4), ("L", 4), ("LA", 4), ("P", 12), ("RGB", 12), ("RGBA", 12), ("CMYK", 12)],
+)
 def test_every_mode_becomes_grey_or_colour(mode: str, width: int, tmp_path: Path) -> None:
     suffix = "tif" if mode == "CMYK" else "png"
     Image.new(mode, (2, 2)).save(tmp_path / f"a.{suffix}")
@@ -74,14 +77,18 @@ def test_damaged_images(keep: int, tmp_path: Path) -> None:
         load_image_folder(tmp_path)
 
 
-def test_without_pillow_the_message_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pillow_the_message_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Image.new("L", (3, 2)).save(tmp_path / "a.png")
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(InputError, match=r"pip install 'unveil\[images\]'"):
         load_image_folder(tmp_path)
 
 
-def test_large_images_are_refused_by_their_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_images_are_refused_by_their_headers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Small files, large images: nothing is unpacked before the sum of all is known."""
     for name in "abcd":
         Image.new("L", (3000, 3000)).save(tmp_path / f"{name}.png")
@@ -89,11 +96,19 @@ def test_large_images_are_refused_by_their_headers(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("PIL.ImageFile.ImageFile.load", lambda *_: pytest.fail("unpacked"))
     with using(memory_limit=100 << 20), pytest.raises(InputError) as caught:
         load_image_folder(tmp_path)
-    for words in ("4 images of 9,000,000 values", "240.3 MiB", "100.0 MiB", "make the images smaller", "memory_limit"):
+    for words in (
+        "4 images of 9,000,000 values",
+        "240.3 MiB",
+        "100.0 MiB",
+        "make the images smaller",
+        "memory_limit",
+    ):
         assert words in str(caught.value)
 
 
-def test_a_large_image_among_small_ones_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_image_among_small_ones_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Image.new("L", (3, 2)).save(tmp_path / "a.png")
     Image.new("L", (3000, 3000)).save(tmp_path / "b.png")
     monkeypatch.setattr("PIL.ImageFile.ImageFile.load", lambda *_: pytest.fail("unpacked"))
@@ -101,9 +116,13 @@ def test_a_large_image_among_small_ones_is_not_unpacked(tmp_path: Path, monkeypa
         load_image_folder(tmp_path)
 
 
-def test_what_pillow_calls_a_bomb_is_said_in_our_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_pillow_calls_a_bomb_is_said_in_our_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Image.new("1", (20_000, 10_000)).save(tmp_path / "a.png")
-    with pytest.raises(InputError, match=r"a\.png would unpack to more than 179 megapixels.*make it smaller"):
+    with pytest.raises(
+        InputError, match=r"a\.png would unpack to more than 179 megapixels.*make it smaller"
+    ):
         load_image_folder(tmp_path)
     Image.new("1", (30, 20)).save(tmp_path / "a.png")
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 400)  # Pillow warns from here on, and no more
@@ -127,7 +146,9 @@ def test_what_is_no_file_is_named_and_never_waited_for(kind: str, tmp_path: Path
 
 
 def test_formats_that_run_programs_are_not_opened(tmp_path: Path) -> None:
-    (tmp_path / "a.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 4\n%%EndComments\nshowpage\n%%EOF\n")
+    (tmp_path / "a.png").write_bytes(
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 4\n%%EndComments\nshowpage\n%%EOF\n"
+    )
     with pytest.raises(InputError, match="not a readable image"):
         load_image_folder(tmp_path)
 

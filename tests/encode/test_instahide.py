@@ -11,7 +11,11 @@ def instance(k_private=2, k_public=2, m=20, d=30, seed=0):
     rng = np.random.default_rng(seed)
     private = rng.standard_normal((6, d)).astype(np.float32)
     public = rng.standard_normal((5, d)).astype(np.float32)
-    draw = lambda n, k: np.sort([rng.choice(n, k, replace=False) for _ in range(m)], axis=1).reshape(m, k).astype(np.int64)  # noqa: E731
+
+    def draw(n, k):
+        rows = [rng.choice(n, k, replace=False) for _ in range(m)]
+        return np.sort(rows, axis=1).reshape(m, k).astype(np.int64)
+
     return private, public, Selection(draw(6, k_private), draw(5, k_public))
 
 
@@ -27,8 +31,12 @@ def plain(private, public, selection, scheme):
     out = np.zeros((m, d))
     for i in range(m):
         for pixel in range(d):
-            out[i, pixel] = sum(private_weight * float(private[a, pixel]) for a in selection.private[i])
-            out[i, pixel] += sum(public_weight * float(public[a, pixel]) for a in selection.public[i])
+            out[i, pixel] = sum(
+                private_weight * float(private[a, pixel]) for a in selection.private[i]
+            )
+            out[i, pixel] += sum(
+                public_weight * float(public[a, pixel]) for a in selection.public[i]
+            )
     return out
 
 
@@ -53,7 +61,8 @@ def test_weights_of_their_own_equal_the_plain_twin():
     private, _, selection = instance(3, 0)
     weights = np.random.default_rng(2).random((20, 3))
     expected = [
-        sum(w * private[j] for w, j in zip(ws, js, strict=True)) for ws, js in zip(weights, selection.private, strict=True)
+        sum(w * private[j] for w, j in zip(ws, js, strict=True))
+        for ws, js in zip(weights, selection.private, strict=True)
     ]
     chosen = Selection(selection.private, selection.public, weights)
     y = encode(private, None, chosen, Scheme(3, weighting="half-normal", signs="kept"))
@@ -66,7 +75,12 @@ def test_weights_of_their_own_equal_the_plain_twin():
 def test_random_signs_are_fair_independent_coins_for_every_pixel():
     private, public, selection = instance(m=200, d=500)
     kept = encode(private, public, selection, Scheme(2, 2, signs="kept"))
-    coins = np.sign(encode(private, public, selection, Scheme(2, 2, signs="random"), rng=np.random.default_rng(1)) * kept)
+    coins = np.sign(
+        encode(
+            private, public, selection, Scheme(2, 2, signs="random"), rng=np.random.default_rng(1)
+        )
+        * kept
+    )
     # Each a sum of fair ±1, at six standard deviations: 2e-9 a piece, 701 of them, 1.4e-6 in all.
     assert abs(coins.mean()) < 6 / np.sqrt(coins.size)
     assert np.abs(coins.mean(axis=0)).max() < 6 / np.sqrt(200)
@@ -76,8 +90,17 @@ def test_random_signs_are_fair_independent_coins_for_every_pixel():
 def test_noise_has_the_standard_deviation_asked_for_and_comes_before_the_absolute_value():
     private, public, selection = instance(m=100, d=400)
     clean = encode(private, public, selection, Scheme(2, 2, signs="kept"))
-    noisy = encode(private, public, selection, Scheme(2, 2, signs="kept"), noise=0.3, rng=np.random.default_rng(2))
-    hidden = encode(private, public, selection, Scheme(2, 2), noise=0.3, rng=np.random.default_rng(2))
+    noisy = encode(
+        private,
+        public,
+        selection,
+        Scheme(2, 2, signs="kept"),
+        noise=0.3,
+        rng=np.random.default_rng(2),
+    )
+    hidden = encode(
+        private, public, selection, Scheme(2, 2), noise=0.3, rng=np.random.default_rng(2)
+    )
     np.testing.assert_array_equal(hidden, np.abs(noisy))
     added = (noisy - clean).astype(np.float64)
     # 40,000 draws: six standard errors of the mean and of the standard deviation, 4e-9.
@@ -88,7 +111,9 @@ def test_noise_has_the_standard_deviation_asked_for_and_comes_before_the_absolut
 def test_blocks_of_rows_do_not_change_encodings(monkeypatch):
     private, public, selection = instance()
     whole = encode(private, public, selection, Scheme(2, 2))
-    monkeypatch.setattr("unveil.encode.instahide.row_blocks", lambda array: row_blocks(array, numbers=90))
+    monkeypatch.setattr(
+        "unveil.encode.instahide.row_blocks", lambda array: row_blocks(array, numbers=90)
+    )
     np.testing.assert_array_equal(encode(private, public, selection, Scheme(2, 2)), whole)
 
 

@@ -1,4 +1,5 @@
-"""Selection vectors: uniform over subsets, sorted, without repeats, each part from its own generator."""
+"""Selection vectors: uniform over subsets, sorted, without repeats, each part from its own
+generator."""
 
 from itertools import combinations
 
@@ -52,7 +53,10 @@ def test_k_equal_to_n_selects_everything(k):
 
 
 def test_k_larger_than_n_names_the_part_and_the_cure():
-    with pytest.raises(InputError, match="k_private=3 of only 2 private vectors: lower k_private or raise n_private"):
+    with pytest.raises(
+        InputError,
+        match="k_private=3 of only 2 private vectors: lower k_private or raise n_private",
+    ):
         draw(3, 2, 5)
     with pytest.raises(InputError, match="k_public=2 of only 1 public"):
         draw(2, 5, 5, k_public=2, n_public=1)
@@ -72,7 +76,9 @@ def test_one_part_does_not_shift_the_draws_of_the_other():
 def test_the_selection_matrix_holds_the_weight_at_the_chosen_places():
     indices = np.array([[0, 2], [1, 3], [2, 3]])
     W = selection_matrix(indices, 5, 0.5).toarray()
-    np.testing.assert_array_equal(W, [[0.5, 0, 0.5, 0, 0], [0, 0.5, 0, 0.5, 0], [0, 0, 0.5, 0.5, 0]])
+    np.testing.assert_array_equal(
+        W, [[0.5, 0, 0.5, 0, 0], [0, 0.5, 0, 0.5, 0], [0, 0, 0.5, 0.5, 0]]
+    )
 
 
 def epochs(k, n, m, weighting="equal", seed=0):
@@ -109,12 +115,15 @@ def test_weights_follow_their_vectors_when_rows_are_sorted():
     n, m = 30, 90
     found = epochs(3, n, m, "sorted")
     assert (np.diff(found.private, axis=1) >= 0).all()
-    largest = np.take_along_axis(found.private, found.weights.argmax(axis=1)[:, None], axis=1).ravel()
+    largest = np.take_along_axis(
+        found.private, found.weights.argmax(axis=1)[:, None], axis=1
+    ).ravel()
     np.testing.assert_array_equal(largest, np.tile(np.arange(n), 3))
 
 
 def test_sorted_weights_do_not_depend_on_the_index():
-    """Subsets are sorted, weights are not tied to the order: each slot has the largest weight as often as the others."""
+    """Subsets are sorted, weights are not tied to the order: each slot has the largest weight as
+    often as the others."""
     rngs = (np.random.default_rng([4, stage]) for stage in range(3))
     found = draw_selection(Scheme(2, 3, "sorted"), 20, 20, 20_000, *rngs)
     for weights, k in ((found.weights, 2), (found.public_weights, 3)):
@@ -126,7 +135,9 @@ def test_sorted_weights_do_not_depend_on_the_index():
 def test_fixed_weights_have_no_arrays_and_drawn_ones_need_a_generator():
     assert epochs(2, 5, 10).weights is None
     with pytest.raises(InputError, match="needs weight_rng"):
-        draw_selection(Scheme(2, 2, "released"), 5, 5, 3, *(np.random.default_rng(i) for i in range(2)))
+        draw_selection(
+            Scheme(2, 2, "released"), 5, 5, 3, *(np.random.default_rng(i) for i in range(2))
+        )
 
 
 def test_an_epoch_of_too_few_vectors_names_the_cure():

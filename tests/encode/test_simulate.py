@@ -1,4 +1,5 @@
-"""simulate(): the same seed gives the same bytes, stages do not disturb each other, the user's arrays are taken as they are."""
+"""simulate(): the same seed gives the same bytes, stages do not disturb each other, the user's
+arrays are taken as they are."""
 
 import numpy as np
 import pytest
@@ -10,7 +11,13 @@ SMALL = {"n_public": 6, "m": 12, "d": 40}
 
 
 def everything(sim):
-    return [sim.encodings.values, sim.private, sim.public, sim.selection.private, sim.selection.public]
+    return [
+        sim.encodings.values,
+        sim.private,
+        sim.public,
+        sim.selection.private,
+        sim.selection.public,
+    ]
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_ones():
@@ -26,8 +33,13 @@ def test_a_generator_is_a_seed_too_and_moves_on():
         return np.random.default_rng(7)
 
     rng = seeded()
-    first, second = simulate(Scheme(2, 2), 10, rng=rng, **SMALL), simulate(Scheme(2, 2), 10, rng=rng, **SMALL)
-    np.testing.assert_array_equal(first.private, simulate(Scheme(2, 2), 10, rng=seeded(), **SMALL).private)
+    first, second = (
+        simulate(Scheme(2, 2), 10, rng=rng, **SMALL),
+        simulate(Scheme(2, 2), 10, rng=rng, **SMALL),
+    )
+    np.testing.assert_array_equal(
+        first.private, simulate(Scheme(2, 2), 10, rng=seeded(), **SMALL).private
+    )
     assert not np.array_equal(first.private, second.private)
 
 
@@ -38,7 +50,9 @@ def test_the_global_generator_is_neither_used_nor_moved():
 
 
 def test_without_a_seed_every_call_is_new():
-    assert not np.array_equal(simulate(Scheme(), 5, m=3, d=8).private, simulate(Scheme(), 5, m=3, d=8).private)
+    assert not np.array_equal(
+        simulate(Scheme(), 5, m=3, d=8).private, simulate(Scheme(), 5, m=3, d=8).private
+    )
 
 
 def test_each_stage_draws_from_its_own_seed():
@@ -130,12 +144,16 @@ def test_half_normal_weights_are_drawn_for_every_encoding_and_recorded():
     assert equal.selection.weights is None
     np.testing.assert_array_equal(equal.private, sim.private)
     np.testing.assert_array_equal(equal.selection.private, sim.selection.private)
-    np.testing.assert_array_equal(weights, simulate(scheme, 10, m=400, d=80, rng=2).selection.weights)
+    np.testing.assert_array_equal(
+        weights, simulate(scheme, 10, m=400, d=80, rng=2).selection.weights
+    )
 
 
 def test_half_normal_weights_are_magnitudes_of_normal_numbers_divided_by_their_sum():
     weights = simulate(Scheme(2, weighting="half-normal"), 5, m=4000, d=1, rng=3).selection.weights
-    angle = np.sort(np.arctan2(weights[:, 1], weights[:, 0]) / (np.pi / 2))  # uniform, as for any two normal numbers
+    angle = np.sort(
+        np.arctan2(weights[:, 1], weights[:, 0]) / (np.pi / 2)
+    )  # uniform, as for any two normal numbers
     assert np.abs(angle - (np.arange(4000) + 0.5) / 4000).max() < 2 / np.sqrt(4000)
 
 
@@ -184,7 +202,9 @@ def test_labels_are_the_weights_of_the_classes_of_private_vectors():
             expected[i, classes[j]] += w
     np.testing.assert_allclose(labels, expected, atol=1e-7)
     assert sim.encodings.labels is None
-    equal = simulate(Scheme(2, 2), 6, n_public=9, m=30, d=24, rng=2, labels=classes).encodings.labels
+    equal = simulate(
+        Scheme(2, 2), 6, n_public=9, m=30, d=24, rng=2, labels=classes
+    ).encodings.labels
     np.testing.assert_allclose(equal.sum(axis=1), 1.0)  # two weights of 1/√4
 
 
@@ -196,13 +216,24 @@ def test_labels_that_are_no_classes_are_refused(labels):
 
 
 def test_flips_mirror_every_image_with_probability_one_half():
-    """One private image per encoding, known exactly: as it is or mirrored; the same for the public one."""
+    """One private image per encoding, known exactly: as it is or mirrored; the same for the public
+    one."""
     shape, m = (2, 3, 4), 2000
     rng = np.random.default_rng(0)
     private, public = (rng.standard_normal((1, 24)).astype(np.float32) for _ in range(2))
     mirror = [v.reshape(2, 3, 4)[:, ::-1].ravel() for v in (private[0], public[0])]
-    sim = simulate(Scheme(1, 1, signs="kept"), private=private, public=public, m=m, shape=shape, flips=True, rng=1)
-    options = np.array([a + b for a in (private[0], mirror[0]) for b in (public[0], mirror[1])]) / np.sqrt(2)
+    sim = simulate(
+        Scheme(1, 1, signs="kept"),
+        private=private,
+        public=public,
+        m=m,
+        shape=shape,
+        flips=True,
+        rng=1,
+    )
+    options = np.array(
+        [a + b for a in (private[0], mirror[0]) for b in (public[0], mirror[1])]
+    ) / np.sqrt(2)
     distance = np.abs(sim.encodings.values[:, None] - options).max(axis=2)
     assert distance.min(axis=1).max() < 1e-5
     counts = np.bincount(distance.argmin(axis=1), minlength=4)
@@ -218,7 +249,9 @@ def test_flips_change_nothing_else_and_need_a_shape():
     np.testing.assert_array_equal(plain.selection.weights, flipped.selection.weights)
     assert not np.array_equal(plain.encodings.values, flipped.encodings.values)
     # An image one pixel wide is its own mirror image.
-    np.testing.assert_array_equal(simulate(scheme, shape=(24, 1), flips=True, **how).encodings.values, plain.encodings.values)
+    np.testing.assert_array_equal(
+        simulate(scheme, shape=(24, 1), flips=True, **how).encodings.values, plain.encodings.values
+    )
     with pytest.raises(InputError, match=r"add shape=\(height, width"):
         simulate(scheme, flips=True, **how)
 

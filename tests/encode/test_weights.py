@@ -1,6 +1,8 @@
-"""The dialects of λ: known answers from scripted numbers, moments against numerical integration, bounds, refusals.
+"""The dialects of λ: known answers from scripted numbers, moments against numerical integration,
+bounds, refusals.
 
-Moments. A mean of m draws of numbers in [0, 1] with standard deviation s is off by more than 6·s/√m with probability 2e-9.
+Moments. A mean of m draws of numbers in [0, 1] with standard deviation s is off by more than 6·s/√m
+with probability 2e-9.
 """
 
 from itertools import pairwise
@@ -10,7 +12,14 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import erfcx
 
-from unveil.encode.weights import LARGEST, LAWS, LEAST_PRIVATE, draw_weights, possible_laws, sample_weights
+from unveil.encode.weights import (
+    LARGEST,
+    LAWS,
+    LEAST_PRIVATE,
+    draw_weights,
+    possible_laws,
+    sample_weights,
+)
 from unveil.records import FIXED_WEIGHTINGS, WEIGHTINGS, InputError, Scheme
 
 DRAWN = [w for w in WEIGHTINGS if w not in FIXED_WEIGHTINGS and w != "unknown"]
@@ -50,35 +59,51 @@ def test_released_known_answer():
         ]
     )
     found = draw_weights(Scheme(2, 2, "released"), 3, script)
-    expected = [[3 / 6, 1 / 6, 1 / 6, 1 / 6], [1 / 10, 3 / 10, 5 / 10, 1 / 10], [13 / 20, 4 / 20, 2 / 20, 1 / 20]]
+    expected = [
+        [3 / 6, 1 / 6, 1 / 6, 1 / 6],
+        [1 / 10, 3 / 10, 5 / 10, 1 / 10],
+        [13 / 20, 4 / 20, 2 / 20, 1 / 20],
+    ]
     np.testing.assert_allclose(found, expected, rtol=1e-15)
     assert not script.rows
 
 
 def test_sorted_known_answer():
-    # 8/10 is too large; the next row has private slots of 0.1 and 0.2 when drawn, 0.4 and 0.3 once sorted, and is kept.
+    # 8/10 is too large; the next row has private slots of 0.1 and 0.2 when drawn, 0.4 and 0.3 once
+    # sorted, and is kept.
     script = Script([[1, -8, 1, 0], [1, 2, -3, 4]])
-    np.testing.assert_allclose(draw_weights(Scheme(2, 2, "sorted"), 1, script), [[0.4, 0.3, 0.2, 0.1]], rtol=1e-15)
+    np.testing.assert_allclose(
+        draw_weights(Scheme(2, 2, "sorted"), 1, script), [[0.4, 0.3, 0.2, 0.1]], rtol=1e-15
+    )
 
 
 def test_uniform_known_answer():
     script = Script([[0.2, 0.6, 0.8, 0.4]])
-    np.testing.assert_allclose(draw_weights(Scheme(2, 2, "uniform"), 1, script), [[0.4, 0.2, 0.1, 0.3]], rtol=1e-15)
+    np.testing.assert_allclose(
+        draw_weights(Scheme(2, 2, "uniform"), 1, script), [[0.4, 0.2, 0.1, 0.3]], rtol=1e-15
+    )
 
 
 def test_half_normal_known_answer():
     script = Script([[-3, 1]])
-    np.testing.assert_allclose(draw_weights(Scheme(2, 0, "half-normal"), 1, script), [[0.75, 0.25]], rtol=1e-15)
+    np.testing.assert_allclose(
+        draw_weights(Scheme(2, 0, "half-normal"), 1, script), [[0.75, 0.25]], rtol=1e-15
+    )
 
 
 def test_dirichlet_known_answer():
-    """Dirichlet(1, …, 1) by its definition: exponential numbers divided by their sum, from the same seed."""
+    """Dirichlet(1, …, 1) by its definition: exponential numbers divided by their sum, from the same
+    seed."""
     numbers = np.random.default_rng(5).standard_exponential((4, 6))
-    np.testing.assert_allclose(draw("dirichlet", 4, 2, 4, seed=5), numbers / numbers.sum(axis=1, keepdims=True), rtol=1e-12)
+    np.testing.assert_allclose(
+        draw("dirichlet", 4, 2, 4, seed=5), numbers / numbers.sum(axis=1, keepdims=True), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("weighting", OPEN)
-@pytest.mark.parametrize(("k_private", "k_public"), [(2, 4), (1, 1), (2, 0), (4, 2), (1, 0), (0, 3)])
+@pytest.mark.parametrize(
+    ("k_private", "k_public"), [(2, 4), (1, 1), (2, 0), (4, 2), (1, 0), (0, 3)]
+)
 def test_rows_are_shares_within_the_bounds_of_their_law(weighting, k_private, k_public):
     weights = draw(weighting, 4000, k_private, k_public)
     assert weights.shape == (4000, k_private + k_public)
@@ -106,9 +131,13 @@ def test_the_second_moment_of_laws_without_bounds(weighting, k):
             "dirichlet": lambda x: np.exp(-x),
             "half-normal": lambda x: np.sqrt(2 / np.pi) * np.exp(-(x**2) / 2),
         }[weighting]
-        return quad(lambda x: x**power * density(x) * np.exp(-t * x), 0, min(top, 60 / t), limit=200)[0]
+        return quad(
+            lambda x: x**power * density(x) * np.exp(-t * x), 0, min(top, 60 / t), limit=200
+        )[0]
 
-    expected = quad(lambda t: t * transform(t, 2) * transform(t, 0) ** (k - 1), 1e-9, np.inf, limit=400)[0]
+    expected = quad(
+        lambda t: t * transform(t, 2) * transform(t, 0) ** (k - 1), 1e-9, np.inf, limit=400
+    )[0]
     if weighting == "dirichlet":
         assert expected == pytest.approx(2 / (k * (k + 1)), rel=1e-5)
     if weighting == "half-normal":
@@ -120,15 +149,21 @@ def test_the_second_moment_of_laws_without_bounds(weighting, k):
 @pytest.mark.parametrize(("k_private", "k_public"), [(1, 1), (1, 2), (2, 1)])
 @pytest.mark.parametrize("weighting", ["released", "sorted"])
 def test_the_moments_of_laws_with_bounds(weighting, k_private, k_public):
-    """|N(0, 1)| in k dimensions has a uniform direction: moments are integrals over an octant, with the bounds as indicator."""
+    """|N(0, 1)| in k dimensions has a uniform direction: moments are integrals over an octant, with
+    the bounds as indicator."""
     if k_private + k_public == 2:
         angle = (np.arange(400_000) + 0.5) / 400_000 * np.pi / 2
         points, measure = np.stack([np.cos(angle), np.sin(angle)], axis=1), np.ones(len(angle))
     else:
         u = (np.arange(700) + 0.5) / 700
-        height, turn = (a.ravel() for a in np.meshgrid(u, u * np.pi / 2))  # equal areas, by Archimedes
+        height, turn = (
+            a.ravel() for a in np.meshgrid(u, u * np.pi / 2)
+        )  # equal areas, by Archimedes
         flat = np.sqrt(1 - height**2)
-        points, measure = np.stack([flat * np.cos(turn), flat * np.sin(turn), height], axis=1), np.ones(height.size)
+        points, measure = (
+            np.stack([flat * np.cos(turn), flat * np.sin(turn), height], axis=1),
+            np.ones(height.size),
+        )
     shares = points / points.sum(axis=1, keepdims=True)
     if weighting == "sorted":
         shares = -np.sort(-shares, axis=1)
@@ -136,12 +171,16 @@ def test_the_moments_of_laws_with_bounds(weighting, k_private, k_public):
     drawn = draw(weighting, 200_000, k_private, k_public)
     for power in (1, 2):
         expected = (measure[:, None] * shares**power).sum(axis=0) / measure.sum()
-        error = 6 * (drawn**power).std(axis=0) / np.sqrt(len(drawn)) + 3e-4  # the last for the grid at the bounds
+        error = (
+            6 * (drawn**power).std(axis=0) / np.sqrt(len(drawn)) + 3e-4
+        )  # the last for the grid at the bounds
         assert (np.abs((drawn**power).mean(axis=0) - expected) < error).all()
 
 
 def test_bounds_that_contradict_each_other_are_refused_and_do_not_hang():
-    with pytest.raises(InputError, match=r"1 of 41 weights almost never sum to 0\.3; lower k_public"):
+    with pytest.raises(
+        InputError, match=r"1 of 41 weights almost never sum to 0\.3; lower k_public"
+    ):
         draw("released", 5, 1, 40)
 
 

@@ -1,4 +1,5 @@
-"""The package with more attacks in it: what a contributor has after adding a file, for tests that start processes."""
+"""The package with more attacks in it: what a contributor has after adding a file, for tests that
+start processes."""
 
 import os
 import subprocess
@@ -28,7 +29,9 @@ class House:
         own = {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"}
         call = [sys.executable, "-c", code, *map(str, command)]
         variables = {**os.environ, **own, **environment}
-        return subprocess.run(call, cwd=self.folder, env=variables, capture_output=True, text=True, timeout=600)
+        return subprocess.run(
+            call, cwd=self.folder, env=variables, capture_output=True, text=True, timeout=600
+        )
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,9 @@ def test_an_exponent_is_that_of_the_regression():
     line = linregress(np.log(n), np.log(m))
     found = power_law(n, m)
     half = t.ppf(0.975, 3) * line.stderr
-    assert found == pytest.approx((line.slope, line.slope - half, line.slope + half, np.exp(line.intercept)))
+    assert found == pytest.approx(
+        (line.slope, line.slope - half, line.slope + half, np.exp(line.intercept))
+    )
 
 
 def test_an_exact_power_is_found():

@@ -30,11 +30,20 @@ def test_an_interrupted_run_goes_on_where_it_stopped_with_the_same_bytes(tmp_pat
     assert resumed == whole == Cells("item", 4, None).run(Counting(), SETTINGS)
     names = sorted(path.name for path in (tmp_path / "whole").iterdir())
     assert names == sorted(path.name for path in (tmp_path / "parts").iterdir())
-    assert all((tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes() for name in names)
+    assert all(
+        (tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes()
+        for name in names
+    )
 
 
 def test_seed_item_part_and_setting_each_have_cells_of_their_own(tmp_path):
-    for item, seed, what, n in (("a", 0, "", 3), ("b", 0, "", 3), ("a", 1, "", 3), ("a", 0, "x", 3), ("a", 0, "", 5)):
+    for item, seed, what, n in (
+        ("a", 0, "", 3),
+        ("b", 0, "", 3),
+        ("a", 1, "", 3),
+        ("a", 0, "x", 3),
+        ("a", 0, "", 5),
+    ):
         counting = Counting()
         Cells(item, seed, tmp_path).run(counting, [{"n": n}], what)
         assert counting.calls == [n]
@@ -64,7 +73,9 @@ def test_a_cell_of_another_setting_is_not_read(tmp_path):
 
 
 def test_what_a_lost_process_left_is_told_and_not_kept(tmp_path):
-    found = Cells("item", 0, tmp_path).run(lambda n, seed: {"outcome": "crashed", LOST: True}, SETTINGS[:1])
+    found = Cells("item", 0, tmp_path).run(
+        lambda n, seed: {"outcome": "crashed", LOST: True}, SETTINGS[:1]
+    )
     assert found == [{"outcome": "crashed", LOST: True}]
     counting = Counting()
     Cells("item", 0, tmp_path).run(counting, SETTINGS[:1])

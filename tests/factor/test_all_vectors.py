@@ -1,4 +1,5 @@
-"""From overlaps to subsets for all vectors at once: exact overlaps give exact subsets, noisy ones too."""
+"""From overlaps to subsets for all vectors at once: exact overlaps give exact subsets, noisy ones
+too."""
 
 import numpy as np
 import pytest
@@ -52,7 +53,11 @@ def test_scores_are_ridge_regression_with_the_own_part_taken_out():
     np.fill_diagonal(S, 0)
     scores = row_scores(S, W)
     for i in range(40):
-        plain = np.linalg.lstsq(np.vstack([W, np.sqrt(0.5) * np.eye(8)]), np.concatenate([S[:, i], np.zeros(8)]), rcond=None)[0]
+        plain = np.linalg.lstsq(
+            np.vstack([W, np.sqrt(0.5) * np.eye(8)]),
+            np.concatenate([S[:, i], np.zeros(8)]),
+            rcond=None,
+        )[0]
         for c in range(8):
             size = W[:, c].sum()
             expected = plain[c] * size / (size - 1) if W[i, c] else plain[c]

@@ -1,4 +1,5 @@
-"""Subsets from sparse overlaps: exact overlaps give them exactly, wrong and missing entries cost few rows."""
+"""Subsets from sparse overlaps: exact overlaps give them exactly, wrong and missing entries cost
+few rows."""
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ def subsets(n, k, m, seed=0):
 
 
 def overlaps_of(members, n, wrong=0, missed=0.0, seed=0):
-    """Exact overlaps; then `wrong` entries of 1 between strangers, and a share `missed` of the true ones removed."""
+    """Exact overlaps; then `wrong` entries of 1 between strangers, and a share `missed` of the true
+    ones removed."""
     m, k = members.shape
     W = np.zeros((m, n), int)
     np.put_along_axis(W, members, 1, axis=1)
@@ -64,8 +66,11 @@ def test_copies_of_encodings_change_nothing():
 
 
 def test_rare_vectors_have_columns_of_their_own():
-    """Two vectors in two encodings each, one in one: pairs are columns, a vector used once has none."""
-    members = np.vstack([subsets(40, 2, 300, seed=3), [[0, 40], [1, 40], [2, 41], [3, 41], [4, 42]]])
+    """Two vectors in two encodings each, one in one: pairs are columns, a vector used once has
+    none."""
+    members = np.vstack(
+        [subsets(40, 2, 300, seed=3), [[0, 40], [1, 40], [2, 41], [3, 41], [4, 42]]]
+    )
     found = find_cliques(overlaps_of(members, 43))
     assert found.columns == 42
     assert right_rows(found, members, 43)[:-1].all()
@@ -76,7 +81,9 @@ def test_entries_that_are_probably_wrong_do_not_take_part():
     members = subsets(40, 2, 280, seed=4)
     exact = overlaps_of(members, 40)
     noisy = overlaps_of(members, 40, wrong=9000)
-    confidence = np.where((exact.toarray() > 0)[noisy.matrix.nonzero()], 0.9, 0.3).astype(np.float32)
+    confidence = np.where((exact.toarray() > 0)[noisy.matrix.nonzero()], 0.9, 0.3).astype(
+        np.float32
+    )
     found = find_cliques(Overlaps(noisy.matrix, 2, 9000.0, confidence))
     assert right_rows(found, members, 40).all()
 
@@ -112,14 +119,20 @@ def test_the_best_columns_are_those_of_the_plain_formula():
     gain = S @ W - 0.5 * within * np.maximum(1, size - W)
     best = np.argsort(-gain, axis=1, kind="stable")[:, :2]
     best[np.take_along_axis(gain, best, axis=1) <= 0] = -1
-    np.testing.assert_array_equal(_take_best(graph.indptr, graph.indices, graph.data, start, got, got_size), best)
+    np.testing.assert_array_equal(
+        _take_best(graph.indptr, graph.indices, graph.data, start, got, got_size), best
+    )
 
 
 def test_columns_with_the_same_rows_become_one_unless_they_are_tiny():
     members = np.array([[0, 1], [0, 1], [1, 0], [0, 1], [0, 2], [3, 4], [3, 4]])
     merged = _merged(members, 5)
-    np.testing.assert_array_equal(np.sort(merged[:5], axis=1), [[-1, 0], [-1, 0], [-1, 0], [-1, 0], [0, 2]])
-    np.testing.assert_array_equal(np.sort(merged[5:], axis=1), [[3, 4], [3, 4]])  # two copies of one encoding
+    np.testing.assert_array_equal(
+        np.sort(merged[:5], axis=1), [[-1, 0], [-1, 0], [-1, 0], [-1, 0], [0, 2]]
+    )
+    np.testing.assert_array_equal(
+        np.sort(merged[5:], axis=1), [[3, 4], [3, 4]]
+    )  # two copies of one encoding
 
 
 def test_the_result_does_not_depend_on_how_the_matrix_is_stored():

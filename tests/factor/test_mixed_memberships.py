@@ -1,4 +1,5 @@
-"""Memberships with shares: exact on an exact matrix, close on a noisy one, extended where vectors were not counted."""
+"""Memberships with shares: exact on an exact matrix, close on a noisy one, extended where vectors
+were not counted."""
 
 import numpy as np
 import pytest
@@ -23,13 +24,16 @@ def dense(found, m):
 
 
 def matched(P, truth):
-    """P with its columns in the order of the true ones they are most like; every one must be taken."""
+    """P with its columns in the order of the true ones they are most like; every one must be
+    taken."""
     names = (P.T @ truth / np.linalg.norm(truth, axis=0)).argmax(axis=1)
     assert sorted(names) == list(range(truth.shape[1]))
     return P[:, np.argsort(names)]
 
 
-@pytest.mark.parametrize(("k", "sigma", "tolerance"), [(2, 0.0, 0.1), (2, 0.02, 0.15), (3, 0.0, 0.2)])
+@pytest.mark.parametrize(
+    ("k", "sigma", "tolerance"), [(2, 0.0, 0.1), (2, 0.02, 0.15), (3, 0.0, 0.2)]
+)
 def test_members_and_shares_come_back_without_their_number(k, sigma, tolerance):
     n, m = 20, 400
     truth = shares(n, m, k)
@@ -72,12 +76,16 @@ def test_vectors_that_were_not_counted_are_added():
     known = truth[:, :-2]
     members = np.argsort(-known, axis=1)[:, :2]
     explained = (truth[:, -2:] == 0).all(axis=1)
-    found = extend(Z, Memberships(members, np.take_along_axis(known, members, axis=1), n - 2), explained)
+    found = extend(
+        Z, Memberships(members, np.take_along_axis(known, members, axis=1), n - 2), explained
+    )
     assert found.n == n
     P = dense(found, m)
     np.testing.assert_allclose(P[explained, :-2], known[explained], atol=1e-12)
     for column in (n - 2, n - 1):
-        likeness = P[:, column] @ truth / np.linalg.norm(P[:, column]) / np.linalg.norm(truth, axis=0)
+        likeness = (
+            P[:, column] @ truth / np.linalg.norm(P[:, column]) / np.linalg.norm(truth, axis=0)
+        )
         assert likeness[-2:].max() > 0.9
 
 

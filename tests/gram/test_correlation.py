@@ -19,7 +19,9 @@ def test_they_are_the_products_of_the_shares():
 
 
 def test_rows_without_contrast_are_like_nothing():
-    values = np.vstack([np.ones((2, 50)), np.abs(np.random.default_rng(0).standard_normal((3, 50)))]).astype(np.float32)
+    values = np.vstack(
+        [np.ones((2, 50)), np.abs(np.random.default_rng(0).standard_normal((3, 50)))]
+    ).astype(np.float32)
     Z = squared_correlations(values)
     assert np.isfinite(Z).all()
     assert np.abs(Z[:2]).max() == 0

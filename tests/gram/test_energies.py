@@ -1,10 +1,11 @@
-"""Whitened products of squares: against the inverse written out, and what they tell of encodings that share an image."""
+"""Whitened products of squares: against the inverse written out, and what they tell of encodings
+that share an image."""
 
 import numpy as np
 import pytest
 
-from unveil.data.prior import image_prior
 from unveil.gram.energies import SHRINKAGE, whitened_energies
+from unveil.images.prior import image_prior
 
 
 def plain(Y):
@@ -19,7 +20,9 @@ def plain(Y):
 
 def magnitudes(m, d, seed=0):
     rng = np.random.default_rng(seed)
-    return np.abs(rng.standard_normal((m, d)) @ rng.standard_normal((d, d)) / np.sqrt(d)).astype(np.float32)
+    return np.abs(rng.standard_normal((m, d)) @ rng.standard_normal((d, d)) / np.sqrt(d)).astype(
+        np.float32
+    )
 
 
 @pytest.mark.parametrize(("m", "d"), [(60, 20), (20, 20), (20, 60), (3, 40)])
@@ -69,7 +72,9 @@ def test_the_most_similar_pairs_share_an_image_and_raw_squares_tell_far_less():
     weights = rng.dirichlet(np.full(4, 4.0), m)
     L = np.zeros((m, n))
     np.put_along_axis(L, members, weights[:, :2], axis=1)
-    Y = np.abs(L @ images + weights[:, 2:3] * prior.draw(m, rng) + weights[:, 3:] * prior.draw(m, rng)).astype(np.float32)
+    Y = np.abs(
+        L @ images + weights[:, 2:3] * prior.draw(m, rng) + weights[:, 3:] * prior.draw(m, rng)
+    ).astype(np.float32)
     above = np.triu_indices(m, 1)
     share = (L @ L.T > 0)[above]
 

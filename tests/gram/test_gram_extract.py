@@ -1,4 +1,5 @@
-"""GramExtract: the kernel against a plain twin, blocks that do not matter, exact overlaps, honest error counts."""
+"""GramExtract: the kernel against a plain twin, blocks that do not matter, exact overlaps, honest
+error counts."""
 
 import numpy as np
 import pytest
@@ -6,8 +7,8 @@ import pytest
 from unveil import Encodings, Scheme, Supports, gram_extract, simulate
 from unveil.encode import selection_matrix
 from unveil.gram import lattice, overlap_engine, overlap_thresholds, psi, psi_inverse
+from unveil.gram.engine.plan import ROUNDINGS
 from unveil.gram.levels import folded_levels
-from unveil.gram.plan import ROUNDINGS
 from unveil.records import FIXED_WEIGHTINGS, InputError
 
 EVERY_K = [(k, k_public) for k in range(1, 7) for k_public in (0, 2)]
@@ -18,11 +19,17 @@ def true_overlaps(chosen):
 
 
 def known_supports(sim):
-    return Supports(sim.selection.public, np.ones(len(sim.selection.public)), "known") if sim.public is not None else None
+    return (
+        Supports(sim.selection.public, np.ones(len(sim.selection.public)), "known")
+        if sim.public is not None
+        else None
+    )
 
 
 def instance(k_private, k_public, weighting="equal", *, n=12, m=40, d=300, rng=0):
-    return simulate(Scheme(k_private, k_public, weighting), n, n_public=6 if k_public else 0, m=m, d=d, rng=rng)
+    return simulate(
+        Scheme(k_private, k_public, weighting), n, n_public=6 if k_public else 0, m=m, d=d, rng=rng
+    )
 
 
 def covariance(y):
@@ -34,7 +41,8 @@ def covariance(y):
 
 
 def plain_threshold(scheme, p, q, rounding):
-    """The covariance between q − 1 and q shared private vectors when p public ones are shared, with the lattice written out."""
+    """The covariance between q − 1 and q shared private vectors when p public ones are shared, with
+    the lattice written out."""
     a2, b2 = scheme.private_weight**2, scheme.public_weight**2
     total = scheme.k_private * a2 + scheme.k_public * b2
     low, high = (min(1.0, (p * b2 + x * a2) / total) for x in (q - 1, q))
@@ -48,9 +56,14 @@ def plain_threshold(scheme, p, q, rounding):
 
 def plain(sim, rounding):
     """Entry by entry; and how far each entry is from the nearest threshold."""
-    scheme, C, shared = sim.encodings.scheme, covariance(sim.encodings.values), true_overlaps(sim.selection.public)
+    scheme, C, shared = (
+        sim.encodings.scheme,
+        covariance(sim.encodings.values),
+        true_overlaps(sim.selection.public),
+    )
     levels = [
-        [plain_threshold(scheme, p, q, rounding) for q in range(1, scheme.k_private + 1)] for p in range(scheme.k_public + 1)
+        [plain_threshold(scheme, p, q, rounding) for q in range(1, scheme.k_private + 1)]
+        for p in range(scheme.k_public + 1)
     ]
     M, distance = np.zeros(C.shape, int), np.full(C.shape, np.inf)
     for i in range(len(C)):
@@ -70,7 +83,13 @@ def plain(sim, rounding):
 def test_overlaps_equal_the_plain_twin(k_private, k_public, weighting, rounding):
     sim = instance(k_private, k_public, weighting)
     expected, distance = plain(sim, rounding)
-    found = gram_extract(sim.encodings, sim.public, supports=known_supports(sim), rounding=rounding, statistic="folded")
+    found = gram_extract(
+        sim.encodings,
+        sim.public,
+        supports=known_supports(sim),
+        rounding=rounding,
+        statistic="folded",
+    )
     assert found.k_private == k_private
     # float32 may round the other way within 1e-6 of a threshold.
     clear = distance > 1e-6
@@ -85,7 +104,9 @@ def test_the_papers_rounding_is_the_nearest_lattice_point_of_the_inverse(k_publi
     z = psi_inverse(covariance(sim.encodings.values))
     levels = lattice(sim.encodings.scheme)[true_overlaps(sim.selection.public)]
     expected = np.abs(z[:, :, None] - levels).argmin(axis=2)
-    found = gram_extract(sim.encodings, sim.public, supports=known_supports(sim), rounding="paper").toarray()
+    found = gram_extract(
+        sim.encodings, sim.public, supports=known_supports(sim), rounding="paper"
+    ).toarray()
     assert (found != expected).mean() < 0.002
 
 
@@ -93,7 +114,9 @@ def test_the_papers_rounding_is_the_nearest_lattice_point_of_the_inverse(k_publi
 @pytest.mark.parametrize("k_public", [0, 2])
 def test_blocks_do_not_matter(k_public):
     sim = instance(2, k_public, d=600)
-    whole = gram_extract(sim.encodings, sim.public, supports=known_supports(sim), memory_limit=1 << 30)
+    whole = gram_extract(
+        sim.encodings, sim.public, supports=known_supports(sim), memory_limit=1 << 30
+    )
     for limit in (1, 100_000, 300_000, 1_500_000):
         steps = []
         parts = gram_extract(
@@ -110,10 +133,17 @@ def test_blocks_do_not_matter(k_public):
 
 @pytest.mark.parametrize(
     ("k_private", "k_public", "weighting", "d"),
-    [(1, 0, "equal", 600), (2, 0, "equal", 4000), (3, 0, "convex", 16_000), (2, 2, "equal", 30_000), (2, 1, "paper", 30_000)],
+    [
+        (1, 0, "equal", 600),
+        (2, 0, "equal", 4000),
+        (3, 0, "convex", 16_000),
+        (2, 2, "equal", 30_000),
+        (2, 1, "paper", 30_000),
+    ],
 )
 def test_overlaps_are_exact_at_generous_d(k_private, k_public, weighting, d):
-    # The smallest step of the lattice, 1/4, is 9.4 standard deviations wide: one wrong pair in 1,770 with probability 0.004.
+    # The smallest step of the lattice, 1/4, is 9.4 standard deviations wide: one wrong pair in
+    # 1,770 with probability 0.004.
     sim = instance(k_private, k_public, weighting, n=15, m=60, d=d, rng=1)
     overlaps = gram_extract(sim.encodings, sim.public, supports=known_supports(sim))
     np.testing.assert_array_equal(overlaps.toarray(), true_overlaps(sim.selection.private))
@@ -122,7 +152,9 @@ def test_overlaps_are_exact_at_generous_d(k_private, k_public, weighting, d):
 
 def test_public_supports_are_learnt_when_not_given():
     sim = instance(2, 2, n=15, m=30, d=30_000, rng=2)
-    np.testing.assert_array_equal(gram_extract(sim.encodings, sim.public).toarray(), true_overlaps(sim.selection.private))
+    np.testing.assert_array_equal(
+        gram_extract(sim.encodings, sim.public).toarray(), true_overlaps(sim.selection.private)
+    )
 
 
 def test_the_result_is_a_sorted_symmetric_matrix_with_k_on_the_diagonal():
@@ -136,7 +168,9 @@ def test_the_result_is_a_sorted_symmetric_matrix_with_k_on_the_diagonal():
 
 @pytest.mark.parametrize("weighting", FIXED_WEIGHTINGS)
 @pytest.mark.parametrize(("k_private", "k_public"), EVERY_K)
-def test_thresholds_rise_with_every_shared_vector_and_lie_between_neighbours(k_private, k_public, weighting):
+def test_thresholds_rise_with_every_shared_vector_and_lie_between_neighbours(
+    k_private, k_public, weighting
+):
     scheme = Scheme(k_private, k_public, weighting)
     z = lattice(scheme)
     assert z.shape == (k_public + 1, k_private + 1)
@@ -168,12 +202,22 @@ CASES = [
 
 @pytest.mark.parametrize(("k_private", "k_public", "weighting", "statistic", "d"), CASES)
 def test_expected_errors_are_the_errors_that_happen(k_private, k_public, weighting, statistic, d):
-    # Dozens of wrong pairs per instance or more, 8 instances. Pairs share encodings, so the standard error comes from the
-    # instances. Beyond five of them (t, 7 degrees of freedom: 0.002) or 15 % of model error, the count lies.
+    # Dozens of wrong pairs per instance or more, 8 instances. Pairs share encodings, so the
+    # standard error comes from the instances. Beyond five of them (t, 7 degrees of freedom: 0.002)
+    # or 15 % of model error, the count lies.
     expected, happened, confidence, right = [], [], [], []
     for seed in range(8):
-        sim = simulate(Scheme(k_private, k_public, weighting), 40, n_public=40 if k_public else 0, m=150, d=d, rng=seed)
-        overlaps = gram_extract(sim.encodings, sim.public, supports=known_supports(sim), statistic=statistic)
+        sim = simulate(
+            Scheme(k_private, k_public, weighting),
+            40,
+            n_public=40 if k_public else 0,
+            m=150,
+            d=d,
+            rng=seed,
+        )
+        overlaps = gram_extract(
+            sim.encodings, sim.public, supports=known_supports(sim), statistic=statistic
+        )
         W = selection_matrix(sim.selection.private, 40).toarray().astype(int)
         truth = W @ W.T
         expected.append(overlaps.expected_errors)
@@ -184,7 +228,9 @@ def test_expected_errors_are_the_errors_that_happen(k_private, k_public, weighti
         right.append((entries.data == truth[entries.row, entries.col])[off].mean())
     difference = np.subtract(happened, expected)
     assert np.mean(happened) > 10
-    assert abs(difference.mean()) < 5 * difference.std(ddof=1) / np.sqrt(8) + 0.15 * np.mean(expected)
+    assert abs(difference.mean()) < 5 * difference.std(ddof=1) / np.sqrt(8) + 0.15 * np.mean(
+        expected
+    )
     assert np.mean(confidence) == pytest.approx(np.mean(right), abs=0.04)
 
 
@@ -202,7 +248,9 @@ def test_the_confidence_of_an_entry_is_how_often_such_entries_are_right():
     confidence, right = np.concatenate(confidence), np.concatenate(right)
     for low in np.arange(0.3, 1.0, 0.1):
         here = (confidence >= low) & (confidence < low + 0.1)
-        assert here.sum() < 300 or right[here].mean() == pytest.approx(confidence[here].mean(), abs=0.06)
+        assert here.sum() < 300 or right[here].mean() == pytest.approx(
+            confidence[here].mean(), abs=0.06
+        )
 
 
 def test_likelihood_makes_fewer_errors_than_folded_and_assisted_far_fewer_than_both():
@@ -210,7 +258,10 @@ def test_likelihood_makes_fewer_errors_than_folded_and_assisted_far_fewer_than_b
     truth = true_overlaps(sim.selection.private)
     wrong = {
         name: np.triu(
-            gram_extract(sim.encodings, sim.public, supports=known_supports(sim), statistic=name).toarray() != truth
+            gram_extract(
+                sim.encodings, sim.public, supports=known_supports(sim), statistic=name
+            ).toarray()
+            != truth
         ).sum()
         for name in ("folded", "likelihood", "assisted")
     }
@@ -220,8 +271,15 @@ def test_likelihood_makes_fewer_errors_than_folded_and_assisted_far_fewer_than_b
 
 def test_auto_is_assisted_with_public_vectors_and_folded_with_doubts_settled_without():
     public, private = instance(2, 2), instance(2, 0)
-    assert overlap_engine(public.encodings, public.public, supports=known_supports(public)).plan.statistic == "assisted"
-    assert overlap_engine(public.encodings, supports=known_supports(public)).plan.statistic == "folded"
+    assert (
+        overlap_engine(
+            public.encodings, public.public, supports=known_supports(public)
+        ).plan.statistic
+        == "assisted"
+    )
+    assert (
+        overlap_engine(public.encodings, supports=known_supports(public)).plan.statistic == "folded"
+    )
     plan = overlap_engine(private.encodings).plan
     assert (plan.statistic, plan.doubt > 0, len(plan.edges)) == ("folded", True, 1)
     printed = overlap_engine(private.encodings, rounding="paper").plan
@@ -229,7 +287,8 @@ def test_auto_is_assisted_with_public_vectors_and_folded_with_doubts_settled_wit
 
 
 def test_a_screened_run_finds_what_one_pass_finds():
-    # 2,300 encodings at k=2, d=3072: one pass errs in 0.01 pairs, and the screen loses one in a million of about 26,000.
+    # 2,300 encodings at k=2, d=3072: one pass errs in 0.01 pairs, and the screen loses one in a
+    # million of about 26,000.
     sim = simulate(Scheme(2), 400, m=2300, d=3072, rng=3)
     plan = overlap_engine(sim.encodings).plan
     assert len(plan.edges) > 1
@@ -243,7 +302,10 @@ def test_encodings_in_a_file_give_the_same_bytes_as_in_memory(tmp_path):
     np.save(tmp_path / "y.npy", sim.encodings.values)
     mapped = Encodings(np.load(tmp_path / "y.npy", mmap_mode="r"), sim.encodings.scheme)
     assert isinstance(mapped.values, np.memmap)
-    a, b = gram_extract(mapped, memory_limit=200_000), gram_extract(sim.encodings, memory_limit=200_000)
+    a, b = (
+        gram_extract(mapped, memory_limit=200_000),
+        gram_extract(sim.encodings, memory_limit=200_000),
+    )
     assert a.matrix.data.tobytes() == b.matrix.data.tobytes()
     assert a.confidence.tobytes() == b.confidence.tobytes()
 
@@ -252,7 +314,13 @@ def test_encodings_in_a_file_give_the_same_bytes_as_in_memory(tmp_path):
 def test_the_number_of_workers_changes_no_bit(k_public):
     sim = instance(2, k_public, m=90, d=400)
     found = [
-        gram_extract(sim.encodings, sim.public, supports=known_supports(sim), memory_limit=100_000, workers=workers)
+        gram_extract(
+            sim.encodings,
+            sim.public,
+            supports=known_supports(sim),
+            memory_limit=100_000,
+            workers=workers,
+        )
         for workers in (1, 2, 5)
     ]
     for other in found[1:]:
@@ -265,7 +333,9 @@ def test_the_number_of_workers_changes_no_bit(k_public):
 def test_balanced_thresholds_make_fewer_errors_than_the_papers():
     sim = simulate(Scheme(2), 20, m=120, d=600, rng=0)
     truth = true_overlaps(sim.selection.private)
-    balanced, paper = ((gram_extract(sim.encodings, rounding=r).toarray() != truth).sum() for r in ROUNDINGS)
+    balanced, paper = (
+        (gram_extract(sim.encodings, rounding=r).toarray() != truth).sum() for r in ROUNDINGS
+    )
     assert balanced < paper / 3
 
 
@@ -284,7 +354,9 @@ def test_constant_rows_and_zeros_share_nothing_and_do_not_crash(k_public):
     sim = instance(2, k_public)
     y = sim.encodings.values.copy()
     y[0], y[1], y[2], y[3] = 0, 0, 1.7, 1.7
-    overlaps = gram_extract(Encodings(y, sim.encodings.scheme), sim.public, supports=known_supports(sim)).toarray()
+    overlaps = gram_extract(
+        Encodings(y, sim.encodings.scheme), sim.public, supports=known_supports(sim)
+    ).toarray()
     np.testing.assert_array_equal(overlaps[:4, 4:], 0)
     np.testing.assert_array_equal(overlaps[:4, :4], 2 * np.eye(4))
     others = gram_extract(sim.encodings, sim.public, supports=known_supports(sim)).toarray()
@@ -308,13 +380,25 @@ def test_the_truth_is_the_product_of_selection_matrices():
         (Scheme(2, 0), {"rounding": "up"}, "rounding='up': choose one of balanced, paper"),
         (Scheme(2, 2), {}, "no public vectors"),
         (Scheme(2, 2), {"public": np.ones((4, 8))}, "8 pixels, encodings 9"),
-        (Scheme(2, 2), {"supports": Supports(np.zeros((5, 1), int), np.ones(5), "x")}, r"supports of shape \(5, 1\)"),
-        (Scheme(2, 2), {"supports": Supports(np.zeros((4, 2), int), np.ones(4), "x")}, "for 5 encodings with k_public=2"),
+        (
+            Scheme(2, 2),
+            {"supports": Supports(np.zeros((5, 1), int), np.ones(5), "x")},
+            r"supports of shape \(5, 1\)",
+        ),
+        (
+            Scheme(2, 2),
+            {"supports": Supports(np.zeros((4, 2), int), np.ones(4), "x")},
+            "for 5 encodings with k_public=2",
+        ),
         (Scheme(2, 0), {"memory_limit": -1}, "memory_limit=-1"),
         (Scheme(2, 0), {"workers": 0}, "workers=0"),
         (Scheme(2, 0), {"statistic": "magic"}, "statistic='magic': choose one of auto, folded"),
         (Scheme(2, 0), {"statistic": "assisted"}, "pass public="),
-        (Scheme(2, 0), {"statistic": "squares", "rounding": "paper"}, "are for the folded statistic"),
+        (
+            Scheme(2, 0),
+            {"statistic": "squares", "rounding": "paper"},
+            "are for the folded statistic",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(scheme, arguments, complaint):

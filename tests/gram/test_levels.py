@@ -14,7 +14,10 @@ def pixels(rng, p, q, k_public, k_private, n):
     """Public and private parts, each of variance 1, of two encodings that share p and q vectors."""
 
     def part(shared, k):
-        common, first, second = (rng.standard_normal((count, n)).sum(axis=0) for count in (shared, k - shared, k - shared))
+        common, first, second = (
+            rng.standard_normal((count, n)).sum(axis=0)
+            for count in (shared, k - shared, k - shared)
+        )
         return (common + first) / np.sqrt(k), (common + second) / np.sqrt(k)
 
     return part(p, k_public), part(q, k_private)
@@ -44,19 +47,27 @@ def test_squares_have_the_moments_of_hermite_polynomials():
     np.testing.assert_allclose(levels.raw_sd, np.sqrt(4 + 32 * z**2 + 20 * z**4), rtol=1e-5)
 
 
-# 4,000 averages over 500 pixels: means within 5 standard errors (6e-7), standard deviations within 5/√8000 = 5.6 %.
-@pytest.mark.parametrize(("levels_of", "feature"), [(folded_levels, np.abs), (squares_levels, np.square)])
+# 4,000 averages over 500 pixels: means within 5 standard errors (6e-7), standard deviations within
+# 5/√8000 = 5.6 %.
+@pytest.mark.parametrize(
+    ("levels_of", "feature"), [(folded_levels, np.abs), (squares_levels, np.square)]
+)
 @pytest.mark.parametrize("q", [0, 1, 2])
 def test_normalised_averages_have_the_mean_and_noise_stated(levels_of, feature, q):
     rng, d, trials = np.random.default_rng(q), 500, 4000
     _, (a, b) = pixels(rng, 1, q, 1, 3, d * trials)
-    rows = [x.reshape(trials, d) / np.sqrt((x.reshape(trials, d) ** 2).mean(axis=1, keepdims=True)) for x in (a, b)]
+    rows = [
+        x.reshape(trials, d) / np.sqrt((x.reshape(trials, d) ** 2).mean(axis=1, keepdims=True))
+        for x in (a, b)
+    ]
     f, g = (feature(x) - feature(x).mean(axis=1, keepdims=True) for x in rows)
     average = (f * g).mean(axis=1)
     levels = levels_of(Scheme(3))
     sd = levels.sd[0, q] / np.sqrt(d)
     # The average is biased by order 1/d.
-    assert average.mean() == pytest.approx(levels.mean[0, q], abs=5 * sd / np.sqrt(trials) + 6 * levels.sd[0, q] / d)
+    assert average.mean() == pytest.approx(
+        levels.mean[0, q], abs=5 * sd / np.sqrt(trials) + 6 * levels.sd[0, q] / d
+    )
     assert average.std() == pytest.approx(sd, rel=0.056)
 
 
@@ -66,7 +77,11 @@ def test_normalised_averages_have_the_mean_and_noise_stated(levels_of, feature, 
 def test_assisted_levels_are_the_moments_of_the_posterior_mean(p, q, ratio):
     n = 300_000
     (m0, m1), (g0, g1) = pixels(np.random.default_rng(7 * p + q), p, q, 2, 2, n)
-    r = [y * np.tanh(y * mu) - mu for mu, g in ((np.sqrt(ratio) * m0, g0), (np.sqrt(ratio) * m1, g1)) for y in [np.abs(mu + g)]]
+    r = [
+        y * np.tanh(y * mu) - mu
+        for mu, g in ((np.sqrt(ratio) * m0, g0), (np.sqrt(ratio) * m1, g1))
+        for y in [np.abs(mu + g)]
+    ]
     levels = assisted_levels(2, 2, ratio)
     product = r[0] * r[1]
     assert product.mean() == pytest.approx(levels.mean[p, q], abs=5 * levels.sd[p, q] / np.sqrt(n))
@@ -79,7 +94,8 @@ def test_the_assisted_statistic_is_blind_to_public_vectors_shared():
 
 
 def test_tails_of_skew_sums_are_those_of_the_gamma_law():
-    """Averages of d exponential variables: mean 1, variance 1, skewness 2. The normal law misses the tails by a factor of 2."""
+    """Averages of d exponential variables: mean 1, variance 1, skewness 2. The normal law misses
+    the tails by a factor of 2."""
     from scipy.stats import gamma, norm
 
     d = 400
@@ -98,7 +114,9 @@ def test_normal_scale_rises_however_skew_and_far():
 def test_quantiles_are_never_above_what_the_tail_allows():
     levels = folded_levels(Scheme(2))
     for probability in (1e-2, 1e-4, 1e-6):
-        assert levels.below(levels.quantile(probability, 0, 1, 1000), 0, 1, 1000) <= 1.1 * probability
+        assert (
+            levels.below(levels.quantile(probability, 0, 1, 1000), 0, 1, 1000) <= 1.1 * probability
+        )
 
 
 def test_part_of_the_pixels_has_the_noise_in_between():

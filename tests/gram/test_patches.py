@@ -1,4 +1,5 @@
-"""Similarity by patches: pixels that go together are found whatever their order, and shared images show."""
+"""Similarity by patches: pixels that go together are found whatever their order, and shared images
+show."""
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ def pictures(n, side=24, seed=0):
     """Smooth random pictures: neighbours correlate 0.95."""
     distance = np.abs(np.subtract.outer(np.arange(side), np.arange(side)))
     root = np.linalg.cholesky(0.95**distance)
-    return np.einsum("ij,njk,lk->nil", root, np.random.default_rng(seed).standard_normal((n, side, side)), root).reshape(n, -1)
+    return np.einsum(
+        "ij,njk,lk->nil", root, np.random.default_rng(seed).standard_normal((n, side, side)), root
+    ).reshape(n, -1)
 
 
 def encodings(X, m, k, seed=0):
@@ -35,7 +38,9 @@ def test_pixels_of_pictures_go_together_and_independent_ones_do_not():
     noise = np.random.default_rng(0).standard_normal((40, 576))
     assert not go_together(encodings(noise, 200, 3)[0])
     assert not go_together(np.ones((10, 300), np.float32))
-    assert not go_together(np.repeat(np.abs(noise[:, :10]), 4, axis=1).astype(np.float32))  # a table
+    assert not go_together(
+        np.repeat(np.abs(noise[:, :10]), 4, axis=1).astype(np.float32)
+    )  # a table
 
 
 def test_every_pixel_that_changes_is_in_one_patch():
@@ -43,13 +48,17 @@ def test_every_pixel_that_changes_is_in_one_patch():
     Y[:, [3, 77]] = 1.0
     groups = patches(Y, np.random.default_rng(0))
     assert sorted(len(group) for group in groups) == [71, 71, 72, 72, 72, 72, 72, 72]
-    np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.setdiff1d(np.arange(576), [3, 77]))
+    np.testing.assert_array_equal(
+        np.sort(np.concatenate(groups)), np.setdiff1d(np.arange(576), [3, 77])
+    )
 
 
 def test_patches_are_places_in_the_picture():
     Y = encodings(pictures(60), 400, 3)[0]
     place = np.stack(np.divmod(np.arange(576), 16), axis=1)
-    spread = np.mean([place[group].var(axis=0).sum() for group in patches(Y, np.random.default_rng(0))])
+    spread = np.mean(
+        [place[group].var(axis=0).sum() for group in patches(Y, np.random.default_rng(0))]
+    )
     assert spread < 0.4 * place.var(axis=0).sum()
 
 

@@ -12,12 +12,17 @@ MEAN = np.sqrt(2 / np.pi)
 
 
 def folded_moment(z, f):
-    """E[f(|a|, E_b)] over a ~ N(0,1), with E_b = (E|b|, E b²) given a, b being N(za, 1 − z²): one integral instead of two."""
+    """E[f(|a|, E_b)] over a ~ N(0,1), with E_b = (E|b|, E b²) given a, b being N(za, 1 − z²): one
+    integral instead of two."""
     s = np.sqrt(max(1 - z * z, 0))
 
     def integrand(a):
         mean = z * a
-        absolute = s * MEAN * np.exp(-(mean**2) / (2 * s * s)) + mean * erf(mean / (s * np.sqrt(2))) if s else abs(mean)
+        absolute = (
+            s * MEAN * np.exp(-(mean**2) / (2 * s * s)) + mean * erf(mean / (s * np.sqrt(2)))
+            if s
+            else abs(mean)
+        )
         return f(abs(a), absolute, mean**2 + s * s) * np.exp(-a * a / 2) / np.sqrt(2 * np.pi)
 
     return 2 * quad(integrand, 0, 12, epsabs=1e-13, limit=200)[0]
@@ -48,7 +53,9 @@ def test_the_inverse_undoes_psi():
 
 def test_the_inverse_clips_what_no_correlation_gives():
     np.testing.assert_allclose(psi_inverse([-0.2, 0.0, TOP, 0.9]), [0, 0, 1, 1], atol=1e-9)
-    np.testing.assert_allclose(psi_inverse([-0.2, 0.001], floor=float(psi(0.1))), [0.1, 0.1], atol=1e-9)
+    np.testing.assert_allclose(
+        psi_inverse([-0.2, 0.001], floor=float(psi(0.1))), [0.1, 0.1], atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("z", CORRELATIONS)

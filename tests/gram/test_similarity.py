@@ -18,7 +18,8 @@ def test_disjoint_encodings_have_mean_zero_and_one_shared_vector_mean_one(k):
     sim = simulate(Scheme(k), 60, m=250, d=2000, rng=k)
     S, M = similarity(sim.encodings.magnitudes(), k), overlaps(sim)
     np.fill_diagonal(M, -1)
-    # Thousands of pairs of each kind; pixels are shared, so the error is that of 60 vectors with 2000 pixels: well below 0.1.
+    # Thousands of pairs of each kind; pixels are shared, so the error is that of 60 vectors with
+    # 2000 pixels: well below 0.1.
     assert abs(S[M == 0].mean()) < 0.1
     assert abs(S[M == 1].mean() - 1) < 0.15
     assert S[M == 2].mean() > 2
@@ -41,7 +42,10 @@ def test_constant_and_zero_encodings_are_similar_to_nothing():
 @pytest.mark.parametrize(("k", "k_public"), [(2, 2), (3, 1)])
 def test_with_a_public_part_the_similarity_is_the_overlap_itself(k, k_public):
     sim = simulate(Scheme(k, k_public), 30, n_public=50, m=200, d=2000, rng=k)
-    S, M = assisted_similarity(sim.encodings, sim.public, learn_public(sim.encodings, sim.public)), overlaps(sim)
+    S, M = (
+        assisted_similarity(sim.encodings, sim.public, learn_public(sim.encodings, sim.public)),
+        overlaps(sim),
+    )
     np.fill_diagonal(M, -1)
     for q in range(3):
         assert abs(S[q == M].mean() - q) < 0.1 + 0.05 * q

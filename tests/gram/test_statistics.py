@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from unveil import Encodings, InputError, Scheme, simulate
-from unveil.gram.statistics import STATISTICS, feature_rows, pixel_order, public_part, statistic_levels
+from unveil.gram.statistics import (
+    STATISTICS,
+    feature_rows,
+    pixel_order,
+    public_part,
+    statistic_levels,
+)
 
 
 def plain(values, statistic, order):
@@ -47,7 +53,9 @@ def test_rows_without_contrast_have_zero_features(statistic):
     values = sim.encodings.values.copy()
     values[0], values[1] = 0, 1.7
     encodings = Encodings(values, sim.encodings.scheme)
-    F, _ = feature_rows(values, statistic, np.arange(50), public_part(encodings, sim.selection.public, sim.public))
+    F, _ = feature_rows(
+        values, statistic, np.arange(50), public_part(encodings, sim.selection.public, sim.public)
+    )
     assert not F[:2].any()
     assert F[2:].all()
 
@@ -63,7 +71,11 @@ def test_pixel_order_is_a_permutation_with_the_screen_spread_out(d, screen):
 def test_the_private_variance_is_measured_when_the_pixels_are_not_known():
     sim = simulate(Scheme(2, 2, "paper"), 30, n_public=30, m=200, d=2000, rng=1)
     known = public_part(sim.encodings, sim.selection.public, sim.public)
-    unknown = public_part(Encodings(3 * sim.encodings.values, sim.encodings.scheme, None), sim.selection.public, 3 * sim.public)
+    unknown = public_part(
+        Encodings(3 * sim.encodings.values, sim.encodings.scheme, None),
+        sim.selection.public,
+        3 * sim.public,
+    )
     assert known.variance == pytest.approx(1)
     assert unknown.variance == pytest.approx(9, rel=0.1)
     assert unknown.ratio == pytest.approx(known.ratio, rel=0.1)

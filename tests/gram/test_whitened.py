@@ -1,10 +1,18 @@
-"""Overlaps of encodings with signs: the projector depends on subsets alone, and the rank is the number of vectors."""
+"""Overlaps of encodings with signs: the projector depends on subsets alone, and the rank is the
+number of vectors."""
 
 import numpy as np
 import pytest
 
 import unveil
-from unveil.gram.whitened import plain_overlaps, plain_similarity, rank_of, rounded, spectrum, whitened_similarity
+from unveil.gram.whitened import (
+    plain_overlaps,
+    plain_similarity,
+    rank_of,
+    rounded,
+    spectrum,
+    whitened_similarity,
+)
 
 
 def encoded(k, n=30, m=200, d=400, seed=0, **options):
@@ -21,7 +29,9 @@ def test_the_projector_is_that_of_the_subsets(m, d, k):
     values, vectors = spectrum(Y)
     assert rank_of(values) == 30
     projector = W @ np.linalg.inv(W.T @ W) @ W.T
-    np.testing.assert_allclose(whitened_similarity(vectors, 30, k), projector * (m * k / 30), atol=1e-3)
+    np.testing.assert_allclose(
+        whitened_similarity(vectors, 30, k), projector * (m * k / 30), atol=1e-3
+    )
 
 
 def test_it_does_not_depend_on_what_the_vectors_are():
@@ -30,7 +40,9 @@ def test_it_does_not_depend_on_what_the_vectors_are():
     Y = unveil.simulate(unveil.Scheme(2, signs="kept"), private=x, m=200, rng=0).encodings.values
     other, W = encoded(2)
     np.testing.assert_allclose(
-        whitened_similarity(spectrum(Y)[1], 30, 2), whitened_similarity(spectrum(other)[1], 30, 2), atol=1e-2
+        whitened_similarity(spectrum(Y)[1], 30, 2),
+        whitened_similarity(spectrum(other)[1], 30, 2),
+        atol=1e-2,
     )
     shared = W @ W.T
     assert (np.rint(plain_similarity(Y, 2)) != shared).mean() > 0.5

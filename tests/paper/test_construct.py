@@ -1,4 +1,5 @@
-"""`lem:construct` as printed, the second family it overlooks, and what follows (docs/paper_map.md, 8, 11, 13)."""
+"""`lem:construct` as printed, the second family it overlooks, and what follows (docs/paper_map.md,
+8, 11, 13)."""
 
 from itertools import combinations
 
@@ -41,7 +42,8 @@ def test_a_sunflower_solves_the_printed_sign_system_with_wrong_vectors_at_every_
     y = np.abs(np.array([x[list(s)].sum(axis=0) for s in sets]) + c)
     floral = find_floral_submatrix(Overlaps.from_array(matrix(sets), k))
     wrong = x.sum(axis=0) / k - x[: k + 2]
-    # Name i of the subsets is the petal that is missing: row C ∪ {a, b} is named by the complement of {a, b}.
+    # Name i of the subsets is the petal that is missing: row C ∪ {a, b} is named by the complement
+    # of {a, b}.
     A = np.array([[i not in s for i in range(k + 2)] for s in sets], dtype=float)
     np.testing.assert_allclose(np.abs(A @ wrong + c), y, atol=1e-9)
     assert len(floral.rows) == len(sets)
@@ -53,7 +55,9 @@ def test_a_sunflower_solves_the_printed_sign_system_with_wrong_vectors_at_every_
 def test_one_more_encoding_tells_the_families_apart(k, family):
     one_shared = (0, *range(100, 100 + k - 1))
     M = matrix([*family(k), one_shared])
-    reading = read_floral(Overlaps.from_array(M, k), find_floral_submatrix(Overlaps.from_array(M, k)))
+    reading = read_floral(
+        Overlaps.from_array(M, k), find_floral_submatrix(Overlaps.from_array(M, k))
+    )
     if k == 2:
         # For k = 2 the families are two labellings of one floral: either may be the one found.
         assert reading.subsets + reading.sunflower == 1
@@ -63,7 +67,8 @@ def test_one_more_encoding_tells_the_families_apart(k, family):
 
 @pytest.mark.parametrize("k", [2, 3, 4, 5, 6])
 def test_n_equal_to_2k_is_undecidable(k):
-    """All subsets complemented and x' = Σx/k − x: an orthogonal map that leaves every encoding as it is."""
+    """All subsets complemented and x' = Σx/k − x: an orthogonal map that leaves every encoding as
+    it is."""
     n = 2 * k
     Q = np.ones((n, n)) / k - np.eye(n)
     np.testing.assert_allclose(Q @ Q.T, np.eye(n), atol=1e-12)

@@ -31,7 +31,8 @@ def test_a_hidden_floral_is_found_and_F_explains_all_its_overlaps(k):
 
 @pytest.mark.parametrize("k", [4, 5, 6])
 def test_the_rows_of_the_third_group_are_a_floral_of_sparsity_k_minus_4(k):
-    """The recursion of the paper: 𝓘''' less {1, 2, k+1, k+2} are all (k−4)-subsets of the k−2 names of S*."""
+    """The recursion of the paper: 𝓘''' less {1, 2, k+1, k+2} are all (k−4)-subsets of the k−2 names
+    of S*."""
     third = floral_labels(k)[6 + 4 * (k - 2) :]
     fixed = {0, 1, k, k + 1}
     assert all(fixed <= set(s) for s in third.tolist())
@@ -43,6 +44,7 @@ def test_the_rows_of_the_third_group_are_a_floral_of_sparsity_k_minus_4(k):
 
 @pytest.mark.parametrize("k", [3, 4, 5, 6])
 def test_the_printed_test_for_the_second_group_cannot_reject_the_wrong_reading(k):
-    """The right rows {1, 2, b} ∪ S*∖s of one b are all (k−1)-neighbours of each other, as the wrong ones are."""
+    """The right rows {1, 2, b} ∪ S*∖s of one b are all (k−1)-neighbours of each other, as the wrong
+    ones are."""
     second = [set(s) for s in floral_labels(k)[6 : 6 + k - 2].tolist()]
     assert all(len(a & b) == k - 1 for a, b in combinations(second, 2))

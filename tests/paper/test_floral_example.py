@@ -37,6 +37,9 @@ def test_the_matrix_has_48_symmetries_but_only_24_come_from_renaming_images():
     keep = [p for p in permutations(range(6)) if np.array_equal(EXAMPLE[np.ix_(p, p)], EXAMPLE)]
     assert len(keep) == 48
     sets = [{1, 3}, {2, 4}, {1, 4}, {1, 2}, {3, 4}, {2, 3}]
-    renamings = {tuple(sets.index({name[i - 1] for i in s}) for s in sets) for name in permutations((1, 2, 3, 4))}
+    renamings = {
+        tuple(sets.index({name[i - 1] for i in s}) for s in sets)
+        for name in permutations((1, 2, 3, 4))
+    }
     assert len(renamings) == 24
     assert renamings < set(keep)

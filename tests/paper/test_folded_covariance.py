@@ -22,7 +22,8 @@ def test_the_diagonal_is_one_minus_two_over_pi_not_one():
 
 
 def test_psi_lies_between_the_parabolas_of_the_proof():
-    """The proof says x²/π ≤ Ψ(x) ≤ 1.2·x²/π; at x = 1 the upper bound fails slightly (Ψ(1) = 1.1416/π): it holds on [0, 1]."""
+    """The proof says x²/π ≤ Ψ(x) ≤ 1.2·x²/π; at x = 1 the upper bound fails slightly (Ψ(1) =
+    1.1416/π): it holds on [0, 1]."""
     x = np.linspace(0, 1, 1001)
     assert (psi(x) >= x**2 / np.pi - 1e-12).all()
     assert (psi(x) <= 1.2 * x**2 / np.pi + 1e-12).all()

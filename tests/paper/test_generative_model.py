@@ -13,10 +13,14 @@ def test_encodings_are_the_absolute_value_of_X_times_w(weighting):
     sim = unveil.simulate(scheme, 12, n_public=9, m=20, d=50, rng=0)
     W = selection_matrix(sim.selection.private, 12, scheme.private_weight)
     V = selection_matrix(sim.selection.public, 9, scheme.public_weight)
-    np.testing.assert_allclose(sim.encodings.values, np.abs(W @ sim.private + V @ sim.public), atol=1e-5)
+    np.testing.assert_allclose(
+        sim.encodings.values, np.abs(W @ sim.private + V @ sim.public), atol=1e-5
+    )
 
 
-@pytest.mark.parametrize(("weighting", "norm2"), [("equal", 1.0), ("paper", 2.0), ("convex", 1 / 5)])
+@pytest.mark.parametrize(
+    ("weighting", "norm2"), [("equal", 1.0), ("paper", 2.0), ("convex", 1 / 5)]
+)
 def test_the_printed_selection_vector_has_norm_sqrt_two(weighting, norm2):
     scheme = unveil.Scheme(3, 2, weighting)
     assert scheme.private_variance + scheme.public_variance == pytest.approx(norm2)
@@ -24,7 +28,8 @@ def test_the_printed_selection_vector_has_norm_sqrt_two(weighting, norm2):
 
 def test_gaussian_images_are_standard():
     x = unveil.simulate(n_private=200, m=1, d=500, rng=1).private.astype(float)
-    # 1e5 samples: five standard errors of mean, variance and kurtosis; fails with probability below 2e-6.
+    # 1e5 samples: five standard errors of mean, variance and kurtosis; fails with probability below
+    # 2e-6.
     assert abs(x.mean()) < 5 / np.sqrt(x.size)
     assert abs(x.var() - 1) < 5 * np.sqrt(2 / x.size)
     assert abs((x**4).mean() - 3) < 5 * np.sqrt(96 / x.size)

@@ -23,19 +23,23 @@ def test_with_enough_pixels_the_gram_matrix_is_exact(k, d):
 
 
 def test_it_is_the_printed_algorithm_entry_by_entry():
-    """Empirical covariance, clip, Ψ⁻¹, rounding to multiples of 1/k: the same matrix as our thresholds give."""
+    """Empirical covariance, clip, Ψ⁻¹, rounding to multiples of 1/k: the same matrix as our
+    thresholds give."""
     sim = unveil.simulate(unveil.Scheme(3), 15, m=40, d=3000, rng=4)
     Y = sim.encodings.values.astype(float)
     Y /= np.sqrt((Y**2).mean(axis=1, keepdims=True))
     centred = Y - Y.mean(axis=1, keepdims=True)
     printed = np.rint(3 * psi_inverse(centred @ centred.T / Y.shape[1])).astype(int)
     np.fill_diagonal(printed, 3)
-    np.testing.assert_array_equal(unveil.gram_extract(sim.encodings, rounding="paper").toarray(), printed)
+    np.testing.assert_array_equal(
+        unveil.gram_extract(sim.encodings, rounding="paper").toarray(), printed
+    )
 
 
 @pytest.mark.parametrize("weighting", ["equal", "paper", "convex"])
 def test_the_public_part_is_taken_off_on_the_right_lattice(weighting):
-    """k_pub ≠ k_priv: rounding to multiples of 1/k first, as printed, would be wrong for `paper`."""
+    """k_pub ≠ k_priv: rounding to multiples of 1/k first, as printed, would be wrong for
+    `paper`."""
     sim = unveil.simulate(unveil.Scheme(2, 3, weighting), 10, n_public=15, m=50, d=60_000, rng=8)
     supports = unveil.Supports(sim.selection.public, np.ones(50), "given")
     found = unveil.gram_extract(sim.encodings, sim.public, supports=supports)
@@ -46,7 +50,8 @@ def test_the_public_part_is_taken_off_on_the_right_lattice(weighting):
 
 
 def test_balanced_thresholds_make_far_fewer_errors_at_overlap_zero():
-    """k=3, d=8192: the paper's midpoint turns 1.4% of zeros into ones, the balanced threshold about one in 100,000."""
+    """k=3, d=8192: the paper's midpoint turns 1.4% of zeros into ones, the balanced threshold about
+    one in 100,000."""
     rate = {}
     for rounding in ("paper", "balanced"):
         threshold = overlap_thresholds(unveil.Scheme(3), 8192, rounding)[0, 0]

@@ -7,7 +7,8 @@ import unveil
 
 
 @pytest.mark.parametrize(
-    ("k", "n", "m", "d"), [(2, 30, 200, 3072), (3, 14, 500, 8192), (4, 11, 600, 12288), (5, 11, 900, 12288)]
+    ("k", "n", "m", "d"),
+    [(2, 30, 200, 3072), (3, 14, 500, 8192), (4, 11, 600, 12288), (5, 11, 900, 12288)],
 )
 def test_all_vectors_of_one_floral_come_back_up_to_one_sign_per_pixel(k, n, m, d):
     sim = unveil.simulate(unveil.Scheme(k), n, m=m, d=d, rng=0)
@@ -30,7 +31,8 @@ def test_with_a_public_part_the_signs_come_back_too(weighting):
 
 
 def test_the_swapped_labelling_is_never_verified():
-    """k = 2, many seeds, small: about half of the florals are found with the swapped labels first (docs/paper_map.md, 8)."""
+    """k = 2, many seeds, small: about half of the florals are found with the swapped labels first
+    (docs/paper_map.md, 8)."""
     verified = 0
     for seed in range(25):
         sim = unveil.simulate(unveil.Scheme(2), 16, m=60, d=2048, rng=seed)

@@ -1,4 +1,5 @@
-"""`problem:main`, `defn:multitask`: the same call on plain arrays is multi-task phase retrieval with missing data."""
+"""`problem:main`, `defn:multitask`: the same call on plain arrays is multi-task phase retrieval
+with missing data."""
 
 import numpy as np
 
@@ -6,7 +7,8 @@ import unveil
 
 
 def test_plain_arrays_of_pairs_and_responses():
-    """Samples p_j ~ N(0, I_n) with only the coordinates S observed; tasks |⟨w_i, p_j⟩| = y_ij; some x_s, s ∉ S, comes back."""
+    """Samples p_j ~ N(0, I_n) with only the coordinates S observed; tasks |⟨w_i, p_j⟩| = y_ij; some
+    x_s, s ∉ S, comes back."""
     rng = np.random.default_rng(0)
     n, observed, tasks, samples, k = 60, 40, 150, 12288, 2
     p = rng.standard_normal((samples, n))

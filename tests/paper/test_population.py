@@ -12,6 +12,7 @@ def test_the_moment_matrix_is_twice_the_outer_product():
     w = np.zeros(12)
     w[sim.selection.public[0]] = scheme.public_weight
     error = moment_matrix(sim.encodings.values[0], sim.public) - 2 * np.outer(w, w)
-    # One entry's standard deviation is at most √(E[(y²−1)²(p²−1)²]/d) < √(60/d) = 0.0122; five of them, 144 entries:
-    # fails with probability below 1e-4, and ½ instead of 2 would be off by 0.375.
+    # One entry's standard deviation is at most √(E[(y²−1)²(p²−1)²]/d) < √(60/d) = 0.0122; five of
+    # them, 144 entries: fails with probability below 1e-4, and ½ instead of 2 would be off by
+    # 0.375.
     assert np.abs(error).max() < 5 * np.sqrt(60 / 400_000)

@@ -11,7 +11,9 @@ from unveil.factor import encodings_needed, expected_florals
 
 
 def count(n, k, m, rng):
-    drawn = {tuple(row) for row in draw_selection(unveil.Scheme(k), n, 0, m, rng, rng).private.tolist()}
+    drawn = {
+        tuple(row) for row in draw_selection(unveil.Scheme(k), n, 0, m, rng, rng).private.tolist()
+    }
     return sum(all(s in drawn for s in combinations(U, k)) for U in combinations(range(n), k + 2))
 
 
@@ -32,7 +34,8 @@ def test_the_number_of_encodings_needed_grows_with_the_papers_exponent(k):
 
 
 def test_with_eight_expected_florals_one_is_there_nine_times_in_ten():
-    """The lemma's probability 9/10, at n = 20, k = 2. Seeded; by Paley–Zygmund the true probability is above 0.95."""
+    """The lemma's probability 9/10, at n = 20, k = 2. Seeded; by Paley–Zygmund the true probability
+    is above 0.95."""
     m = next(m for m in range(20, 400) if expected_florals(20, 2, m) >= 8)
     rng = np.random.default_rng(1)
     assert np.mean([count(20, 2, m, rng) > 0 for _ in range(60)]) >= 0.9

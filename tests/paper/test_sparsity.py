@@ -27,7 +27,8 @@ def test_degrees_are_the_lemmas_binomials(n, k, m):
 
 
 def test_the_number_of_houses_is_the_first_moment_of_the_lemma():
-    """k = 2: houses (i; j1..j4) are squares of (k−1)-neighbours around i. Counted by force and by the lemma's expectation."""
+    """k = 2: houses (i; j1..j4) are squares of (k−1)-neighbours around i. Counted by force and by
+    the lemma's expectation."""
     n, k, m = 14, 2, 60
     counts = []
     for seed in range(12):
@@ -41,9 +42,14 @@ def test_the_number_of_houses_is_the_first_moment_of_the_lemma():
             # Squares a-b-c-d with far diagonals: pairs of far pairs joined by four near ones.
             pairs = np.argwhere(np.triu(F, 1))
             joined = np.array([A[a] & A[c] for a, c in pairs]).reshape(len(pairs), len(N))
-            houses += sum(int(joined[p, b] and joined[p, d]) for p in range(len(pairs)) for b, d in pairs[p + 1 :])
+            houses += sum(
+                int(joined[p, b] and joined[p, d])
+                for p in range(len(pairs))
+                for b, d in pairs[p + 1 :]
+            )
         counts.append(houses)
-    # A house fixes disjoint pairs S1, S2: i = S1 (or S2's role by symmetry) and the four mixed pairs.
+    # A house fixes disjoint pairs S1, S2: i = S1 (or S2's role by symmetry) and the four mixed
+    # pairs.
     subsets = comb(n, 2)
     expected = comb(m, 1) * comb(m - 1, 4) * 24 * comb(n, 2) * comb(n - 2, 2) / subsets**5
     error = np.std(counts) / np.sqrt(len(counts))

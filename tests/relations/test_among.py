@@ -1,4 +1,5 @@
-"""Relations up to noise between given pairs: true ones are found, others are not, and what says too little is told."""
+"""Relations up to noise between given pairs: true ones are found, others are not, and what says too
+little is told."""
 
 from itertools import combinations
 
@@ -23,11 +24,17 @@ def cycles(members):
     sums = {}
     for a, b in combinations(range(len(members)), 2):
         sums.setdefault(tuple(sorted([*members[a], *members[b]])), []).append((a, b))
-    return {tuple(sorted(p + q)) for pairs in sums.values() for p, q in combinations(pairs, 2) if len({*p, *q}) == 4}
+    return {
+        tuple(sorted(p + q))
+        for pairs in sums.values()
+        for p, q in combinations(pairs, 2)
+        if len({*p, *q}) == 4
+    }
 
 
 def test_all_cycles_are_found_up_to_noise_and_nothing_else():
-    """Sixty pixels of noise 0.02 say some 150 nats; four deviations short of the mean is once in 30,000 relations."""
+    """Sixty pixels of noise 0.02 say some 150 nats; four deviations short of the mean is once in
+    30,000 relations."""
     y, members = problem(0)
     pairs = np.array(list(combinations(range(len(y)), 2)))
     found = find_among(sketch(y, None, NOISE, np.random.default_rng(1), 60), pairs)
@@ -44,7 +51,8 @@ def test_few_noisy_pixels_say_too_little():
 
 
 def test_signed_differences_are_compared_as_they_are():
-    """Two options are signed: a pair does not meet another one that has the negative of its difference."""
+    """Two options are signed: a pair does not meet another one that has the negative of its
+    difference."""
     rng = np.random.default_rng(2)
     a = rng.uniform(5, 500, (40, 2)).astype(np.float32)
     differences = np.stack([a, a[:, ::-1], -a])

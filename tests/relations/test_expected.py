@@ -38,20 +38,27 @@ def test_a_quadruple_has_one_pairing():
     assert counted(subsets) == counted_plainly(subsets)
 
 
-@pytest.mark.parametrize(("n", "m", "k"), [(20, 60, 2), (30, 120, 2), (12, 80, 3), (16, 150, 3), (11, 90, 4)])
+@pytest.mark.parametrize(
+    ("n", "m", "k"), [(20, 60, 2), (30, 120, 2), (12, 80, 3), (16, 150, 3), (11, 90, 4)]
+)
 def test_random_designs_have_as_many_on_average(n, m, k):
     """The mean of 200 designs lies within five of its standard errors. Failure 1e-6."""
     rng = np.random.default_rng(n * m)
     every = list(combinations(range(n), k))
-    counts = [counted([every[i] for i in rng.choice(len(every), m, replace=False)]) for _ in range(200)]
-    assert abs(np.mean(counts) - expected_relations(n, m, k)) < 5 * np.std(counts) / sqrt(len(counts))
+    counts = [
+        counted([every[i] for i in rng.choice(len(every), m, replace=False)]) for _ in range(200)
+    ]
+    assert abs(np.mean(counts) - expected_relations(n, m, k)) < 5 * np.std(counts) / sqrt(
+        len(counts)
+    )
 
 
 def test_the_leading_term_is_that_of_disjoint_pairs():
     n, m, k = 1000, 5000, 3
     disjoint = comb(n - k, k) / comb(n, k)
     plain = m**4 / 4 * (comb(2 * k, k) / 2 - 1) / comb(n, k) ** 2 * disjoint
-    # m²/2 pairs, each with C(2k, k)/2 − 1 others of the same sum, there with probability (m/N)²; each counted twice.
+    # m²/2 pairs, each with C(2k, k)/2 − 1 others of the same sum, there with probability (m/N)²;
+    # each counted twice.
     assert expected_relations(n, m, k) == pytest.approx(plain, rel=0.02)
 
 

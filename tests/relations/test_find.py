@@ -1,4 +1,5 @@
-"""Relations by hashing are those of brute force: none missed, none by chance, whatever the data, memory and workers are."""
+"""Relations by hashing are those of brute force: none missed, none by chance, whatever the data,
+memory and workers are."""
 
 from itertools import combinations, product
 
@@ -15,7 +16,8 @@ SIGNS = np.array(list(product((1.0, -1.0), repeat=4)))
 
 
 def problem(kind, n, m, k, d, seed=0, public=False):
-    """(y, c, members) with different subsets, in float32 as encodings have it: divided by √k, and multiplied again."""
+    """(y, c, members) with different subsets, in float32 as encodings have it: divided by √k, and
+    multiplied again."""
     rng = np.random.default_rng(seed)
     every = np.array(list(combinations(range(n), k)))
     members = every[rng.permutation(len(every))[:m]]
@@ -27,8 +29,11 @@ def problem(kind, n, m, k, d, seed=0, public=False):
             return rng.integers(-3, 6, (rows, d)).astype(np.float64)
         if kind == "steps":
             return rng.integers(-20, 40, (rows, d)).astype(np.float64)
-        # Half of the pixels are zero almost everywhere, as in scans; the others take a few positive levels.
-        return rng.integers(0, 9, (rows, d)) * (rng.random((rows, d)) < np.where(np.arange(d) % 2, 0.2, 0.9))
+        # Half of the pixels are zero almost everywhere, as in scans; the others take a few positive
+        # levels.
+        return rng.integers(0, 9, (rows, d)) * (
+            rng.random((rows, d)) < np.where(np.arange(d) % 2, 0.2, 0.9)
+        )
 
     x, c = draw(n), draw(m) if public else None
     total = x[members].sum(axis=1) + (0 if c is None else c)
@@ -37,19 +42,27 @@ def problem(kind, n, m, k, d, seed=0, public=False):
 
 
 def found(y, c, *, limit=LIMIT, enough=2000, seed=0):
-    return find_relations(sketch(y, c, 0.0, np.random.default_rng(seed)), limit=limit, enough=enough)
+    return find_relations(
+        sketch(y, c, 0.0, np.random.default_rng(seed)), limit=limit, enough=enough
+    )
 
 
 def sides(quads):
     """{{a, d}, {b, c}} of z_a + z_d = z_b + z_c."""
-    return {frozenset([frozenset((a, d)), frozenset((b, c))]) for a, b, c, d in np.asarray(quads).tolist()}
+    return {
+        frozenset([frozenset((a, d)), frozenset((b, c))])
+        for a, b, c, d in np.asarray(quads).tolist()
+    }
 
 
 def same(result, truth, free):
-    """Whether relations are the true ones, {{a, d}, {b, c}} each; without a public part the pairing is hidden."""
+    """Whether relations are the true ones, {{a, d}, {b, c}} each; without a public part the pairing
+    is hidden."""
     if not free:
         return sides(result.quads) == truth
-    return {frozenset(q) for q in result.quads.tolist()} == {frozenset().union(*pairs) for pairs in truth}
+    return {frozenset(q) for q in result.quads.tolist()} == {
+        frozenset().union(*pairs) for pairs in truth
+    }
 
 
 def by_brute_force(y, c):
@@ -92,16 +105,19 @@ def test_relations_are_those_of_brute_force(kind, public, k):
 
 @pytest.mark.parametrize(("m", "public"), [(79, True), (90, False), (130, False), (130, True)])
 def test_every_relation_of_the_subsets_is_found_with_and_without_pivots(m, public):
-    """At 124 encodings pairs become too many to be compared with each other. With pivots one relation in 64 is cut apart in
-    each of its two pairings (three without a public part): one in 4,096, so that one of these 3,000 is missing with probability
-    one half where there is a public part. The seed is fixed."""
+    """At 124 encodings pairs become too many to be compared with each other. With pivots one
+    relation in 64 is cut apart in each of its two pairings (three without a public part): one in
+    4,096, so that one of these 3,000 is missing with probability one half where there is a public
+    part. The seed is fixed."""
     y, c, members = problem("gaussian", 20, m, 2, 12, seed=1, public=public)
     truth = by_subsets(members)
     assert len(truth) > 400
     assert same(found(y, c), truth, c is None)
 
 
-@pytest.mark.parametrize(("kind", "public"), [("discrete", False), ("zeros", False), ("steps", False), ("steps", True)])
+@pytest.mark.parametrize(
+    ("kind", "public"), [("discrete", False), ("zeros", False), ("steps", False), ("steps", True)]
+)
 def test_pixels_of_few_levels_lose_no_relation_at_the_borders_of_cells(kind, public, monkeypatch):
     """Differences are often zero up to rounding there, of either sign, and multiples of a step."""
     monkeypatch.setattr(find, "CANDIDATES", 3e5)
@@ -117,23 +133,34 @@ def test_the_order_of_a_relation_with_a_public_part_has_its_signs():
     np.put_along_axis(W, members, 1, axis=1)
     quads = found(y, c).quads
     assert len(quads)
-    np.testing.assert_array_equal(W[quads[:, 0]] - W[quads[:, 1]] - W[quads[:, 2]] + W[quads[:, 3]], 0)
+    np.testing.assert_array_equal(
+        W[quads[:, 0]] - W[quads[:, 1]] - W[quads[:, 2]] + W[quads[:, 3]], 0
+    )
 
 
 def test_the_ways_to_write_a_relation_become_one():
     both = [((7, 2), (5, 3)), ((5, 3), (7, 2))]
-    ways = [(one[i], two[j], two[1 - j], one[1 - i]) for one, two in both for i in (0, 1) for j in (0, 1)]
+    ways = [
+        (one[i], two[j], two[1 - j], one[1 - i])
+        for one, two in both
+        for i in (0, 1)
+        for j in (0, 1)
+    ]
     assert len(set(ways)) == 8
     np.testing.assert_array_equal(one_order(np.array(ways)), np.tile([2, 3, 5, 7], (8, 1)))
 
 
-@pytest.mark.parametrize(("kind", "public"), [("gaussian", False), ("gaussian", True), ("steps", False)])
+@pytest.mark.parametrize(
+    ("kind", "public"), [("gaussian", False), ("gaussian", True), ("steps", False)]
+)
 def test_little_memory_and_more_workers_find_the_same(kind, public):
     y, c, _ = problem(kind, 40, 320, 2, 12 if kind == "gaussian" else 48, seed=2, public=public)
     calls = []
     view = sketch(y, c, 0.0, np.random.default_rng(0))
     with using(workers=1):
-        one = find_relations(view, limit=LIMIT, enough=2000, progress=lambda *call: calls.append(call))
+        one = find_relations(
+            view, limit=LIMIT, enough=2000, progress=lambda *call: calls.append(call)
+        )
         small = find_relations(view, limit=1, enough=2000)
     with using(workers=2):
         two = find_relations(view, limit=LIMIT, enough=2000)

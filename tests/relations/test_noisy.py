@@ -15,7 +15,8 @@ def noisy_pairs(n, m, d, noise, seed):
 
 
 def test_relations_found_are_true():
-    # The chance of one false relation is e^−16 by construction, if pixels are independent, as they are here.
+    # The chance of one false relation is e^−16 by construction, if pixels are independent, as they
+    # are here.
     y, pairs = noisy_pairs(24, 150, 60, 0.02, 0)
     view, found = find_noisy(y, 0.02, 1 << 30, np.random.default_rng(1))
     assert len(found) > 100

@@ -23,11 +23,17 @@ def test_every_key_is_in_one_share_and_buckets_keep_them():
     order = np.argsort(y[:, 0])
     grid = np.full(3, 1e-3)
     shares = [(0.0, 0.3, 0, 1), (0.3, 0.8, 0, 2), (0.3, 0.8, 1, 2), (0.8, np.inf, 0, 1)]
-    keys = np.concatenate([_keys(y, -y, True, y[order, 0], order, 3, grid, *share) for share in shares])
+    keys = np.concatenate(
+        [_keys(y, -y, True, y[order, 0], order, 3, grid, *share) for share in shares]
+    )
     assert len(keys) == 40 * 39 // 2 * 8
     sorted_, start = _bucketed(keys)
     np.testing.assert_array_equal(np.sort(sorted_), np.sort(keys))
-    assert (np.diff(sorted_ >> np.uint64(55)) >= 0).all() if sorted_.dtype != np.uint64 else start[-1] == len(keys)
+    assert (
+        (np.diff(sorted_ >> np.uint64(55)) >= 0).all()
+        if sorted_.dtype != np.uint64
+        else start[-1] == len(keys)
+    )
 
 
 def test_a_planted_relation_is_found():
@@ -38,6 +44,21 @@ def test_a_planted_relation_is_found():
     order = np.argsort(y[:, 0])
     spread, nats = np.full(8, 1e-9), np.full(8, 10.0)
     found = search_share(
-        y, -y, True, y[order, 0], order, 2, np.full(2, 1e-7), spread, nats, 50.0, 0.0, np.inf, 0, 1, 1000, 1000
+        y,
+        -y,
+        True,
+        y[order, 0],
+        order,
+        2,
+        np.full(2, 1e-7),
+        spread,
+        nats,
+        50.0,
+        0.0,
+        np.inf,
+        0,
+        1,
+        1000,
+        1000,
     )
     assert {tuple(sorted(q)) for q in found.tolist()} == {(0, 1, 2, 3)}

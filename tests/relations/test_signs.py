@@ -1,15 +1,20 @@
-"""Signs along relations: those of the truth up to one per pixel, never a wrong one where values coincide."""
+"""Signs along relations: those of the truth up to one per pixel, never a wrong one where values
+coincide."""
 
 import numpy as np
 
 from unveil.relations.signs import joined, propagate_signs, relation_rows, sign_graph
 from unveil.relations.subspace import _rows
-from unveil.solve.signed_pairs import four_cycles
+from unveil.solve.signs.signed_pairs import four_cycles
 
 
 def instance(n, m, d, seed, levels=None):
     rng = np.random.default_rng(seed)
-    x = rng.standard_normal((n, d)) if levels is None else rng.integers(0, levels, (n, d)).astype(float) - levels // 2
+    x = (
+        rng.standard_normal((n, d))
+        if levels is None
+        else rng.integers(0, levels, (n, d)).astype(float) - levels // 2
+    )
     u, v = np.triu_indices(n, 1)
     some = rng.permutation(len(u))[:m]
     pairs = np.column_stack([u, v])[some]
@@ -50,7 +55,10 @@ def test_the_largest_set_that_hangs_together():
 
 
 def test_rows_of_a_matrix():
-    quads, signs = np.array([[0, 1, 2, 5], [1, 2, 3, 4]]), np.array([[1.0, -1, 1, -1], [1, 1, -1, -1]])
+    quads, signs = (
+        np.array([[0, 1, 2, 5], [1, 2, 3, 4]]),
+        np.array([[1.0, -1, 1, -1], [1, 1, -1, -1]]),
+    )
     got, coefficients = relation_rows(_rows(quads, signs, 6))
     np.testing.assert_array_equal(got, quads)
     np.testing.assert_array_equal(coefficients, signs)

@@ -1,4 +1,5 @@
-"""Subsets from the column space of signed encodings, against those that made it; rank and completeness."""
+"""Subsets from the column space of signed encodings, against those that made it; rank and
+completeness."""
 
 import numpy as np
 import pytest

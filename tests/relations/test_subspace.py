@@ -1,4 +1,5 @@
-"""From relations to subsets: columns of W come back exactly, up to names, whatever signs the rows have."""
+"""From relations to subsets: columns of W come back exactly, up to names, whatever signs the rows
+have."""
 
 from itertools import combinations
 
@@ -7,7 +8,13 @@ import pytest
 
 from unveil.relations.find import find_relations
 from unveil.relations.sketch import sketch
-from unveil.relations.subspace import exact_column, null_space, relation_matrix, sparse_basis, subsets
+from unveil.relations.subspace import (
+    exact_column,
+    null_space,
+    relation_matrix,
+    sparse_basis,
+    subsets,
+)
 
 
 def random_subsets(n, m, k, seed=0):
@@ -32,25 +39,36 @@ def stars(rows, members):
     return {frozenset(rows[(members == v).any(axis=1)].tolist()) for v in np.unique(members)}
 
 
-@pytest.mark.parametrize(("n", "m", "k"), [(12, 50, 2), (25, 120, 2), (14, 200, 3), (20, 200, 3), (24, 300, 4), (30, 600, 4)])
+@pytest.mark.parametrize(
+    ("n", "m", "k"),
+    [(12, 50, 2), (25, 120, 2), (14, 200, 3), (20, 200, 3), (24, 300, 4), (30, 600, 4)],
+)
 @pytest.mark.parametrize("seed", range(2))
 def test_subsets_come_back_from_the_span_with_any_signs_of_rows(n, m, k, seed):
     members = random_subsets(n, m, k, seed)
     signs = np.random.default_rng(seed + 10).choice([-1.0, 1.0], m)
-    told = subsets(orthonormal(signs[:, None] * matrix(members, n), seed), k, np.random.default_rng(seed))
+    told = subsets(
+        orthonormal(signs[:, None] * matrix(members, n), seed), k, np.random.default_rng(seed)
+    )
     np.testing.assert_array_equal(told.rows, np.arange(m))
     assert told.columns == n
     assert stars(told.rows, told.members) == stars(np.arange(m), members)
     assert len(set(told.sign * signs)) == 1
 
 
-@pytest.mark.parametrize(("n", "m", "k", "kind"), [(15, 80, 2, "gaussian"), (14, 130, 3, "gaussian"), (15, 80, 2, "levels")])
+@pytest.mark.parametrize(
+    ("n", "m", "k", "kind"),
+    [(15, 80, 2, "gaussian"), (14, 130, 3, "gaussian"), (15, 80, 2, "levels")],
+)
 @pytest.mark.parametrize("public", [False, True])
 def test_subsets_come_back_from_encodings(n, m, k, kind, public):
     """The whole way: sketch, relations, null space, sparse basis."""
     rng = np.random.default_rng(0)
     members = random_subsets(n, m, k)
-    draw = {"gaussian": lambda s: rng.standard_normal(s), "levels": lambda s: rng.integers(-9, 20, s).astype(float)}[kind]
+    draw = {
+        "gaussian": lambda s: rng.standard_normal(s),
+        "levels": lambda s: rng.integers(-9, 20, s).astype(float),
+    }[kind]
     x, c = draw((n, 30)), draw((m, 30)).astype(np.float32) if public else None
     y = np.abs(x[members].sum(axis=1) + (0 if c is None else c)).astype(np.float32)
     view = sketch(y, c, 0.0, rng)
@@ -60,7 +78,8 @@ def test_subsets_come_back_from_encodings(n, m, k, kind, public):
     np.testing.assert_allclose(V.T @ V, np.eye(n), atol=1e-9)
     assert np.abs(R[:, rows] @ V).max() < 1e-6
     told = subsets(V, k, rng)
-    # Of three vectors per encoding one column may stay out of the ascent's reach; `solve.exact_growth` finds it later.
+    # Of three vectors per encoding one column may stay out of the ascent's reach;
+    # `solve.grow.exact_growth` finds it later.
     assert len(told.rows) >= (0.7 if k == 3 else 1.0) * len(rows) > 0.6 * m
     part = told.rows
     assert stars(rows[part], told.members) == stars(rows[part], members[rows[part]])
@@ -120,7 +139,12 @@ def test_too_small_a_span_and_as_many_columns_as_rows_tell_nothing(n):
 
 
 def test_no_relations_have_no_null_space():
-    view = sketch(np.random.default_rng(0).random((10, 5)).astype(np.float32), None, 0.0, np.random.default_rng(0))
+    view = sketch(
+        np.random.default_rng(0).random((10, 5)).astype(np.float32),
+        None,
+        0.0,
+        np.random.default_rng(0),
+    )
     rows, V = null_space(relation_matrix(view, np.empty((0, 4), np.int64)))
     assert len(rows) == 0
     assert len(subsets(V, 2, np.random.default_rng(0)).rows) == 0

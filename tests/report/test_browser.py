@@ -1,4 +1,5 @@
-"""The report in a real browser: it renders, asks nobody, sorts, filters, and names cannot take it over."""
+"""The report in a real browser: it renders, asks nobody, sorts, filters, and names cannot take it
+over."""
 
 import json
 import shutil
@@ -8,7 +9,9 @@ import pytest
 
 from unveil.report import write_report
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 DRIVER = shutil.which("chromedriver")
 FLAGS = [
     "--headless=new",
@@ -23,10 +26,16 @@ FLAGS = [
 ]
 
 if BROWSER is None or DRIVER is None:
-    pytest.skip("no Chromium with its driver here: apt install chromium chromium-driver", allow_module_level=True)
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium drives the browser: pip install 'unveil[dev]'")
+    pytest.skip(
+        "no Chromium with its driver here: apt install chromium chromium-driver",
+        allow_module_level=True,
+    )
+webdriver = pytest.importorskip(
+    "selenium.webdriver", reason="selenium drives the browser: pip install 'unveil[dev]'"
+)
 
-# Luminance contrast of every text on the page with what is behind it, as WCAG defines it; the worst comes back.
+# Luminance contrast of every text on the page with what is behind it, as WCAG defines it; the worst
+# comes back.
 CONTRAST = """
 const channel = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
 const parse = (c) => { const n = c.match(/[\\d.]+/g).map(Number); return n.length > 3 && n[3] === 0 ? null : n; };
@@ -61,7 +70,8 @@ def browser(tmp_path_factory):
 
 @pytest.fixture
 def view(browser, tmp_path):
-    """Opens the report of an audit as a reader would: from disk, in a window of some width, light or dark."""
+    """Opens the report of an audit as a reader would: from disk, in a window of some width, light
+    or dark."""
 
     def open_report(audit, width=1200, scheme="light"):
         path = Path(write_report(audit, tmp_path / "report.html"))
@@ -92,7 +102,11 @@ def click_heading(browser, title):
 
 def requests(browser):
     events = (json.loads(entry["message"])["message"] for entry in browser.get_log("performance"))
-    return [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    return [
+        event["params"]["request"]["url"]
+        for event in events
+        if event["method"] == "Network.requestWillBeSent"
+    ]
 
 
 def test_it_renders_without_a_complaint_and_asks_nobody(view, make_audit):
@@ -102,7 +116,9 @@ def test_it_renders_without_a_complaint_and_asks_nobody(view, make_audit):
     assert "half came back" in browser.find_element("tag name", "h1").text
     urls = requests(browser)
     assert any(url.startswith("file:") and url.endswith("report.html") for url in urls)
-    assert [url for url in urls if not url.startswith("data:") and not url.endswith("report.html")] == []
+    assert [
+        url for url in urls if not url.startswith("data:") and not url.endswith("report.html")
+    ] == []
     broken = "return Array.from(document.images).filter(i => i.checkVisibility() && !(i.complete && i.naturalWidth)).length"
     assert browser.execute_script(broken) == 0
     top, bottom = browser.execute_script(
@@ -158,7 +174,9 @@ def test_names_cannot_inject(view, make_audit, hostile_names):
     browser = view(make_audit(12, names=hostile_names))
     assert browser.get_log("browser") == []
     assert browser.execute_script("return window.pwned") is None
-    assert sorted(column(browser, 1)[i] for i in range(12)) == sorted([*hostile_names, "image-10.png", "image-11.png"])
+    assert sorted(column(browser, 1)[i] for i in range(12)) == sorted(
+        [*hostile_names, "image-10.png", "image-11.png"]
+    )
     assert len(browser.find_elements("tag name", "script")) == 1
     assert len(browser.find_elements("tag name", "h1")) == 1
     alts = browser.execute_script("return Array.from(document.images, i => i.alt)")
@@ -175,10 +193,15 @@ def test_markup_that_got_in_could_still_not_run(view, make_audit):
     browser.execute_script(tried)
     browser.execute_async_script("setTimeout(arguments[0], 200)")
     assert browser.execute_script("return window.pwned") is None
-    assert sum("Content Security Policy" in entry["message"] for entry in browser.get_log("browser")) >= 3
+    assert (
+        sum("Content Security Policy" in entry["message"] for entry in browser.get_log("browser"))
+        >= 3
+    )
 
 
-@pytest.mark.parametrize(("level", "scheme"), [("leaks", "light"), ("partly", "dark"), ("nothing", "light")])
+@pytest.mark.parametrize(
+    ("level", "scheme"), [("leaks", "light"), ("partly", "dark"), ("nothing", "light")]
+)
 def test_every_text_has_contrast_in_light_and_dark(view, make_audit, level, scheme):
     browser = view(make_audit(level=level), scheme=scheme)
     ratio, where, seen, ground = browser.execute_script(CONTRAST)
@@ -192,10 +215,15 @@ def test_every_text_has_contrast_in_light_and_dark(view, make_audit, level, sche
 
 
 def test_a_phone_needs_no_sideways_scrolling(view, make_audit, hostile_names):
-    browser = view(make_audit(12, names=(*hostile_names[:3], "y" * 300, *hostile_names[3:])), width=375)
+    browser = view(
+        make_audit(12, names=(*hostile_names[:3], "y" * 300, *hostile_names[3:])), width=375
+    )
     for details in browser.find_elements("tag name", "details"):
         browser.execute_script("arguments[0].open = true", details)
-    assert browser.execute_script("return [innerWidth, document.documentElement.scrollWidth]") == [375, 375]
+    assert browser.execute_script("return [innerWidth, document.documentElement.scrollWidth]") == [
+        375,
+        375,
+    ]
     assert browser.execute_script("return document.querySelector('svg.narrow').checkVisibility()")
     assert not browser.execute_script("return document.querySelector('svg.wide').checkVisibility()")
 

@@ -20,11 +20,15 @@ def record(name, outcome="exact"):
 
 def decoded(uri):
     image = pytest.importorskip("PIL.Image", reason="Pillow reads back what is written")
-    return np.asarray(image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))).convert("RGB"))
+    return np.asarray(
+        image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))).convert("RGB")
+    )
 
 
 def test_the_curve_is_linear_in_m_and_in_the_fraction():
-    curve = figures.curve([point(800, 1.0, 0.9, 1.0), point(400, 0.25, 0.2, 0.3), point(200, 0.0)], 800, 960, 400)
+    curve = figures.curve(
+        [point(800, 1.0, 0.9, 1.0), point(400, 0.25, 0.2, 0.3), point(200, 0.0)], 800, 960, 400
+    )
     first, second, third = curve.dots
     assert [dot.x for dot in curve.dots] == pytest.approx(
         [curve.left + (curve.right - curve.left) * share for share in (0.25, 0.5, 1)], abs=0.06
@@ -38,7 +42,9 @@ def test_the_curve_is_linear_in_m_and_in_the_fraction():
 
 
 def test_a_wide_range_of_m_gets_a_logarithmic_axis():
-    curve = figures.curve([point(10, 0), point(100, 0.5), point(1000, 1), point(10_000, 1)], 10_000, 960, 400)
+    curve = figures.curve(
+        [point(10, 0), point(100, 0.5), point(1000, 1), point(10_000, 1)], 10_000, 960, 400
+    )
     steps = np.diff([dot.x for dot in curve.dots])
     assert curve.logarithmic
     np.testing.assert_allclose(steps, steps[0], atol=0.11)
@@ -82,8 +88,12 @@ def test_images_are_averaged_in_blocks_and_small_ones_are_left_alone():
 
 
 def test_values_outside_the_range_are_cut_and_a_missing_image_is_empty():
-    images = np.stack([np.full((2, 2), 7.0), np.full((2, 2), -7.0), np.full((2, 2), np.nan)]).astype(np.float32)
-    white, black, none = (tile.images[0][1] for tile in figures.tiles(Pictures(recoveries=images), ())[0])
+    images = np.stack(
+        [np.full((2, 2), 7.0), np.full((2, 2), -7.0), np.full((2, 2), np.nan)]
+    ).astype(np.float32)
+    white, black, none = (
+        tile.images[0][1] for tile in figures.tiles(Pictures(recoveries=images), ())[0]
+    )
     assert decoded(white).min() == 255
     assert decoded(black).max() == 0
     assert none == ""
@@ -94,7 +104,11 @@ def test_a_caption_tells_the_outcome_only_of_the_record_it_names():
     two = np.zeros((3, 2, 2), np.float32)
     records = (record("a"), record("b", "approximate"), record("b", "exact"))
     tiles, _ = figures.tiles(Pictures(two, names=("a", "b")), records)
-    assert [(tile.name, tile.outcome) for tile in tiles] == [("a", "exact"), ("b", ""), ("record 2", "")]
+    assert [(tile.name, tile.outcome) for tile in tiles] == [
+        ("a", "exact"),
+        ("b", ""),
+        ("record 2", ""),
+    ]
 
 
 def test_no_images_are_no_tiles():
@@ -105,8 +119,12 @@ def test_whole_overlaps_have_one_colour_each_and_brighter_is_more():
     values = np.array([[2, 0, 1], [0, 2, 0], [1, 0, 2]], np.float32)
     matrix = figures.matrix(values)
     assert [text for text, _ in matrix.legend] == ["0", "1", "2"]
-    colours = {text: np.frombuffer(bytes.fromhex(colour[1:]), np.uint8) for text, colour in matrix.legend}
-    np.testing.assert_array_equal(decoded(matrix.image), [[colours[str(int(v))] for v in row] for row in values])
+    colours = {
+        text: np.frombuffer(bytes.fromhex(colour[1:]), np.uint8) for text, colour in matrix.legend
+    }
+    np.testing.assert_array_equal(
+        decoded(matrix.image), [[colours[str(int(v))] for v in row] for row in values]
+    )
     brightness = [colours[text] @ np.array([0.2126, 0.7152, 0.0722]) for text in "012"]
     assert brightness == sorted(brightness)
 
@@ -126,7 +144,15 @@ def test_a_matrix_of_nothing_is_not_drawn_and_one_of_zeros_is():
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(0, "0%"), (0.5, "50%"), (1, "100%"), (0.99999, "over 99.9%"), (0.12345, "12.3%"), (1e-5, "0.001%")]
+    ("share", "text"),
+    [
+        (0, "0%"),
+        (0.5, "50%"),
+        (1, "100%"),
+        (0.99999, "over 99.9%"),
+        (0.12345, "12.3%"),
+        (1e-5, "0.001%"),
+    ],
 )
 def test_percent(share, text):
     assert figures.percent(share) == text

@@ -12,7 +12,19 @@ from unveil.auditing.result import Audit, Pictures, Verdict
 from unveil.records import InputError
 from unveil.report import page, write_json, write_report
 
-VOID = {"meta", "link", "img", "input", "br", "line", "path", "rect", "circle", "polyline", "polygon"}
+VOID = {
+    "meta",
+    "link",
+    "img",
+    "input",
+    "br",
+    "line",
+    "path",
+    "rect",
+    "circle",
+    "polyline",
+    "polygon",
+}
 
 
 class Reader(HTMLParser):
@@ -47,7 +59,9 @@ class Reader(HTMLParser):
 
 def minimal(**parts):
     verdict = Verdict("nothing", "Nothing came back.")
-    return Audit(verdict, scheme={}, data={}, m=10, attack="full", explanation="", records=(), **parts)
+    return Audit(
+        verdict, scheme={}, data={}, m=10, attack="full", explanation="", records=(), **parts
+    )
 
 
 def test_the_verdict_comes_first_and_everything_is_there(make_audit):
@@ -55,10 +69,22 @@ def test_the_verdict_comes_first_and_everything_is_there(make_audit):
     reader = Reader(page.render(audit))
     text = "".join(reader.text)
     assert reader.balanced
-    assert text.index("Do not release") < text.index("How many records") < text.index("To repeat this audit")
+    assert (
+        text.index("Do not release")
+        < text.index("How many records")
+        < text.index("To repeat this audit")
+    )
     for record in audit.records:
         assert record.name in text
-    expected = ("signs are reused", "fresh ones", "pixels are Gaussian", "does not hold", "12 rounds", "250 ms", "1 min 15 s")
+    expected = (
+        "signs are reused",
+        "fresh ones",
+        "pixels are Gaussian",
+        "does not hold",
+        "12 rounds",
+        "250 ms",
+        "1 min 15 s",
+    )
     expected += (
         "k_private",
         "0.5, –",
@@ -77,14 +103,22 @@ def test_a_paragraph_under_every_figure_says_how_to_read_it(make_audit):
     html = page.render(make_audit())
     figures = re.findall(r"<figure>.*?</figure>", html, flags=re.DOTALL)
     assert len(figures) == 6
-    assert all(re.search(r"<figcaption>How to read it: (?s:.){80,}</figcaption>", figure) for figure in figures)
+    assert all(
+        re.search(r"<figcaption>How to read it: (?s:.){80,}</figcaption>", figure)
+        for figure in figures
+    )
 
 
 def test_every_image_has_words(make_audit):
     reader = Reader(page.render(make_audit()))
-    assert len(reader.all("img")) == 8 * 3 - 2 + 1  # two recoveries are missing; the matrix is one more
+    assert (
+        len(reader.all("img")) == 8 * 3 - 2 + 1
+    )  # two recoveries are missing; the matrix is one more
     assert all(image["alt"] for image in reader.all("img"))
-    assert all(svg.get("aria-hidden") == "true" or (svg["role"] == "img" and svg["aria-label"]) for svg in reader.all("svg"))
+    assert all(
+        svg.get("aria-hidden") == "true" or (svg["role"] == "img" and svg["aria-label"])
+        for svg in reader.all("svg")
+    )
     tags = {tag for tag, _ in reader.tags}
     assert {"header", "main", "footer"} <= tags
     assert reader.all("html")[0]["lang"] == "en"
@@ -100,13 +134,20 @@ def test_nothing_in_the_page_asks_the_network(make_audit):
         assert all(attrs[key].startswith(("data:", "#")) for key in ("src", "href") if key in attrs)
         assert "style" not in attrs
         assert not [key for key in attrs if key.startswith("on")]
-    policy = next(meta["content"] for meta in reader.all("meta") if meta.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        meta["content"]
+        for meta in reader.all("meta")
+        if meta.get("http-equiv") == "Content-Security-Policy"
+    )
     assert policy.startswith("default-src 'none'; img-src data:;")
     assert "unsafe" not in policy
 
 
 def test_names_stay_text(make_audit, hostile_names):
-    plain, hostile = Reader(page.render(make_audit(12))), Reader(page.render(make_audit(12, names=hostile_names)))
+    plain, hostile = (
+        Reader(page.render(make_audit(12))),
+        Reader(page.render(make_audit(12, names=hostile_names))),
+    )
     assert hostile.balanced
     extra = len(hostile_names)  # each is a sentence of the verdict as well
     assert len(hostile.tags) == len(plain.tags) + extra
@@ -118,7 +159,10 @@ def test_a_name_that_is_no_text_can_be_written(make_audit, tmp_path):
     audit = make_audit(names=("bad\udcff\x00.png", "ok", "ok"))
     written = write_report(audit, tmp_path / "report.html").read_text()
     assert "bad\\udcff" in written
-    assert json.loads(write_json(audit, tmp_path / "report.json").read_text())["records"][0]["name"] == "bad\udcff\x00.png"
+    assert (
+        json.loads(write_json(audit, tmp_path / "report.json").read_text())["records"][0]["name"]
+        == "bad\udcff\x00.png"
+    )
 
 
 @pytest.mark.parametrize("level", ["leaks", "partly", "nothing"])
@@ -135,10 +179,15 @@ def test_what_is_missing_is_left_out(tmp_path):
     assert "Nothing came back." in text
     assert "not proven safe" in text
     assert not [tag for tag, _ in reader.tags if tag in ("figure", "table", "img", "h2")]
-    assert json.loads(write_json(minimal(), tmp_path / "a.json").read_text())["pictures"]["overlaps"] is None
+    assert (
+        json.loads(write_json(minimal(), tmp_path / "a.json").read_text())["pictures"]["overlaps"]
+        is None
+    )
 
 
-@pytest.mark.parametrize("part", ["curve", "stages", "findings", "guarantees", "model", "run", "pictures", "records"])
+@pytest.mark.parametrize(
+    "part", ["curve", "stages", "findings", "guarantees", "model", "run", "pictures", "records"]
+)
 def test_each_part_can_be_missing_alone(make_audit, part):
     empty = {"pictures": Pictures(), "model": {}, "run": {}}.get(part, ())
     reader = Reader(page.render(replace(make_audit(), **{part: empty})))
@@ -169,7 +218,10 @@ def test_json_has_every_fact_of_the_audit_and_the_pictures(make_audit, tmp_path)
     assert pictures["names"] == [record.name for record in audit.records]
     assert pictures["recoveries"][3] == ""
     html = page.render(audit)
-    assert all(image in html for image in pictures["originals"] + pictures["encodings"] + pictures["recoveries"])
+    assert all(
+        image in html
+        for image in pictures["originals"] + pictures["encodings"] + pictures["recoveries"]
+    )
 
 
 def test_the_same_audit_gives_the_same_bytes(make_audit):
@@ -187,7 +239,15 @@ def test_a_place_that_is_none_is_refused_in_one_sentence(make_audit, tmp_path, w
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, "–"), (float("nan"), "–"), (12345, "12345"), (0.123456, "0.1235"), (True, "yes"), ([1, 2.5], "1, 2.5"), ("a", "a")],
+    [
+        (None, "–"),
+        (float("nan"), "–"),
+        (12345, "12345"),
+        (0.123456, "0.1235"),
+        (True, "yes"),
+        ([1, 2.5], "1, 2.5"),
+        ("a", "a"),
+    ],
 )
 def test_facts_are_short(value, text):
     assert page._shown(value) == text

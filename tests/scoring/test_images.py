@@ -1,4 +1,5 @@
-"""SSIM against scikit-image, PSNR by hand, matching one to one, the challenge's scores against its rules written as a loop."""
+"""SSIM against scikit-image, PSNR by hand, matching one to one, the challenge's scores against its
+rules written as a loop."""
 
 import numpy as np
 import pytest
@@ -34,7 +35,9 @@ def twin(a, b):
 @pytest.mark.parametrize("shape", SHAPES[:3])
 def test_ssim_equals_its_definition(shape):
     a, b = images(3, shape), images(3, shape, 1)
-    np.testing.assert_allclose(ssim(a, b, shape), [twin(x, y) for x, y in zip(a, b, strict=True)], atol=1e-10)
+    np.testing.assert_allclose(
+        ssim(a, b, shape), [twin(x, y) for x, y in zip(a, b, strict=True)], atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -44,7 +47,9 @@ def test_ssim_equals_scikit_image(shape):
     b = np.clip(a + 0.3 * noise, -1, 1)
     axis = -1 if len(shape) == 3 else None
     expected = [
-        metrics.structural_similarity(x.astype(float), y.astype(float), channel_axis=axis, data_range=2)
+        metrics.structural_similarity(
+            x.astype(float), y.astype(float), channel_axis=axis, data_range=2
+        )
         for x, y in zip(a, b, strict=True)
     ]
     np.testing.assert_allclose(ssim(a, b, shape), expected, atol=1e-9)
@@ -55,9 +60,14 @@ def test_the_table_holds_every_pair_and_flat_arrays_are_the_same(shape, monkeypa
     a, b = images(4, shape), images(5, shape, 1)
     table = ssim_table(a, b, shape)
     for i in range(4):
-        np.testing.assert_allclose(table[i], ssim(np.repeat(a[i : i + 1], 5, axis=0), b, shape), atol=1e-12)
+        np.testing.assert_allclose(
+            table[i], ssim(np.repeat(a[i : i + 1], 5, axis=0), b, shape), atol=1e-12
+        )
     np.testing.assert_array_equal(ssim_table(a.reshape(4, -1), b.reshape(5, -1), shape), table)
-    monkeypatch.setattr("unveil.scoring.images._blocks", lambda count, _: (slice(i, i + 2) for i in range(0, count, 2)))
+    monkeypatch.setattr(
+        "unveil.scoring.images._blocks",
+        lambda count, _: (slice(i, i + 2) for i in range(0, count, 2)),
+    )
     np.testing.assert_allclose(ssim_table(a, b, shape), table, atol=1e-12)
     np.testing.assert_allclose(np.diag(ssim_table(a, a, shape)), 1, atol=1e-12)
     np.testing.assert_allclose(ssim_table(b, a, shape).T, table, atol=1e-12)
@@ -69,7 +79,9 @@ def test_psnr_by_hand():
     b[1] = 0.2  # mean square 0.04 of a peak square of 4: a factor of 100
     b[2, 0, 0] = 1.0
     b[3] = 5.0  # clipped to 1
-    np.testing.assert_allclose(psnr(a, b, (7, 7)), [100, 20, 10 * np.log10(4 * 49), 10 * np.log10(4)], rtol=1e-6)
+    np.testing.assert_allclose(
+        psnr(a, b, (7, 7)), [100, 20, 10 * np.log10(4 * 49), 10 * np.log10(4)], rtol=1e-6
+    )
 
 
 def test_matching_is_one_to_one_and_the_best_there_is():
@@ -113,7 +125,9 @@ def test_the_challenge_scores_are_its_rules_as_a_loop():
         rows.append([max(likeness), sum(likeness) / 2, min(differ), sum(differ) / 2])
     found = challenge_scores(decryption, private, pairs, shape)
     expected = np.mean(rows, axis=0)
-    np.testing.assert_allclose([found.max_ssim, found.mean_ssim, found.min_l2, found.mean_l2], expected, atol=1e-8)
+    np.testing.assert_allclose(
+        [found.max_ssim, found.mean_ssim, found.min_l2, found.mean_l2], expected, atol=1e-8
+    )
 
 
 def test_a_perfect_attack_has_max_ssim_1_and_min_l2_0():
@@ -136,13 +150,39 @@ def test_bytes_are_brought_to_the_range_and_other_ranges_are_refused():
 @pytest.mark.parametrize(
     ("call", "complaint"),
     [
-        (lambda: image_scores(np.zeros((2, 36)), np.zeros((2, 36)), (6, 6)), "SSIM needs 7×7 or more"),
-        (lambda: image_scores(np.zeros((2, 49)), np.zeros((2, 64)), (8, 8)), "has 64 pixels, the vectors 49"),
+        (
+            lambda: image_scores(np.zeros((2, 36)), np.zeros((2, 36)), (6, 6)),
+            "SSIM needs 7×7 or more",
+        ),
+        (
+            lambda: image_scores(np.zeros((2, 49)), np.zeros((2, 64)), (8, 8)),
+            "has 64 pixels, the vectors 49",
+        ),
         (lambda: ssim(np.zeros((2, 49)), np.zeros((3, 49)), (7, 7)), "2 images and 3 others"),
-        (lambda: challenge_scores(np.zeros((2, 49)), np.zeros((3, 49)), np.array([[0, 1]]), (7, 7)), "each of the 2"),
-        (lambda: challenge_scores(np.zeros((1, 49)), np.zeros((3, 49)), np.array([[0, 3]]), (7, 7)), "beyond the 3"),
-        (lambda: challenge_scores(np.zeros((1, 49)), np.zeros((3, 49)), np.array([[0, -1]]), (7, 7)), "beyond the 3"),
-        (lambda: challenge_scores(np.zeros((1, 49)), np.zeros((3, 49)), np.array([[0.5, 1]]), (7, 7)), "give the private"),
+        (
+            lambda: challenge_scores(
+                np.zeros((2, 49)), np.zeros((3, 49)), np.array([[0, 1]]), (7, 7)
+            ),
+            "each of the 2",
+        ),
+        (
+            lambda: challenge_scores(
+                np.zeros((1, 49)), np.zeros((3, 49)), np.array([[0, 3]]), (7, 7)
+            ),
+            "beyond the 3",
+        ),
+        (
+            lambda: challenge_scores(
+                np.zeros((1, 49)), np.zeros((3, 49)), np.array([[0, -1]]), (7, 7)
+            ),
+            "beyond the 3",
+        ),
+        (
+            lambda: challenge_scores(
+                np.zeros((1, 49)), np.zeros((3, 49)), np.array([[0.5, 1]]), (7, 7)
+            ),
+            "give the private",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused_in_one_sentence(call, complaint):

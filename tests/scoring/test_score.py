@@ -20,7 +20,9 @@ def recovery(vectors, status=VERIFIED, signed=False):
     r = len(vectors)
     status = np.array([status] * r if isinstance(status, str) else status, dtype="<U10")
     members = sparse.csr_array((3, r), dtype=bool)
-    return Recovery(np.asarray(vectors, np.float32), status, signed, members, np.zeros(r), ("",) * r, "test", "")
+    return Recovery(
+        np.asarray(vectors, np.float32), status, signed, members, np.zeros(r), ("",) * r, "test", ""
+    )
 
 
 def counts(scores):
@@ -128,7 +130,9 @@ def test_the_order_of_private_vectors_does_not_matter():
 
 def test_blocks_of_private_vectors_do_not_matter(monkeypatch):
     X = private(40)
-    monkeypatch.setattr(sys.modules[score.__module__], "row_blocks", lambda array: row_blocks(array, numbers=150))
+    monkeypatch.setattr(
+        sys.modules[score.__module__], "row_blocks", lambda array: row_blocks(array, numbers=150)
+    )
     scores = score(recovery(X[[39, 0, 17]]), X)
     assert scores.matches.tolist() == [39, 0, 17]
 

@@ -48,7 +48,9 @@ def test_known_subsets_give_every_pixel_exactly_up_to_its_sign(k, a):
     signs = np.sign((out * x).sum(axis=0))
     right = np.abs(signs * out - x).max(axis=0) < 1e-2
     assert right.mean() > 0.9
-    np.testing.assert_allclose(np.abs(dense(members, 12, a) @ out)[:, right], y[:, right], atol=1e-2)
+    np.testing.assert_allclose(
+        np.abs(dense(members, 12, a) @ out)[:, right], y[:, right], atol=1e-2
+    )
 
 
 def test_offsets_give_the_signs_as_well():

@@ -1,6 +1,8 @@
-"""Each condition of the certificate is needed: an exact but wrong reading is refused, and verified once the condition is gone.
+"""Each condition of the certificate is needed: an exact but wrong reading is refused, and verified
+once the condition is gone.
 
-A trial is a wrong reading (members, values) of encodings of other vectors, which it reproduces at every pixel.
+A trial is a wrong reading (members, values) of encodings of other vectors, which it reproduces at
+every pixel.
 """
 
 from dataclasses import dataclass, field
@@ -8,13 +10,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-import unveil.solve.certificate as certificate
-import unveil.solve.uniqueness as uniqueness
-import unveil.solve.uniqueness_core as uniqueness_core
+import unveil.certify.certificate as certificate
+import unveil.certify.core as uniqueness_core
+import unveil.certify.design as uniqueness
 from unveil import Encodings, Scheme
+from unveil.certify.relabelling import PublicPart
 from unveil.records import VERIFIED
-from unveil.solve.pixels import PixelSolution
-from unveil.solve.relabelling import PublicPart
+from unveil.solve.pixels.pixels import PixelSolution
 
 D = 120
 GROWN = uniqueness._grown
@@ -37,10 +39,17 @@ def wrong(trial):
     k = trial.members.shape[1]
     scheme = Scheme(k, 0 if trial.public is None else 1)
     n = len(trial.values)
-    solution = PixelSolution(trial.values, np.zeros(D), np.ones(D, bool), np.zeros(n, np.int64), np.zeros(n, np.int64))
+    solution = PixelSolution(
+        trial.values, np.zeros(D), np.ones(D, bool), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    )
     encodings = Encodings(trial.y * scheme.private_weight, scheme, trial.facts.get("rms"))
     status, _ = certificate.certify(
-        encodings, trial.members, len(trial.members), solution, public=trial.public, signed=trial.public is not None
+        encodings,
+        trial.members,
+        len(trial.members),
+        solution,
+        public=trial.public,
+        signed=trial.public is not None,
     )
     return int(((status == VERIFIED) & untrue(trial)).sum())
 
@@ -48,14 +57,23 @@ def wrong(trial):
 def wrongly_certain(trial):
     """The same of the design alone: how many are said to be in every reading."""
     names = None if trial.public is None else trial.public.names
-    doubt = uniqueness.in_doubt(trial.members, len(trial.values), signed=names is not None, public=names, own_rows=True).doubt
+    doubt = uniqueness.in_doubt(
+        trial.members, len(trial.values), signed=names is not None, public=names, own_rows=True
+    ).doubt
     return int((~doubt & untrue(trial)).sum())
 
 
 def untrue(trial):
-    """Vectors of the reading that are none of the true ones, up to a sign; the reading reproduces all encodings."""
-    c = 0 if trial.public is None else trial.public.weight * trial.public.vectors[trial.public.names].sum(axis=1)
-    np.testing.assert_allclose(np.abs(trial.values[trial.members].sum(axis=1) + c), trial.y, atol=1e-5)
+    """Vectors of the reading that are none of the true ones, up to a sign; the reading reproduces
+    all encodings."""
+    c = (
+        0
+        if trial.public is None
+        else trial.public.weight * trial.public.vectors[trial.public.names].sum(axis=1)
+    )
+    np.testing.assert_allclose(
+        np.abs(trial.values[trial.members].sum(axis=1) + c), trial.y, atol=1e-5
+    )
     apart = [min(np.abs(v - t).max() for t in (*trial.truth, *-trial.truth)) for v in trial.values]
     return np.array(apart) > 1e-2
 
@@ -81,10 +99,13 @@ def complements(k):
 
 
 def complements_but_one():
-    """n = 2k + 1: complements without vector 0, with the other sign; rows with it stay. x' = x − Σ/k, x'₀ = x₀ + (k−1)Σ/k."""
+    """n = 2k + 1: complements without vector 0, with the other sign; rows with it stay. x' = x −
+    Σ/k, x'₀ = x₀ + (k−1)Σ/k."""
     k = 3
     x, rows = gaussian(2 * k + 1), np.unique(random_rows(2 * k + 1, k, 80), axis=0)
-    others = np.array([row if row[0] == 0 else np.setdiff1d(np.arange(1, 2 * k + 1), row) for row in rows])
+    others = np.array(
+        [row if row[0] == 0 else np.setdiff1d(np.arange(1, 2 * k + 1), row) for row in rows]
+    )
     total = x[1:].sum(axis=0) / k
     return read(x, rows, others, np.vstack([x[0] + (k - 1) * total, x[1:] - total]))
 
@@ -97,12 +118,15 @@ def six_of_which_three():
     x = gaussian(16)
     values = x.copy()
     values[:6] = x[:6].sum(axis=0) / 3 - x[:6]
-    others = np.array([[*np.setdiff1d(np.arange(6), r), *r[r >= 6]] if (r < 6).any() else r for r in rows])
+    others = np.array(
+        [[*np.setdiff1d(np.arange(6), r), *r[r >= 6]] if (r < 6).any() else r for r in rows]
+    )
     return read(x, rows, others, values)
 
 
 def twisted():
-    """K₃,₃ with one side on u = 0 and the other on v = 1: a' = a + u − v and b' = b − u + v, with u and v exchanged."""
+    """K₃,₃ with one side on u = 0 and the other on v = 1: a' = a + u − v and b' = b − u + v, with u
+    and v exchanged."""
     n = 45  # more than are enumerated one by one
     a, b = range(n, n + 3), range(n + 3, n + 6)
     core = np.unique(random_rows(n, 2, 6 * n), axis=0)
@@ -132,7 +156,9 @@ def two_partners():
     x = gaussian(13)
     values = x.copy()
     values[12] = -(x[12] + x[0] + x[1])
-    return read(x, np.vstack([core, [[12, 0], [12, 1]]]), np.vstack([core, [[12, 1], [12, 0]]]), values)
+    return read(
+        x, np.vstack([core, [[12, 0], [12, 1]]]), np.vstack([core, [[12, 1], [12, 0]]]), values
+    )
 
 
 def swapped_of_known_size():
@@ -166,7 +192,9 @@ def one_vector_in_all():
     x, rows = gaussian(13), random_rows(12, 2, 90)
     values = x[:12] + x[12] / 2
     scale = np.sqrt(np.mean(values**2))
-    return Trial(x / scale, np.abs(values[rows].sum(axis=1)) / scale, rows, values / scale, {"rms": 1.0})
+    return Trial(
+        x / scale, np.abs(values[rows].sum(axis=1)) / scale, rows, values / scale, {"rms": 1.0}
+    )
 
 
 def another_public_vector_in_all():
@@ -200,13 +228,38 @@ CERTIFICATE = {
 
 DESIGN = {
     "heavy pairs": (twisted, uniqueness_core, "heavy_pairs", everything),
-    "odd walks": (lambda: complements(2), uniqueness_core, "disjoint_odd_walks", lambda edges, n, enough: enough),
-    "whole columns": (lambda: always_with_another(45), uniqueness_core, "whole_columns_heavy", everything),
+    "odd walks": (
+        lambda: complements(2),
+        uniqueness_core,
+        "disjoint_odd_walks",
+        lambda edges, n, enough: enough,
+    ),
+    "whole columns": (
+        lambda: always_with_another(45),
+        uniqueness_core,
+        "whole_columns_heavy",
+        everything,
+    ),
     "fractions": (complements_but_one, uniqueness_core, "fractions_heavy", lambda *facts: True),
     "few vectors": (lambda: complements(3), uniqueness, "small_design", everything),
-    "no common member": (always_with_another, uniqueness, "_in_all", lambda new, others, rows, n: np.zeros(n, bool)),
-    "enough partners": (two_partners, uniqueness, "_grown", lambda m, p, known, signed: GROWN(m, p, known, True)),
-    "public part": (another_public_vector_in_all, uniqueness, "public_fixed", lambda m, p, known: known),
+    "no common member": (
+        always_with_another,
+        uniqueness,
+        "_in_all",
+        lambda new, others, rows, n: np.zeros(n, bool),
+    ),
+    "enough partners": (
+        two_partners,
+        uniqueness,
+        "_grown",
+        lambda m, p, known, signed: GROWN(m, p, known, True),
+    ),
+    "public part": (
+        another_public_vector_in_all,
+        uniqueness,
+        "public_fixed",
+        lambda m, p, known: known,
+    ),
 }
 
 
@@ -229,7 +282,8 @@ def test_without_the_condition_a_wrong_vector_is_certain(condition, monkeypatch)
 
 
 def test_rank_is_needed(monkeypatch):
-    """A bipartite design has another solution, x ± t, with the same subsets: what is not determined is not certain."""
+    """A bipartite design has another solution, x ± t, with the same subsets: what is not determined
+    is not certain."""
     rows = np.array([(i, j) for i in range(6) for j in range(6, 12)])
     x = gaussian(12)
     values = x + np.where(np.arange(12) < 6, 1, -1)[:, None] * gaussian(1, 3)

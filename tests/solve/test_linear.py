@@ -1,9 +1,19 @@
-"""Subsets and values where signs are kept: least squares like NumPy's, wrong guesses corrected, rare vectors found."""
+"""Subsets and values where signs are kept: least squares like NumPy's, wrong guesses corrected,
+rare vectors found."""
 
 import numpy as np
 import pytest
 
-from unveil.solve.linear import best_members, coefficients, different, grow, least_squares, needed, settle_linear, spread
+from unveil.solve.linear import (
+    best_members,
+    coefficients,
+    different,
+    grow,
+    least_squares,
+    needed,
+    settle_linear,
+    spread,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -30,21 +40,27 @@ def same_vectors(found, x):
 def test_conjugate_gradients_give_what_lstsq_gives(k):
     y, members, _ = instance(k)
     y = y + RNG.standard_normal(y.shape)
-    np.testing.assert_allclose(least_squares(y, members, 30), np.linalg.lstsq(incidence(members, 30), y)[0], atol=1e-9)
+    np.testing.assert_allclose(
+        least_squares(y, members, 30), np.linalg.lstsq(incidence(members, 30), y)[0], atol=1e-9
+    )
 
 
 def test_the_shortest_solution_where_there_are_several():
     members = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
     y = RNG.standard_normal((4, 5))
     # Columns have equal norms here: what is shortest in scaled unknowns is shortest.
-    np.testing.assert_allclose(least_squares(y, members, 4), np.linalg.lstsq(incidence(members, 4), y)[0], atol=1e-9)
+    np.testing.assert_allclose(
+        least_squares(y, members, 4), np.linalg.lstsq(incidence(members, 4), y)[0], atol=1e-9
+    )
 
 
 def test_spread_is_the_standard_error_of_least_squares():
     _, members, _ = instance(3)
     W = incidence(members, 30)
     true = np.sqrt(np.diag(np.linalg.inv(W.T @ W)))
-    np.testing.assert_allclose(spread(members, 30, np.random.default_rng(0), probes=4000), true, rtol=0.1)
+    np.testing.assert_allclose(
+        spread(members, 30, np.random.default_rng(0), probes=4000), true, rtol=0.1
+    )
 
 
 @pytest.mark.parametrize(("n", "d"), [(30, 60), (30, 25)])
@@ -97,7 +113,9 @@ def test_growth_names_partners_only_where_they_can_be_told():
     z = RNG.standard_normal(40)
     y = np.array([x[0] + x[1] + z, x[0] + x[2] + z, x[3] + x[4] + z])
     start = np.zeros((3, 3), np.int64)
-    assert len(grow(y[:2], x, start[:2], np.arange(2), 0.0)[1]) == 0  # x[0] is in both: it cannot be told from another
+    assert (
+        len(grow(y[:2], x, start[:2], np.arange(2), 0.0)[1]) == 0
+    )  # x[0] is in both: it cannot be told from another
     members, rows = grow(y, x, start, np.arange(3), 0.0)
     np.testing.assert_array_equal(rows, [0, 1, 2])
     np.testing.assert_array_equal(np.sort(members, axis=1), [[0, 1, 6], [0, 2, 6], [3, 4, 6]])

@@ -22,7 +22,9 @@ def test_every_method_finds_the_truth_at_generous_d(method, weighting):
 @pytest.mark.parametrize("method", ["folded-em", "diagonal", "sdp"])
 def test_a_single_public_vector_per_encoding_is_found(method):
     sim = simulate(Scheme(2, 1), 10, n_public=10, m=12, d=20_000, rng=1)
-    np.testing.assert_array_equal(learn_public(sim.encodings, sim.public, method=method).indices, sim.selection.public)
+    np.testing.assert_array_equal(
+        learn_public(sim.encodings, sim.public, method=method).indices, sim.selection.public
+    )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -44,7 +46,10 @@ def test_a_memory_limit_does_not_change_supports():
 def test_permuting_public_vectors_permutes_supports(d):
     sim = simulate(Scheme(2, 2), 10, n_public=200, m=40, d=d, rng=4)
     order = np.random.default_rng(0).permutation(200)
-    there, here = learn_public(sim.encodings, sim.public[order]), learn_public(sim.encodings, sim.public)
+    there, here = (
+        learn_public(sim.encodings, sim.public[order]),
+        learn_public(sim.encodings, sim.public),
+    )
     np.testing.assert_array_equal(np.sort(order[there.indices], axis=1), here.indices)
     np.testing.assert_allclose(there.confidence, here.confidence, atol=1e-3)
 
@@ -79,13 +84,20 @@ def test_a_memory_limit_of_nothing_is_refused():
 
 def same(supports, truth):
     pairs = zip(supports.indices, truth.tolist(), strict=True)
-    return np.array([sorted(set(found[found >= 0].tolist())) == sorted(set(true)) for found, true in pairs])
+    return np.array(
+        [sorted(set(found[found >= 0].tolist())) == sorted(set(true)) for found, true in pairs]
+    )
 
 
-@pytest.mark.parametrize(("wrong", "options"), [(2, {"k_public": None}), (3, {"k_public": None}), (0, {"k_public": None})])
+@pytest.mark.parametrize(
+    ("wrong", "options"),
+    [(2, {"k_public": None}), (3, {"k_public": None}), (0, {"k_public": None})],
+)
 def test_an_unknown_number_of_public_vectors_is_estimated(wrong, options):
     sim = simulate(Scheme(2, 2), 20, n_public=300, m=40, d=1500, rng=5)
-    supports = learn_public(Encodings(sim.encodings.values, Scheme(2, wrong)), sim.public, **options)
+    supports = learn_public(
+        Encodings(sim.encodings.values, Scheme(2, wrong)), sim.public, **options
+    )
     np.testing.assert_array_equal(supports.indices, sim.selection.public)
     assert supports.certain.mean() > 0.9
 
@@ -132,7 +144,9 @@ def test_without_a_private_part_the_weights_are_exact(weighting):
     right = same(supports, sim.selection.public)
     assert supports.certain.mean() >= 0.9
     assert right[supports.certain].all()
-    np.testing.assert_allclose(np.abs(supports.weights[supports.certain][:, :3]), scheme.public_weight, atol=1e-5)
+    np.testing.assert_allclose(
+        np.abs(supports.weights[supports.certain][:, :3]), scheme.public_weight, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("noise", [0.3, 1.0])
@@ -191,13 +205,17 @@ def test_an_encoding_of_zeros_is_not_certain():
 @pytest.mark.parametrize("n_public", [2, 3])
 def test_hardly_any_choice_is_no_problem(n_public):
     sim = simulate(Scheme(2, 2), 10, n_public=n_public, m=8, d=2000, rng=1)
-    np.testing.assert_array_equal(learn_public(sim.encodings, sim.public).indices, sim.selection.public)
+    np.testing.assert_array_equal(
+        learn_public(sim.encodings, sim.public).indices, sim.selection.public
+    )
 
 
 def test_a_memory_mapped_file_gives_the_same_bytes(tmp_path):
     sim = simulate(Scheme(2, 2), 10, n_public=200, m=20, d=300, rng=2)
     np.save(tmp_path / "public.npy", sim.public)
-    mapped = learn_public(sim.encodings, np.load(tmp_path / "public.npy", mmap_mode="r"), memory_limit=1 << 20)
+    mapped = learn_public(
+        sim.encodings, np.load(tmp_path / "public.npy", mmap_mode="r"), memory_limit=1 << 20
+    )
     here = learn_public(sim.encodings, sim.public)
     assert mapped.indices.tobytes() == here.indices.tobytes()
     assert mapped.confidence.tobytes() == here.confidence.tobytes()

@@ -1,4 +1,5 @@
-"""Supports where signs are kept: those of brute force, all of them with enough pixels, in blocks as at once."""
+"""Supports where signs are kept: those of brute force, all of them with enough pixels, in blocks as
+at once."""
 
 from itertools import combinations
 
@@ -22,11 +23,15 @@ def test_it_finds_what_brute_force_finds():
     scheme = unveil.Scheme(2, 2, signs="kept")
     sim = unveil.simulate(scheme, 20, n_public=8, m=60, d=12, rng=1)
     Y, P = sim.encodings.values, sim.public
-    sums = {pair: scheme.public_weight * P[list(pair)].sum(axis=0) for pair in combinations(range(8), 2)}
+    sums = {
+        pair: scheme.public_weight * P[list(pair)].sum(axis=0) for pair in combinations(range(8), 2)
+    }
     best = np.array([min(sums, key=lambda pair: float(np.sum((y - sums[pair]) ** 2))) for y in Y])
     found = pursue(Y, P, 2, scheme.public_weight, 1 << 30)
     assert (found == best).all(axis=1).mean() > 0.9
-    assert (best == sim.selection.public).all(axis=1).mean() < 1  # it is hard enough for that to mean something
+    assert (best == sim.selection.public).all(
+        axis=1
+    ).mean() < 1  # it is hard enough for that to mean something
 
 
 def test_no_vector_is_taken_twice():

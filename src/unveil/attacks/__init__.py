@@ -1,6 +1,8 @@
-"""One file per published attack, all with one signature: attack(encodings, public, rng=…) → Recovery.
+"""One file per published attack, all with one signature: attack(encodings, public, rng=…) →
+Recovery.
 
-A file of this room is an attack when it says so, by `NAME` and `ATTACK`; the others are what several attacks share.
+A file of this room is an attack when it says so, by `NAME` and `ATTACK`; the others are what
+several attacks share.
 """
 
 from __future__ import annotations
@@ -32,9 +34,11 @@ def _found() -> dict[str, Callable[..., Recovery]]:
 
 
 MOST_FOR_RELATIONS = 15_000
-"""Encodings up to which all pairs are hashed without being asked: a minute's work. Beyond, statistics are tried alone."""
+"""Encodings up to which all pairs are hashed without being asked: a minute's work. Beyond,
+statistics are tried alone."""
 ENOUGH = 0.99
-"""The share of encodings that an attack must explain to have the last word; the rest may use vectors that no other does."""
+"""The share of encodings that an attack must explain to have the last word; the rest may use
+vectors that no other does."""
 LAST = ("tensor", "paper")
 """Tried where nothing is verified: fewer encodings and more pixels, then the paper's own."""
 
@@ -55,27 +59,39 @@ def recover(
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
-    """Run an attack by name; None: the strongest that applies. That is `natural` for images with weights of the released kind,
-    `phase-retrieval` without a private part, `mixup` where signs are kept and weights fixed, `unhidden` where taking absolute
-    values changed nothing, then `relations`, which asks nothing of the data. Where that does not explain all encodings `full`,
-    and where it verifies nothing `tensor`, which needs fewer encodings and more pixels, and then the paper's.
+    """Run an attack by name; None: the strongest that applies. That is `natural` for images with
+    weights of the released kind, `phase-retrieval` without a private part, `mixup` where signs are
+    kept and weights fixed, `unhidden` where taking absolute values changed nothing, then
+    `relations`, which asks nothing of the data. Where that does not explain all encodings `full`,
+    and where it verifies nothing `tensor`, which needs fewer encodings and more pixels, and then
+    the paper's.
 
     overlaps: to start from, where they are known from elsewhere (attacks that read overlaps)
     similarity: (m, m), how alike encodings are by whatever means, to start from (cliques)
-    like, n_private, flips: images like the public ones, how many private images there are, and whether images were mirrored at
-    random before they were mixed (natural)
+    like, n_private, flips: images like the public ones, how many private images there are, and
+    whether images were mirrored at random before they were mixed (natural)
     """
     if attack is not None and attack not in ATTACKS:
         raise InputError(f"attack={attack!r}: choose one of {', '.join(ATTACKS)}")
-    given = {"overlaps": overlaps, "similarity": similarity, "like": like, "n_private": n_private, "flips": flips or None}
+    given = {
+        "overlaps": overlaps,
+        "similarity": similarity,
+        "like": like,
+        "n_private": n_private,
+        "flips": flips or None,
+    }
     options = {option: value for option, value in given.items() if value is not None}
 
     def run(name: str) -> Recovery:
         known = signature(ATTACKS[name]).parameters
         for option in options:
             if option not in known:
-                raise InputError(f"{option}= says nothing to attack={name!r}: leave it out, or choose another attack")
-        return ATTACKS[name](encodings, public, **options, rng=rng, memory_limit=memory_limit, progress=progress)
+                raise InputError(
+                    f"{option}= says nothing to attack={name!r}: leave it out, or choose another attack"
+                )
+        return ATTACKS[name](
+            encodings, public, **options, rng=rng, memory_limit=memory_limit, progress=progress
+        )
 
     if attack is not None:
         return run(attack)
@@ -97,7 +113,8 @@ def recover(
 
 
 def _in_order(encodings: Encodings, public: ArrayLike | None, told: bool) -> Iterator[str]:
-    """The attacks to try, one after the other. `told`: something is known beforehand, which exact attacks have no use for."""
+    """The attacks to try, one after the other. `told`: something is known beforehand, which exact
+    attacks have no use for."""
     scheme = encodings.scheme
     if is_natural(encodings):
         yield "natural"
@@ -122,11 +139,17 @@ def _in_order(encodings: Encodings, public: ArrayLike | None, told: bool) -> Ite
 
 
 def _complete(recovery: Recovery) -> bool:
-    """Nothing is left for another attack: nearly all encodings are explained, and the certificate is the same for all."""
+    """Nothing is left for another attack: nearly all encodings are explained, and the certificate
+    is the same for all."""
     explained = recovery.evidence.get("encodings_explained", 0)
     return bool(len(recovery) and explained >= ENOUGH * recovery.members.shape[0])
 
 
 def _worth(recovery: Recovery) -> tuple[int, int, int]:
-    """What counts between two recoveries: vectors verified, encodings explained, vectors returned."""
-    return int(recovery.verified.sum()), int(recovery.evidence.get("encodings_explained", 0)), len(recovery)
+    """What counts between two recoveries: vectors verified, encodings explained, vectors
+    returned."""
+    return (
+        int(recovery.verified.sum()),
+        int(recovery.evidence.get("encodings_explained", 0)),
+        len(recovery),
+    )

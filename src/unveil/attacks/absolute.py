@@ -1,19 +1,22 @@
-"""The absolute value (Jagielski 2020, as the paper tells it): what one encoding of two natural images shows all by itself.
+"""The absolute value (Jagielski 2020, as the paper tells it): what one encoding of two natural
+images shows all by itself.
 
     y = |λ₁x₁ + λ₂x₂|, no public part; encodings are not compared
 
     1  y ← |y|                     random signs go: large parts of both images can be seen
-    2  z ← ±y as a smooth field    the sign changes only where y is near zero     (`solve.sign_fields`)
+    2  z ← ±y as a smooth field    the sign changes only where y is near zero     (`images.sign_fields`)
     3  h ← z/(λ₁ + λ₂)             the mean of the two images
-    4  x₁, x₂ ← h + u, h − u       by pairs of like images, where they are given  (`solve.layers`); then 2 to 4 once more
+    4  x₁, x₂ ← h + u, h − u       by pairs of like images, where they are given  (`images.layers`); then 2 to 4 once more
     5  clipped to [−1, 1]
 
-Without like images both come back as h: nothing else tells them apart. Nothing is exact: all images are unresolved. How good
-they are to be is measured on mixtures of like images, attacked in the same way. Weights that differ are taken for equal ones.
-With more images in a mixture, or public ones, too little is left to see: that is for `natural`, which compares encodings.
+Without like images both come back as h: nothing else tells them apart. Nothing is exact: all images
+are unresolved. How good they are to be is measured on mixtures of like images, attacked in the same
+way. Weights that differ are taken for equal ones. With more images in a mixture, or public ones,
+too little is left to see: that is for `natural`, which compares encodings.
 
-Cost per encoding: some hundred thin products with the prior's components, and a pass over pairs of like images: about 0.1 s for
-28×28 pixels and 180 like images, 0.3 s for 32×32×3 and 1,000 (`python -m benchmarks.absolute`). Blocks of encodings.
+Cost per encoding: some hundred thin products with the prior's components, and a pass over pairs of
+like images: about 0.1 s for 28×28 pixels and 180 like images, 0.3 s for 32×32×3 and 1,000 (`python
+-m benchmarks.absolute`). Blocks of encodings.
 """
 
 from __future__ import annotations
@@ -22,13 +25,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from unveil.data.prior import ImagePrior, image_prior
+from unveil.images.layers import Layers
+from unveil.images.prior import ImagePrior, image_prior
+from unveil.images.sign_fields import Mixture, anneal
 from unveil.parallel import Stopwatch
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import UNRESOLVED, Encodings, InputError, Progress, Recovery, as_vectors
 from unveil.seeds import Rng, child, root
-from unveil.solve.layers import Layers
-from unveil.solve.sign_fields import Mixture, anneal
 
 NAME = "absolute"
 BLOCK = 256
@@ -36,9 +39,11 @@ COARSE, AGAIN = np.geomspace(1, 0.01, 30), np.geomspace(0.3, 0.01, 20)
 """ε of `sign_fields`: from nothing, and from a guess at the mixture."""
 ROUNDS = 2
 TILT = np.float32(0.02)
-"""Where nothing is known of the mean image, one sign of the whole is as good as the other: this decides."""
+"""Where nothing is known of the mean image, one sign of the whole is as good as the other: this
+decides."""
 FEWEST_LIKE, TRIED = 60, 24
-"""Like images from which on images are split; and of these, mixtures of two made to see how well that works."""
+"""Like images from which on images are split; and of these, mixtures of two made to see how well
+that works."""
 
 Floats = NDArray[np.float32]
 
@@ -58,7 +63,9 @@ def absolute(
     """
     scheme, m, shape = encodings.scheme, encodings.m, encodings.shape
     if shape is None:
-        raise InputError("attack='absolute' needs images, for smoothness: give Encodings(shape=(height, width[, channels]))")
+        raise InputError(
+            "attack='absolute' needs images, for smoothness: give Encodings(shape=(height, width[, channels]))"
+        )
     if scheme.k_private != 2 or scheme.k_public:
         raise InputError(
             f"k_private={scheme.k_private}, k_public={scheme.k_public}: attack='absolute' is for two private images and no "
@@ -67,7 +74,9 @@ def absolute(
     if scheme.signs == "kept":
         raise InputError("signs='kept': nothing is hidden by an absolute value; use attack='mixup'")
     if 4 * 4 * m * encodings.d > settle_limit(memory_limit):
-        raise InputError(f"two images for each of {m:,} encodings are more than the memory limit: attack fewer, or raise it")
+        raise InputError(
+            f"two images for each of {m:,} encodings are more than the memory limit: attack fewer, or raise it"
+        )
     clock, seed = Stopwatch(), root(rng)
     sample = None if like is None else as_vectors(like, "like")
     with clock("prior"):
@@ -90,7 +99,9 @@ def absolute(
     return _recovery(encodings, images.reshape(2 * m, -1), miss, expected, prior.known, clock)
 
 
-def _images(y: Floats, weight: float, prior: ImagePrior, layers: Layers | None) -> tuple[Floats, NDArray[np.float64]]:
+def _images(
+    y: Floats, weight: float, prior: ImagePrior, layers: Layers | None
+) -> tuple[Floats, NDArray[np.float64]]:
     """(m, 2, d), and the share of each mean image that pairs of like ones do not explain."""
     m, total = len(y), np.float32(2 * weight)
     nothing = sparse.csr_array(np.zeros((m, 1), np.float32)), np.zeros((1, y.shape[1]), np.float32)
@@ -98,7 +109,14 @@ def _images(y: Floats, weight: float, prior: ImagePrior, layers: Layers | None) 
     level = prior.mean if prior.known else prior.mean - TILT
     mean, u, miss = np.repeat(level[None], m, axis=0), np.zeros_like(y), np.ones(m)
     for turn in range(ROUNDS if layers is not None else 1):
-        E = anneal(y, Mixture(nothing[0], noise), nothing[1], prior, AGAIN if turn else COARSE, offsets=total * mean)[1]
+        E = anneal(
+            y,
+            Mixture(nothing[0], noise),
+            nothing[1],
+            prior,
+            AGAIN if turn else COARSE,
+            offsets=total * mean,
+        )[1]
         h = np.asarray(np.copysign(y, E) / total, np.float32)
         if layers is not None:
             u, mean, left = layers.split(h)
@@ -107,11 +125,18 @@ def _images(y: Floats, weight: float, prior: ImagePrior, layers: Layers | None) 
     return np.clip(np.stack([h + u, h - u], axis=1), -1, 1), miss
 
 
-def _expected(like: Floats, shape: tuple[int, ...], weight: float, rng: np.random.Generator) -> float:
-    """Mean correlation of pixels with the true image, for mixtures of like images that the attack is not shown."""
+def _expected(
+    like: Floats, shape: tuple[int, ...], weight: float, rng: np.random.Generator
+) -> float:
+    """Mean correlation of pixels with the true image, for mixtures of like images that the attack
+    is not shown."""
     order = rng.permutation(len(like))
     count = min(TRIED, len(like) // 4)
-    first, second, rest = like[order[:count]], like[order[count : 2 * count]], like[order[2 * count :]]
+    first, second, rest = (
+        like[order[:count]],
+        like[order[count : 2 * count]],
+        like[order[2 * count :]],
+    )
     y = np.abs(np.float32(weight) * (first + second))
     found, _ = _images(y, weight, image_prior(shape, rest), Layers(rest))
     straight = _correlation(found[:, 0], first) + _correlation(found[:, 1], second)
@@ -142,12 +167,18 @@ def _recovery(
         vectors=images,
         status=np.full(2 * m, UNRESOLVED, dtype="<U10"),
         signed=signed,
-        members=sparse.csr_array((np.ones(2 * m, bool), (np.repeat(np.arange(m), 2), np.arange(2 * m))), shape=(m, 2 * m)),
+        members=sparse.csr_array(
+            (np.ones(2 * m, bool), (np.repeat(np.arange(m), 2), np.arange(2 * m))), shape=(m, 2 * m)
+        ),
         residual=np.repeat(miss, 2),
         reasons=tuple(how.format(i // 2) for i in range(2 * m)),
         attack=NAME,
         explanation=f"two images from each of {m} encodings by itself, "
-        + ("not split: give like=" if expected is None else f"expected to correlate {expected:.2f} with the true ones")
+        + (
+            "not split: give like="
+            if expected is None
+            else f"expected to correlate {expected:.2f} with the true ones"
+        )
         + "; none is exact",
         seconds=clock.seconds,
         evidence={} if expected is None else {"correlation": expected},

@@ -1,14 +1,16 @@
-"""The full attack for data whose pixels go together, as images have them: a start from patches, carried on exactly.
+"""The full attack for data whose pixels go together, as images have them: a start from patches,
+carried on exactly.
 
     1  S ← similarity of all pairs            by patches of pixels that share a sign             (`gram.patches`)
     2  W ← FactorOverlaps(S)                  first guess at every encoding's k vectors          (`factor.all_vectors`)
-    3  W, x ← Feedback on telling pixels      until some encodings are explained exactly         (`solve.feedback`)
-    4  W, x ← all others on the same pixels   by exact matching, and vectors that were missed    (`solve.carried`)
-    5  x ← every pixel, twice                 from the explained encodings                       (`solve.settle`)
-    6  status ← Certificate                   vector by vector                                   (`solve.certificate`)
+    3  W, x ← Feedback on telling pixels      until some encodings are explained exactly         (`solve.subsets.feedback`)
+    4  W, x ← all others on the same pixels   by exact matching, and vectors that were missed    (`solve.grow.carried`)
+    5  x ← every pixel, twice                 from the explained encodings                       (`solve.pixels.settle`)
+    6  status ← Certificate                   vector by vector                                   (`certify.certificate`)
 
-Nothing is known of n: the eigenvalues of S that stand out are a lower bound, and larger numbers are tried until most encodings
-are explained. Equal weights, no public part. Dense in m: up to some thousand encodings.
+Nothing is known of n: the eigenvalues of S that stand out are a lower bound, and larger numbers are
+tried until most encodings are explained. Equal weights, no public part. Dense in m: up to some
+thousand encodings.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.attacks.certified import certified
+from unveil.attacks.finish import certified
 from unveil.attacks.units import in_units
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.gram.patches import go_together, patch_similarity
@@ -26,10 +28,10 @@ from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.records import Encodings, Progress, Recovery
 from unveil.relations.sketch import ROUNDING, WIDTH, sketch
 from unveil.seeds import child
-from unveil.solve.carried import Carried, carry
-from unveil.solve.chance import chance_nats
-from unveil.solve.feedback import feedback
-from unveil.solve.settle import settle
+from unveil.solve.grow.carried import Carried, carry
+from unveil.solve.pixels.chance import chance_nats
+from unveil.solve.pixels.settle import settle
+from unveil.solve.subsets.feedback import feedback
 
 NAME = "full"
 PIXELS = 300
@@ -37,10 +39,12 @@ PIXELS = 300
 ENOUGH = 0.99
 """The share of encodings that must be explained for no other number of vectors to be tried."""
 TRIED = (1.1, 1.4, 1.8)
-"""Numbers of vectors that are tried, relative to the eigenvalues that stand out: nearly all of them do so with 15 encodings for
-each vector, half of them with five. Too many cost little, and exact matching finds those that are missing."""
+"""Numbers of vectors that are tried, relative to the eigenvalues that stand out: nearly all of them
+do so with 15 encodings for each vector, half of them with five. Too many cost little, and exact
+matching finds those that are missing."""
 ROUNDS = 12
-"""Of feedback: what has not begun to fit by then does so with another number of vectors, or never."""
+"""Of feedback: what has not begun to fit by then does so with another number of vectors, or
+never."""
 ARRAYS = 6
 """Arrays of m×m numbers that are held at a time."""
 
@@ -50,7 +54,9 @@ def applies(encodings: Encodings, limit: int) -> bool:
     return ARRAYS * 8 * encodings.m**2 <= limit and go_together(encodings.magnitudes())
 
 
-def by_patches(encodings: Encodings, seed: np.random.SeedSequence, *, progress: Progress | None = None) -> Recovery:
+def by_patches(
+    encodings: Encodings, seed: np.random.SeedSequence, *, progress: Progress | None = None
+) -> Recovery:
     """Every private vector the encodings determine, each with its status and the reason for it."""
     m, k = encodings.m, encodings.scheme.k_private
     clock, task = Stopwatch(), in_units(encodings, None, None)
@@ -76,19 +82,39 @@ def by_patches(encodings: Encodings, seed: np.random.SeedSequence, *, progress: 
             assignment = feedback(y, k, first, columns, draw, rounds=ROUNDS, progress=progress)
         rows = np.flatnonzero(assignment.exact)
         with clock("growth"):
-            carried = carry(y, rows, assignment.members[rows], S, child(seed, f"carry {n}")) if len(rows) > k + 2 else None
+            carried = (
+                carry(y, rows, assignment.members[rows], S, child(seed, f"carry {n}"))
+                if len(rows) > k + 2
+                else None
+            )
         if carried is not None and (best is None or len(carried[0]) > len(best[0])):
             best = carried
-            facts = {"outstanding_eigenvalues": least, "estimated_n_private": n, "feedback_rounds": assignment.rounds}
+            facts = {
+                "outstanding_eigenvalues": least,
+                "estimated_n_private": n,
+                "feedback_rounds": assignment.rounds,
+            }
         if best is not None and len(best[0]) >= ENOUGH * m:
             break
     if best is None:
-        return Recovery.empty(encodings, NAME, f"no consistent explanation of the {m} encodings from patches", clock.seconds)
+        return Recovery.empty(
+            encodings,
+            NAME,
+            f"no consistent explanation of the {m} encodings from patches",
+            clock.seconds,
+        )
     # 5–6. Every pixel, and what is proved.
     with clock("pixels"):
-        settled = settle(task.y, None, best[0], best[1], None, child(seed, "pixels"), progress=progress)
+        settled = settle(
+            task.y, None, best[0], best[1], None, child(seed, "pixels"), progress=progress
+        )
     if settled is None:
-        return Recovery.empty(encodings, NAME, f"no consistent explanation of the {m} encodings at all pixels", clock.seconds)
+        return Recovery.empty(
+            encodings,
+            NAME,
+            f"no consistent explanation of the {m} encodings at all pixels",
+            clock.seconds,
+        )
     with clock("certificate"):
         bound = (WIDTH * ROUNDING * np.maximum(task.y.max(axis=0), 1e-30)).astype(np.float64)
         nats = chance_nats(task.y, None, settled.solution.values, k, bound, child(seed, "chance"))
@@ -96,13 +122,14 @@ def by_patches(encodings: Encodings, seed: np.random.SeedSequence, *, progress: 
 
 
 def outstanding(S: NDArray[np.float64]) -> int:
-    """Eigenvalues above all that chance has: its spectrum is about symmetric, and the similarities' own is not below zero. The
-    lowest one belongs to the mean that was taken out."""
+    """Eigenvalues above all that chance has: its spectrum is about symmetric, and the similarities'
+    own is not below zero. The lowest one belongs to the mean that was taken out."""
     values = np.linalg.eigvalsh(S)
     return int((values > -values[1]).sum()) if len(values) > 1 else 0
 
 
 def typical_overlap(S: NDArray[np.float64], k: int, n: int) -> float:
-    """The median similarity of pairs that share something: those on top, as many as n vectors drawn at random make."""
+    """The median similarity of pairs that share something: those on top, as many as n vectors drawn
+    at random make."""
     share = 1 - comb(n - k, k) / comb(n, k)
     return max(float(np.quantile(S[np.triu_indices(len(S), 1)], 1 - share / 2)), 1e-30)

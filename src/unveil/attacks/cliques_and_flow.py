@@ -1,17 +1,18 @@
 """Cliques and flow: the attack that broke the InstaHide challenge, for any k_private.
 
     1  S ← how alike any two encodings are    the overlaps, the user's own matrix, or from energies   (`gram`)
-    2  C ← cliques of S, grown greedily       an image's encodings are all alike                (`factor.greedy_cliques`)
-    3  L ← k-means around the cliques         a score of every encoding against every image     (`factor.clique_centres`)
+    2  C ← cliques of S, grown greedily       an image's encodings are all alike                (`rivals.cliques.greedy`)
+    3  L ← k-means around the cliques         a score of every encoding against every image     (`rivals.cliques.centres`)
     4  W ← min-cost flow                      exactly k_private images per encoding; at most so many encodings per
-                                              image where the pairing tells                     (`factor.flow`)
+                                              image where the pairing tells                     (`rivals.cliques.flow`)
     5  x ← min ‖|Wx| − y‖²                    exact where nothing else is mixed in              (`attacks.from_subsets`)
-                                              else with the public part as noise                (`solve.folded_least_squares`)
+                                              else with the public part as noise                (`rivals.cliques.folded_least_squares`)
 
-Carlini, Deng, Garg, Jha, Mahloujifar, Mahmoody, Song, Thakurta, Tramèr: "Is Private Learning Possible with Instance
-Encoding?", 2020. There S comes from a neural network trained on public images; here it is an input. Weights of their own are
-read off labels, where there are any, else guessed from the scores. With a public part or weights of their own nothing is exact,
-and nothing is called verified. Not more than a few thousand images: centres are a dense m×n matrix.
+Carlini, Deng, Garg, Jha, Mahloujifar, Mahmoody, Song, Thakurta, Tramèr: "Is Private Learning
+Possible with Instance Encoding?", 2020. There S comes from a neural network trained on public
+images; here it is an input. Weights of their own are read off labels, where there are any, else
+guessed from the scores. With a public part or weights of their own nothing is exact, and nothing is
+called verified. Not more than a few thousand images: centres are a dense m×n matrix.
 """
 
 from __future__ import annotations
@@ -22,32 +23,44 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from unveil.attacks.certified import incidence
+from unveil.attacks.finish import incidence
 from unveil.attacks.from_subsets import from_subsets
-from unveil.data.prior import image_prior
 from unveil.encode.weights import sample_weights
-from unveil.factor.clique_centres import Centres, clique_centres
-from unveil.factor.flow import assign
-from unveil.factor.greedy_cliques import Similarity
-from unveil.factor.image_labels import vote
 from unveil.gram.correlation import squared_correlations
 from unveil.gram.energies import whitened_energies
 from unveil.gram.gram_extract import gram_extract
+from unveil.images.labels import vote
+from unveil.images.pixel_signs import synchronise
+from unveil.images.prior import image_prior
 from unveil.parallel import Stopwatch
 from unveil.parallel import memory_limit as settle_limit
-from unveil.records import UNRESOLVED, Encodings, InputError, Overlaps, Progress, Recovery, Scheme, as_public, as_vectors
+from unveil.records import (
+    UNRESOLVED,
+    Encodings,
+    InputError,
+    Overlaps,
+    Progress,
+    Recovery,
+    Scheme,
+    as_public,
+    as_vectors,
+)
+from unveil.rivals.cliques.centres import Centres, clique_centres
+from unveil.rivals.cliques.flow import assign
+from unveil.rivals.cliques.folded_least_squares import folded_least_squares
+from unveil.rivals.cliques.greedy import Similarity
 from unveil.seeds import Rng, child, root
-from unveil.solve.folded_least_squares import folded_least_squares
-from unveil.solve.pixel_signs import synchronise
 
 NAME = "cliques"
 LAW = 20_000
 """Draws from which the mean weight is taken."""
 EXPLAINED = 0.5
-"""Of the energy that private vectors have, so much must be explained. It keeps out much, not all: cliques of chance explain a
-fifth of the energy of 300 encodings of 1000 pixels, and more of smaller instances."""
+"""Of the energy that private vectors have, so much must be explained. It keeps out much, not all:
+cliques of chance explain a fifth of the energy of 300 encodings of 1000 pixels, and more of smaller
+instances."""
 CHANCE, MOST = 1 / 3, 4.0
-"""Scores go with the square of a weight; those of images that are not there, the best of many, are about `CHANCE`."""
+"""Scores go with the square of a weight; those of images that are not there, the best of many, are
+about `CHANCE`."""
 
 
 def cliques_and_flow(
@@ -62,20 +75,29 @@ def cliques_and_flow(
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
-    """Every private vector that a clique of encodings shows: exact without a public part, else about as it was.
+    """Every private vector that a clique of encodings shows: exact without a public part, else
+    about as it was.
 
     overlaps: to start from, where they are known; some may be wrong
-    similarity: (m, m), dense or sparse, higher where encodings are more alike, by whatever means: instead of overlaps
-    like: images like the public ones, which tell the signs of pixels better than images in general do (with encodings.shape)
+    similarity: (m, m), dense or sparse, higher where encodings are more alike, by whatever means:
+    instead of overlaps
+    like: images like the public ones, which tell the signs of pixels better than images in general
+    do (with encodings.shape)
     n_private: how many private vectors there are; None: as many as there are cliques
     """
     scheme, m, k = encodings.scheme, encodings.m, encodings.scheme.k_private
     if k < 2:
-        raise InputError(f"k_private={k}: cliques and flow tell apart who mixes whom, from k_private=2 on; use attack='full'")
+        raise InputError(
+            f"k_private={k}: cliques and flow tell apart who mixes whom, from k_private=2 on; use attack='full'"
+        )
     if overlaps is not None and similarity is not None:
-        raise InputError("overlaps and similarity: either is what cliques are looked for in; give one of them")
+        raise InputError(
+            "overlaps and similarity: either is what cliques are looked for in; give one of them"
+        )
     if n_private is not None and n_private < k:
-        raise InputError(f"n_private={n_private}: an encoding mixes {k} private vectors; give that many or more")
+        raise InputError(
+            f"n_private={n_private}: an encoding mixes {k} private vectors; give that many or more"
+        )
     P = None if public is None else as_public(public, encodings)
     sample = None if like is None else as_vectors(like, "like")
     limit = settle_limit(memory_limit)
@@ -93,8 +115,19 @@ def cliques_and_flow(
         rows = np.flatnonzero(centres.sure)
         facts = {"cliques": centres.scores.shape[1], "encodings_assigned": len(rows)}
         draw = child(seed, "pixels")
-        return from_subsets(encodings, NAME, rows, centres.members[rows], draw, clock, facts=facts, progress=progress)
-    return _approximate(encodings, centres, sample if sample is not None else P, seed, limit, clock, progress)
+        return from_subsets(
+            encodings,
+            NAME,
+            rows,
+            centres.members[rows],
+            draw,
+            clock,
+            facts=facts,
+            progress=progress,
+        )
+    return _approximate(
+        encodings, centres, sample if sample is not None else P, seed, limit, clock, progress
+    )
 
 
 def _similarity(
@@ -105,13 +138,22 @@ def _similarity(
     limit: int,
     progress: Progress | None,
 ) -> tuple[Similarity, Similarity | None]:
-    """S with zero for encodings that share nothing, and the graph cliques are grown in where that is another one."""
+    """S with zero for encodings that share nothing, and the graph cliques are grown in where that
+    is another one."""
     scheme, m = encodings.scheme, encodings.m
-    readable = scheme.fixed_weights and encodings.shape is None and (P is not None or not scheme.k_public)
+    readable = (
+        scheme.fixed_weights and encodings.shape is None and (P is not None or not scheme.k_public)
+    )
     if similarity is None and (overlaps is not None or readable):
-        M = gram_extract(encodings, P, memory_limit=limit, progress=progress) if overlaps is None else overlaps.of(encodings)
+        M = (
+            gram_extract(encodings, P, memory_limit=limit, progress=progress)
+            if overlaps is None
+            else overlaps.of(encodings)
+        )
         confidence = np.float32(1) if M.confidence is None else M.confidence
-        shared = sparse.csr_array((M.matrix.data * confidence, M.matrix.indices, M.matrix.indptr), shape=(m, m))
+        shared = sparse.csr_array(
+            (M.matrix.data * confidence, M.matrix.indices, M.matrix.indptr), shape=(m, m)
+        )
         S = _without_diagonal(shared)
         graph = S.copy()
         # Two shared vectors are no better reason to be in one clique: it would become that of both.
@@ -145,7 +187,9 @@ def _similarity(
 
 def _check(shape: tuple[int, ...], values: NDArray[Any], m: int) -> None:
     if shape != (m, m) or values.dtype.kind not in "fiub":
-        raise InputError(f"similarity of shape {shape}: give a square matrix of real numbers, {m} by {m}")
+        raise InputError(
+            f"similarity of shape {shape}: give a square matrix of real numbers, {m} by {m}"
+        )
     if not np.isfinite(values).all():
         raise InputError("similarity with NaN or infinite values: put 0 where nothing is known")
 
@@ -154,7 +198,9 @@ def _without_diagonal(matrix: sparse.csr_array) -> sparse.csr_array:
     """Symmetric, its diagonal gone, in single precision."""
     both = ((matrix + matrix.T) / 2).tocoo()
     keep = (both.row != both.col) & (both.data != 0)
-    return sparse.csr_array((both.data[keep].astype(np.float32), (both.row[keep], both.col[keep])), shape=matrix.shape)
+    return sparse.csr_array(
+        (both.data[keep].astype(np.float32), (both.row[keep], both.col[keep])), shape=matrix.shape
+    )
 
 
 def _approximate(
@@ -175,7 +221,9 @@ def _approximate(
         weight, noise = _expected(encodings.scheme, child(seed, "law"))
         members, weights = _weights(encodings, centres, weight)
         draw = child(seed, "pixels")
-        fit = folded_least_squares(encodings.magnitudes(), members, weights, n, noise, draw, progress=progress)
+        fit = folded_least_squares(
+            encodings.magnitudes(), members, weights, n, noise, draw, progress=progress
+        )
     left = float(np.mean(fit.noise**2) / np.mean(np.square(encodings.values, dtype=np.float64)))
     if 1 - left < EXPLAINED * (1 - noise):
         why = f"the {n} cliques explain {1 - left:.0%} of the encodings' energy where private vectors have {1 - noise:.0%}: "
@@ -185,37 +233,56 @@ def _approximate(
     if encodings.shape is not None and 16 * d * d < limit:
         with clock("signs of pixels"):
             prior = image_prior(encodings.shape, sample)
-            values, signed = synchronise(values, prior.correlation(), prior.mean, child(seed, "signs")), prior.known
+            values, signed = (
+                synchronise(values, prior.correlation(), prior.mean, child(seed, "signs")),
+                prior.known,
+            )
     pairs = [(np.arange(m), members)]
     at = np.repeat(np.arange(m), members.shape[1]), members.ravel()
-    noise_is = "the public part is taken for noise" if encodings.scheme.k_public else "weights are guessed"
+    noise_is = (
+        "the public part is taken for noise" if encodings.scheme.k_public else "weights are guessed"
+    )
     return Recovery(
         vectors=values,
         status=np.full(n, UNRESOLVED, dtype="<U10"),
         signed=signed,
         members=incidence(pairs, m, n),
         residual=np.full(n, np.sqrt(left)),
-        reasons=tuple(f"known to ±{error:.2g} per pixel at best: {noise_is}" for error in fit.error),
+        reasons=tuple(
+            f"known to ±{error:.2g} per pixel at best: {noise_is}" for error in fit.error
+        ),
         attack=NAME,
         explanation=f"{n} private vectors from {m} encodings, each to ±{np.median(fit.error):.2g} per pixel at best; none is "
         f"exact, since {noise_is}",
         seconds=clock.seconds,
-        evidence={"cliques": n, "encodings_assigned": int(centres.sure.sum()), "standard_error": fit.error.tolist()},
-        weights=None if encodings.scheme.fixed_weights else sparse.csr_array((weights.ravel(), at), shape=(m, n)),
+        evidence={
+            "cliques": n,
+            "encodings_assigned": int(centres.sure.sum()),
+            "standard_error": fit.error.tolist(),
+        },
+        weights=None
+        if encodings.scheme.fixed_weights
+        else sparse.csr_array((weights.ravel(), at), shape=(m, n)),
     )
 
 
 def _expected(scheme: Scheme, rng: np.random.Generator) -> tuple[float, float]:
-    """The mean weight of a private vector, and the share of the energy that is not that of these weights."""
+    """The mean weight of a private vector, and the share of the energy that is not that of these
+    weights."""
     if scheme.fixed_weights:
-        return scheme.private_weight, scheme.public_variance / (scheme.private_variance + scheme.public_variance)
+        return scheme.private_weight, scheme.public_variance / (
+            scheme.private_variance + scheme.public_variance
+        )
     weights = sample_weights(scheme, LAW, rng)
     mean = float(weights[:, : scheme.k_private].mean())
     return mean, float(1 - scheme.k_private * mean**2 / (weights**2).sum(axis=1).mean())
 
 
-def _weights(encodings: Encodings, centres: Centres, mean: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Who mixes whom and how much, (m, k): by labels where there are any, what they rule out assigned anew; else by scores."""
+def _weights(
+    encodings: Encodings, centres: Centres, mean: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Who mixes whom and how much, (m, k): by labels where there are any, what they rule out
+    assigned anew; else by scores."""
     members, labels = centres.members, encodings.labels
     if labels is None and encodings.scheme.fixed_weights:
         return members, np.full(members.shape, mean)
@@ -226,7 +293,9 @@ def _weights(encodings: Encodings, centres: Centres, mean: float) -> tuple[NDArr
     np.put_along_axis(chosen, members, 1, axis=1)
     classes = vote(chosen, labels).argmax(axis=1)
     possible = labels[:, classes] > 0
-    members = assign(centres.scores - np.where(possible, 0, 10 * np.abs(centres.scores).max()), members.shape[1])
+    members = assign(
+        centres.scores - np.where(possible, 0, 10 * np.abs(centres.scores).max()), members.shape[1]
+    )
     theirs = classes[members]
     several = (theirs[:, :, None] == theirs[:, None, :]).sum(axis=2)
     weights = np.take_along_axis(labels, theirs, axis=1) / several

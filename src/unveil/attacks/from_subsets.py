@@ -1,11 +1,13 @@
-"""From subsets to vectors: what every attack has left to do that finds out, by whatever means, who mixes whom.
+"""From subsets to vectors: what every attack has left to do that finds out, by whatever means, who
+mixes whom.
 
-    x ← every pixel, twice, from the subsets given; those that do not hold are dropped        (`solve.settle`;
-        pairs: checked on a few hundred pixels, then `solve.peeled`, which is faster)
-    status ← Certificate, vector by vector                                                    (`solve.certificate`)
-    where nothing holds exactly: x ← most likely under noise                                  (`solve.noisy`)
+    x ← every pixel, twice, from the subsets given; those that do not hold are dropped        (`solve.pixels.settle`;
+        pairs: checked on a few hundred pixels, then `solve.pairs.peeled`, which is faster)
+    status ← Certificate, vector by vector                                                    (`certify.certificate`)
+    where nothing holds exactly: x ← most likely under noise                                  (`solve.pixels.noisy`)
 
-No subset is looked for here: encodings without one stay unexplained, so that what comes out is the merit of the attack.
+No subset is looked for here: encodings without one stay unexplained, so that what comes out is the
+merit of the attack.
 """
 
 from __future__ import annotations
@@ -17,17 +19,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.attacks.certified import approximate, certified
+from unveil.attacks.finish import approximate, certified
 from unveil.attacks.units import Task, in_units
 from unveil.parallel import Stopwatch, rows_per_block
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import Encodings, Progress, Recovery, Supports
-from unveil.solve.descent import Members, Values
-from unveil.solve.growth import NEAR, right_pairs
-from unveil.solve.noisy import solve_noisy
-from unveil.solve.peeled import settle_by_peeling
-from unveil.solve.peeling import sums
-from unveil.solve.settle import Settled, settle
+from unveil.solve.pairs.growth import NEAR, right_pairs
+from unveil.solve.pairs.peeled import settle_by_peeling
+from unveil.solve.pairs.peeling import sums
+from unveil.solve.pixels.noisy import solve_noisy
+from unveil.solve.pixels.settle import Settled, settle
+from unveil.solve.subsets.descent import Members, Values
 
 MOST_VECTORS = 3000
 """Vectors up to which an n×n matrix is inverted."""
@@ -37,7 +39,8 @@ ENOUGH = 0.9
 NOISE = 0.1
 """Noise to start from where nothing fits exactly, in units of a private pixel's rms."""
 MOST_NOISE = 0.3
-"""More than so much of the encodings left as noise: the subsets are of chance. Of random numbers they leave 0.55."""
+"""More than so much of the encodings left as noise: the subsets are of chance. Of random numbers
+they leave 0.55."""
 
 
 def from_subsets(
@@ -54,7 +57,8 @@ def from_subsets(
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
-    """The recovery when encodings `rows` (r,) mix the private vectors `members` (r, k), named 0, 1, …; some may be wrong.
+    """The recovery when encodings `rows` (r,) mix the private vectors `members` (r, k), named 0, 1,
+    …; some may be wrong.
 
     public, supports: the public part, where the scheme has one
     """
@@ -70,16 +74,28 @@ def from_subsets(
         if k == 2:
             settled = _peeled(task, rows, members, len(used), rng, memory_limit, progress)
         if len(used) <= MOST_VECTORS and _rank(settled) < (True, ENOUGH * len(rows)):
-            second = settle(task.y, task.offsets, rows, members, None, rng, completing=False, progress=progress)
+            second = settle(
+                task.y, task.offsets, rows, members, None, rng, completing=False, progress=progress
+            )
             settled = max(settled, second, key=_rank)
     if settled is not None and settled.solution.solved.any():
-        part = None if task.public is None else replace(task.public, weight=task.public.weight * task.unit)
+        part = (
+            None
+            if task.public is None
+            else replace(task.public, weight=task.public.weight * task.unit)
+        )
         return certified(encodings, name, settled, task.unit, part, clock, facts)
     noisy = None
     if 2 * len(rows) >= encodings.m and MOST_VECTORS >= len(used) < len(rows):
         with clock("pixels"):
-            noisy = solve_noisy(task.y, task.offsets, rows, members, len(used), NOISE, rng, progress=progress)
-    if noisy is not None and 2 * len(noisy.rows) >= encodings.m and noisy.noise < MOST_NOISE * np.sqrt(k):
+            noisy = solve_noisy(
+                task.y, task.offsets, rows, members, len(used), NOISE, rng, progress=progress
+            )
+    if (
+        noisy is not None
+        and 2 * len(noisy.rows) >= encodings.m
+        and noisy.noise < MOST_NOISE * np.sqrt(k)
+    ):
         return approximate(encodings, name, noisy, task.unit, task.public is not None, clock, facts)
     why = "the subsets that were found do not hold: overlaps were misread, or k_private is another"
     return Recovery.empty(encodings, name, why, clock.seconds)
@@ -97,11 +113,25 @@ def _peeled(
     """Pairs that agree with each other on a few hundred pixels, and every pixel from those."""
     limit = settle_limit(memory_limit)
     pixels = slice(rows_per_block(64 * len(rows), limit, most=min(task.y.shape[1], PIXELS)))
-    hi, lo = sums(task.y[rows, pixels], None if task.offsets is None else task.offsets[rows, pixels], 1.0)
+    hi, lo = sums(
+        task.y[rows, pixels], None if task.offsets is None else task.offsets[rows, pixels], 1.0
+    )
     near = NEAR * (float(np.sqrt(np.mean(hi**2))) or 1.0)
     members, right, _, _ = right_pairs(hi, lo, members, n, near, rng)
-    return settle_by_peeling(task.y, task.offsets, 1.0, 1.0, rows[right], members[right], rng, limit=limit, progress=progress)
+    return settle_by_peeling(
+        task.y,
+        task.offsets,
+        1.0,
+        1.0,
+        rows[right],
+        members[right],
+        rng,
+        limit=limit,
+        progress=progress,
+    )
 
 
 def _rank(settled: Settled | None) -> tuple[bool, float]:
-    return (False, 0) if settled is None else (bool(settled.solution.solved.all()), len(settled.rows))
+    return (
+        (False, 0) if settled is None else (bool(settled.solution.solved.all()), len(settled.rows))
+    )

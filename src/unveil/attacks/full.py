@@ -1,18 +1,20 @@
-"""The full attack: every private vector, from about n·log n encodings, with far fewer pixels than rounding overlaps needs.
+"""The full attack: every private vector, from about n·log n encodings, with far fewer pixels than
+rounding overlaps needs.
 
     0  c ← LearnPublic                           the public part of every encoding, where there is one
     1  S ← similarity of all pairs of encodings, not rounded
     2  W ← FactorOverlaps(S)                     first guess at every encoding's k vectors (`factor.all_vectors`)
-    3  W, c, x ← Feedback on a few hundred pixels   until encodings are explained exactly (`solve.feedback`)
-    4  x ← every pixel, twice                    from the explained encodings (`solve.settle`); under noise `solve.noisy`
-    5  status ← Certificate                      vector by vector (`solve.certificate`)
+    3  W, c, x ← Feedback on a few hundred pixels   until encodings are explained exactly (`solve.subsets.feedback`)
+    4  x ← every pixel, twice                    from the explained encodings (`solve.pixels.settle`); under noise `solve.pixels.noisy`
+    5  status ← Certificate                      vector by vector (`certify.certificate`)
 
-Weights that are new and unknown in every encoding take another way (`attacks.unequal`).
-The number of private vectors is estimated from the mean similarity and corrected by the feedback, which frees columns nobody
-needs and adds those that are missing. With a public part signs are determined, without one they are up to a common one per
-pixel. Dense in m: up to some thousand encodings. Where there is no public part and single overlaps can be read, the sparse
-route (`attacks.large`) is much faster, and has no such limit: it is tried first. Where pixels go together, as in images, S
-says little, and patches of pixels take its place (`attacks.by_patches`).
+Weights that are new and unknown in every encoding take another way (`attacks.unequal`). The number
+of private vectors is estimated from the mean similarity and corrected by the feedback, which frees
+columns nobody needs and adds those that are missing. With a public part signs are determined,
+without one they are up to a common one per pixel. Dense in m: up to some thousand encodings. Where
+there is no public part and single overlaps can be read, the sparse route (`attacks.large`) is much
+faster, and has no such limit: it is tried first. Where pixels go together, as in images, S says
+little, and patches of pixels take its place (`attacks.by_patches`).
 """
 
 from __future__ import annotations
@@ -25,10 +27,11 @@ from numpy.typing import ArrayLike, NDArray
 from unveil.attacks.alone import alone
 from unveil.attacks.by_patches import applies as in_patches
 from unveil.attacks.by_patches import by_patches
-from unveil.attacks.certified import approximate, certified
+from unveil.attacks.finish import approximate, certified
 from unveil.attacks.large import large
 from unveil.attacks.unequal import full_unequal
 from unveil.attacks.units import Task, in_units
+from unveil.certify.relabelling import PublicPart, relabelled
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.gram.similarity import assisted_similarity, estimate_vectors, similarity
 from unveil.parallel import Stopwatch, one_blas_thread
@@ -45,11 +48,10 @@ from unveil.records import (
     as_public,
 )
 from unveil.seeds import Rng, child, root
-from unveil.solve.descent import Values
-from unveil.solve.feedback import Assignment, feedback
-from unveil.solve.noisy import NoisySolution, solve_noisy
-from unveil.solve.relabelling import PublicPart, relabelled
-from unveil.solve.settle import Settled, reproduced, settle
+from unveil.solve.pixels.noisy import NoisySolution, solve_noisy
+from unveil.solve.pixels.settle import Settled, reproduced, settle
+from unveil.solve.subsets.descent import Values
+from unveil.solve.subsets.feedback import Assignment, feedback
 from unveil.supports.learn_public import learn_public
 
 NAME = "full"
@@ -86,7 +88,9 @@ def full(
     scheme, m = encodings.scheme, encodings.m
     k = scheme.k_private
     if k < 1:
-        raise InputError(f"k_private={k}: there is nothing private to recover; use k_private of 1 or more")
+        raise InputError(
+            f"k_private={k}: there is nothing private to recover; use k_private of 1 or more"
+        )
     scheme.require_weighting(*EXACT_WEIGHTINGS)
     if not applies(encodings):
         raise InputError(
@@ -100,13 +104,28 @@ def full(
     if not scheme.fixed_weights:
         return full_unequal(encodings, NAME, rng=rng, progress=progress)
     seed = root(rng)
-    if P is None and overlaps is None and m <= LARGEST and in_patches(encodings, settle_limit(memory_limit)):
+    if (
+        P is None
+        and overlaps is None
+        and m <= LARGEST
+        and in_patches(encodings, settle_limit(memory_limit))
+    ):
         recovery = by_patches(encodings, seed, progress=progress)
         if recovery.verified.any() or recovery.evidence.get("encodings_explained", 0) >= ENOUGH * m:
             return recovery
     if P is None and m >= SPARSE_FROM:
-        given, least = None if overlaps is None else overlaps.of(encodings), ENOUGH if m <= LARGEST else 0.0
-        recovery = large(encodings, seed, overlaps=given, least=least, memory_limit=memory_limit, progress=progress)
+        given, least = (
+            None if overlaps is None else overlaps.of(encodings),
+            ENOUGH if m <= LARGEST else 0.0,
+        )
+        recovery = large(
+            encodings,
+            seed,
+            overlaps=given,
+            least=least,
+            memory_limit=memory_limit,
+            progress=progress,
+        )
         if recovery.evidence.get("encodings_explained", 0) >= least * m:
             return recovery
     clock = Stopwatch()
@@ -118,13 +137,19 @@ def full(
         S, n = _similarities(encodings, P, supports, overlaps)
     if not k + 2 <= n or m < n:
         return Recovery.empty(
-            encodings, NAME, f"{m} encodings of about {n} private vectors: too few, or nothing shared", clock.seconds
+            encodings,
+            NAME,
+            f"{m} encodings of about {n} private vectors: too few, or nothing shared",
+            clock.seconds,
         )
     with clock("factor"), one_blas_thread():
         first = factor_overlaps(S, k, n, among=_reliable(supports))
     if first.W.shape[1] <= k:
         return Recovery.empty(
-            encodings, NAME, "no clusters among the overlaps: check k_private, or use more pixels", clock.seconds
+            encodings,
+            NAME,
+            "no clusters among the overlaps: check k_private, or use more pixels",
+            clock.seconds,
         )
     task = in_units(encodings, P, supports)
     with clock("feedback"), one_blas_thread():
@@ -134,7 +159,9 @@ def full(
             first,
             n + max(3, n // 10),
             child(seed, "feedback"),
-            offsets=None if task.offsets is None else np.ascontiguousarray(task.offsets[:, :PIXELS]),
+            offsets=None
+            if task.offsets is None
+            else np.ascontiguousarray(task.offsets[:, :PIXELS]),
             progress=progress,
         )
     rows = np.flatnonzero(assignment.exact)
@@ -143,10 +170,20 @@ def full(
     facts = {"estimated_n_private": n, "feedback_rounds": assignment.rounds}
     draw = child(seed, "pixels")
     with clock("pixels"):
-        settled = settle(task.y, task.offsets, rows, assignment.members[rows], assignment.x, draw, progress=progress)
+        settled = settle(
+            task.y,
+            task.offsets,
+            rows,
+            assignment.members[rows],
+            assignment.x,
+            draw,
+            progress=progress,
+        )
     if settled is not None and settled.solution.solved.any():
         with clock("public again"):
-            settled, part = _research(task, settled, encodings.pixel_rms, memory_limit, draw, progress)
+            settled, part = _research(
+                task, settled, encodings.pixel_rms, memory_limit, draw, progress
+            )
         if settled is not None:
             part = None if part is None else replace(part, weight=part.weight * task.unit)
             return certified(encodings, NAME, settled, task.unit, part, clock, facts)
@@ -165,9 +202,11 @@ def _research(
     rng: np.random.Generator,
     progress: Progress | None,
 ) -> tuple[Settled | None, PublicPart | None]:
-    """Encodings still unexplained may have a wrong public support, and so may those of a vector that needs them to be as they
-    are (`solve.relabelling`): with all other private vectors known nothing is noise in them, so that both parts are found
-    together as phase retrieval (`supports.phase_retrieval`), and everything is solved again."""
+    """Encodings still unexplained may have a wrong public support, and so may those of a vector
+    that needs them to be as they
+    are (`certify.relabelling`): with all other private vectors known nothing is noise in them, so
+    that both parts are found together as phase retrieval (`supports.weights.exact`), and everything
+    is solved again."""
     part, x, scheme = task.public, settled.solution.values, task.scheme
     k = scheme.k_private
     if part is None or task.offsets is None or not settled.solution.solved.all():
@@ -183,10 +222,16 @@ def _research(
     public, known = part.vectors * np.float32(part.weight), np.flatnonzero(~suspect)
     both = np.vstack([public, x[known].astype(np.float32)])
     mixed = Encodings(task.y[left, :SEARCHED], Scheme(0, scheme.k_public + k), None)
-    found = learn_public(mixed, both[:, :SEARCHED], memory_limit=memory_limit, progress=progress).indices
-    whole = (found >= 0).sum(axis=1) == scheme.k_public + k  # it bounds the number of members, and may find another
+    found = learn_public(
+        mixed, both[:, :SEARCHED], memory_limit=memory_limit, progress=progress
+    ).indices
+    whole = (found >= 0).sum(
+        axis=1
+    ) == scheme.k_public + k  # it bounds the number of members, and may find another
     left, found = left[whole], np.sort(found[whole], axis=1)[:, -(scheme.k_public + k) :]
-    split = (found[:, : scheme.k_public] < len(public)).all(axis=1) & (found[:, scheme.k_public :] >= len(public)).all(axis=1)
+    split = (found[:, : scheme.k_public] < len(public)).all(axis=1) & (
+        found[:, scheme.k_public :] >= len(public)
+    ).all(axis=1)
     left, found = left[split], found[split]
     fits = reproduced(task.y[left], both[found].sum(axis=1))
     left, found = left[fits], found[fits]
@@ -198,7 +243,9 @@ def _research(
     keep = ~np.isin(settled.rows, left)
     rows = np.append(settled.rows[keep], left)
     members = np.vstack([settled.members[keep], known[found[:, scheme.k_public :] - len(public)]])
-    return settle(task.y, c, rows, members, x.astype(np.float32), rng, progress=progress), replace(part, names=names)
+    return settle(task.y, c, rows, members, x.astype(np.float32), rng, progress=progress), replace(
+        part, names=names
+    )
 
 
 def _similarities(
@@ -225,13 +272,16 @@ def _reliable(supports: Supports | None) -> NDArray[np.bool_] | None:
 def _solve_noisy(
     task: Task, assignment: Assignment, rng: np.random.Generator, progress: Progress | None
 ) -> NoisySolution | None:
-    """Under noise; None where most encodings stay unexplained, so that what was found may be anything."""
+    """Under noise; None where most encodings stay unexplained, so that what was found may be
+    anything."""
     rows = np.flatnonzero(assignment.exact)
     if 2 * len(rows) < len(task.y):
         return None
     used, names = np.unique(assignment.members[rows], return_inverse=True)
     members = names.reshape(len(rows), -1).astype(np.int64)
-    noisy = solve_noisy(task.y, task.offsets, rows, members, len(used), assignment.noise, rng, progress=progress)
+    noisy = solve_noisy(
+        task.y, task.offsets, rows, members, len(used), assignment.noise, rng, progress=progress
+    )
     return noisy if noisy is not None and 2 * len(noisy.rows) >= len(task.y) else None
 
 

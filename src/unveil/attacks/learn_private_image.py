@@ -1,7 +1,8 @@
-"""LearnPrivateImage (`alg:private_attack2`, `thm:main`): k+2 private vectors from encodings, as in the paper.
+"""LearnPrivateImage (`alg:private_attack2`, `thm:main`): k+2 private vectors from encodings, as in
+the paper.
 
-Also solves multi-task phase retrieval with missing data (`defn:multitask`): the rows of `encodings.values` are the tasks,
-its columns the samples, `public` the observed coordinates.
+Also solves multi-task phase retrieval with missing data (`defn:multitask`): the rows of
+`encodings.values` are the tasks, its columns the samples, `public` the observed coordinates.
 
     1  S_i ← LearnPublic                        the public vectors of every encoding
     2  M ← GramExtract, public part subtracted  overlaps of private subsets
@@ -9,9 +10,10 @@ its columns the samples, `public` the observed coordinates.
     4  solve |a·Σ_{i∈F(j)} x_i + c_j| = y_j     at every pixel
     5  return x_1, …, x_{k+2}
 
-Where we depart from the print: weights and the public part enter step 4; florals that stand for another family of sets are
-passed over (`factor.reading`); and nothing is returned as verified that other encodings do not confirm
-(`solve.solve_floral`). When a floral fails, the next one is tried.
+Where we depart from the print: weights and the public part enter step 4; florals that stand for
+another family of sets are passed over (`factor.floral.reading`); and nothing is returned as
+verified that other encodings do not confirm (`solve.floral.solve_floral`). When a floral fails, the
+next one is tried.
 """
 
 from __future__ import annotations
@@ -20,10 +22,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from unveil.factor import encodings_needed, estimate_n_private, expected_florals, iter_florals, read_floral, swap_reading
+from unveil.factor import (
+    encodings_needed,
+    estimate_n_private,
+    expected_florals,
+    iter_florals,
+    read_floral,
+    swap_reading,
+)
 from unveil.gram import gram_extract
 from unveil.parallel import Stopwatch
-from unveil.records import FIXED_WEIGHTINGS, VERIFIED, Encodings, InputError, Overlaps, Progress, Recovery, as_public
+from unveil.records import (
+    FIXED_WEIGHTINGS,
+    VERIFIED,
+    Encodings,
+    InputError,
+    Overlaps,
+    Progress,
+    Recovery,
+    as_public,
+)
 from unveil.seeds import Rng
 from unveil.solve import FloralSolution, solve_floral
 from unveil.supports import learn_public
@@ -41,7 +59,8 @@ def learn_private_image(
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
-    """k_private+2 private vectors with the evidence for them. Deterministic: `rng` is there for the common signature.
+    """k_private+2 private vectors with the evidence for them. Deterministic: `rng` is there for the
+    common signature.
 
     `overlaps`: those to read, where they are known from elsewhere.
     """
@@ -84,7 +103,11 @@ def learn_private_image(
 
 
 def _recovery(
-    encodings: Encodings, M: Overlaps, solution: FloralSolution, clock: Stopwatch, counts: dict[str, int]
+    encodings: Encodings,
+    M: Overlaps,
+    solution: FloralSolution,
+    clock: Stopwatch,
+    counts: dict[str, int],
 ) -> Recovery:
     t, r = solution.floral.incidence.shape
     d = encodings.d

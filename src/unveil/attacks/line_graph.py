@@ -1,16 +1,20 @@
-"""The line-graph attack, k_private = 2: who mixes whom by Whitney's theorem (Huang, Song, Tao, Zhang and Zhuo, 2020).
+"""The line-graph attack, k_private = 2: who mixes whom by Whitney's theorem (Huang, Song, Tao,
+Zhang and Zhuo, 2020).
 
     1  c ← LearnPublic           the public part of every encoding, where there is one (`supports.learn_public`)
     2  M ← GramExtract           overlaps of all pairs: the line graph of the private pairs (`gram.gram_extract`)
     3  H ← root of M             vectors are vertices, encodings edges; a component that is no line graph, because overlaps
-                                 were misread: the root of the nearest one (`factor.line_graph`, `factor.nearest_line_graph`)
+                                 were misread: the root of the nearest one
+                                 (`rivals.line_graph.root`, `rivals.line_graph.nearest`)
     4  x ← every pixel, status ← Certificate                                                 (`attacks.from_subsets`)
     5  "ambiguous" ← vectors of components that have two roots
 
-"InstaHide's sample complexity when mixing two private images" asks for exact overlaps of different pairs, in any choice that
-leaves H connected, and stops at the pairs: to find values from signs that may be anything is hard in the worst case. Here
-encodings of the same pair are as welcome as any, components are read one by one, a wrong overlap is outvoted, and values are
-found by `solve.peeled` and `solve.settle`, for vectors in general position. No pairs are looked for but those of the root.
+"InstaHide's sample complexity when mixing two private images" asks for exact overlaps of different
+pairs, in any choice that leaves H connected, and stops at the pairs: to find values from signs that
+may be anything is hard in the worst case. Here encodings of the same pair are as welcome as any,
+components are read one by one, a wrong overlap is outvoted, and values are found by
+`solve.pairs.peeled` and `solve.pixels.settle`, for vectors in general position. No pairs are looked
+for but those of the root.
 
 Cost: the overlaps; the root itself is O(overlaps), milliseconds for thousands of encodings.
 """
@@ -24,9 +28,19 @@ from numpy.typing import ArrayLike
 
 from unveil.attacks.from_subsets import from_subsets
 from unveil.attacks.overlaps import read_overlaps
-from unveil.factor.line_graph import LineGraphRoot, line_graph_root
 from unveil.parallel import Stopwatch
-from unveil.records import AMBIGUOUS, FIXED_WEIGHTINGS, VERIFIED, Encodings, InputError, Overlaps, Progress, Recovery, as_public
+from unveil.records import (
+    AMBIGUOUS,
+    FIXED_WEIGHTINGS,
+    VERIFIED,
+    Encodings,
+    InputError,
+    Overlaps,
+    Progress,
+    Recovery,
+    as_public,
+)
+from unveil.rivals.line_graph.root import LineGraphRoot, line_graph_root
 from unveil.seeds import Rng, child, root
 
 NAME = "line-graph"
@@ -41,17 +55,22 @@ def line_graph(
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
-    """Every private vector that the root of the overlaps determines, each with its status and the reason for it.
+    """Every private vector that the root of the overlaps determines, each with its status and the
+    reason for it.
 
     `overlaps`: to start from, where they are known from elsewhere; some may be wrong.
     """
     scheme, clock = encodings.scheme, Stopwatch()
     if scheme.k_private != 2:
-        raise InputError(f"k_private={scheme.k_private}: overlaps are a line graph for k_private=2 only; use attack='full'")
+        raise InputError(
+            f"k_private={scheme.k_private}: overlaps are a line graph for k_private=2 only; use attack='full'"
+        )
     scheme.require_weighting(*FIXED_WEIGHTINGS)
     P = as_public(public, encodings)
     P = P if scheme.k_public else None
-    M, supports = read_overlaps(encodings, P, overlaps, clock, memory_limit=memory_limit, progress=progress)
+    M, supports = read_overlaps(
+        encodings, P, overlaps, clock, memory_limit=memory_limit, progress=progress
+    )
     with clock("root"):
         H = line_graph_root(M)
     facts = {
@@ -78,7 +97,8 @@ def line_graph(
 
 
 def _told(recovery: Recovery, H: LineGraphRoot) -> Recovery:
-    """What the root knows of its limits: vectors of components with two roots are in doubt, and so it says."""
+    """What the root knows of its limits: vectors of components with two roots are in doubt, and so
+    it says."""
     status, reasons = recovery.status.copy(), list(recovery.reasons)
     doubtful = np.zeros(len(recovery), bool)
     doubtful[recovery.members[H.rows[~H.unique]].indices] = True

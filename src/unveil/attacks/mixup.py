@@ -1,18 +1,21 @@
-"""MixUp (Zhang, Cisse, Dauphin, Lopez-Paz, ICLR 2018): encodings that keep their signs, y = Σ a·x + Σ b·p. Nothing is folded.
+"""MixUp (Zhang, Cisse, Dauphin, Lopez-Paz, ICLR 2018): encodings that keep their signs, y = Σ a·x +
+Σ b·p. Nothing is folded.
 
     0  c ← MatchingPursuit(Y)                  the public part, where there is one     (`supports.pursuit`)
     1  S ← plain Gram matrix YYᵀ, or UUᵀ       who shares how many vectors             (`gram.whitened`)
     2  W ← Cliques(S), or FactorOverlaps(S)    first guess at every subset             (`factor.cliques`, `factor.all_vectors`)
     3  W, x ← LeastSquares, BestMembers        until encodings are reproduced, all pixels at once (`solve.linear`)
        c, W ← again for what is left over      with private vectors known nothing is noise
-    4  status ← Certificate                    vector by vector, signs included        (`solve.certificate`)
+    4  status ← Certificate                    vector by vector, signs included        (`certify.certificate`)
 
-UUᵀ, the projector on the columns of Y, depends on W alone once the vectors are linearly independent (n ≤ d): vectors may be
-images, alike, of any distribution. Guesses are tried from the cheapest on, and what explains most encodings is kept.
-Under noise: least squares with its standard error, and nothing is verified. Weights that differ from encoding to encoding are
-left to `full` and `natural`, which ignore signs.
+UUᵀ, the projector on the columns of Y, depends on W alone once the vectors are linearly independent
+(n ≤ d): vectors may be images, alike, of any distribution. Guesses are tried from the cheapest on,
+and what explains most encodings is kept. Under noise: least squares with its standard error, and
+nothing is verified. Weights that differ from encoding to encoding are left to `full` and `natural`,
+which ignore signs.
 
-Cost: m²·d/2 for S, O(m·n·d) for each of a few rounds. FactorOverlaps, the last resort, is dense in m: up to `LARGEST`.
+Cost: m²·d/2 for S, O(m·n·d) for each of a few rounds. FactorOverlaps, the last resort, is dense in
+m: up to `LARGEST`.
 """
 
 from __future__ import annotations
@@ -25,23 +28,38 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from unveil.attacks.certified import approximate, certified
+from unveil.attacks.finish import approximate, certified
+from unveil.certify.certificate import undetermined_by
+from unveil.certify.relabelling import PublicPart
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.factor.cliques import find_cliques
 from unveil.gram.similarity import estimate_vectors
-from unveil.gram.whitened import plain_overlaps, plain_similarity, rank_of, rounded, spectrum, whitened_similarity
+from unveil.gram.whitened import (
+    plain_overlaps,
+    plain_similarity,
+    rank_of,
+    rounded,
+    spectrum,
+    whitened_similarity,
+)
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.parallel import memory_limit as settle_limit
-from unveil.records import FIXED_WEIGHTINGS, Encodings, InputError, Overlaps, Progress, Recovery, as_public
+from unveil.records import (
+    FIXED_WEIGHTINGS,
+    Encodings,
+    InputError,
+    Overlaps,
+    Progress,
+    Recovery,
+    as_public,
+)
 from unveil.seeds import Rng, child, root
-from unveil.solve.certificate import undetermined_by
-from unveil.solve.chance import fit_nats
-from unveil.solve.descent import Members
 from unveil.solve.linear import TOLERANCE, Floats, LinearFit, best_members, settle_linear, spread
-from unveil.solve.noisy import NoisySolution
-from unveil.solve.pixels import PixelSolution
-from unveil.solve.relabelling import PublicPart
-from unveil.solve.settle import Settled
+from unveil.solve.pixels.chance import fit_nats
+from unveil.solve.pixels.noisy import NoisySolution
+from unveil.solve.pixels.pixels import PixelSolution
+from unveil.solve.pixels.settle import Settled
+from unveil.solve.subsets.descent import Members
 from unveil.supports.pursuit import pursue
 
 NAME = "mixup"
@@ -57,7 +75,8 @@ ROUNDS = 3
 
 
 def keeps_signs(encodings: Encodings) -> bool:
-    """Whether this attack takes them on: signs, fixed weights, more than one private vector in each."""
+    """Whether this attack takes them on: signs, fixed weights, more than one private vector in
+    each."""
     scheme = encodings.scheme
     return scheme.signs == "kept" and scheme.fixed_weights and scheme.k_private >= 2
 
@@ -77,9 +96,13 @@ def mixup(
     """
     scheme, m, k = encodings.scheme, encodings.m, encodings.scheme.k_private
     if scheme.signs != "kept":
-        raise InputError(f"signs={scheme.signs!r}: attack='mixup' is for signs='kept'; use attack='full'")
+        raise InputError(
+            f"signs={scheme.signs!r}: attack='mixup' is for signs='kept'; use attack='full'"
+        )
     if k < 2:
-        raise InputError(f"k_private={k}: attack='mixup' undoes mixtures of 2 private vectors or more; use attack='full'")
+        raise InputError(
+            f"k_private={k}: attack='mixup' undoes mixtures of 2 private vectors or more; use attack='full'"
+        )
     scheme.require_weighting(*FIXED_WEIGHTINGS)
     limit = settle_limit(memory_limit)
     if 40 * m * encodings.d > limit:
@@ -98,7 +121,11 @@ def mixup(
         with clock("subsets"):
             fit = settle_linear(mixed.private_part(), members, np.ones(m, bool), progress=progress)
         best = _better(best, fit)
-        if best is not None and len(best.rows) >= ENOUGH * m and _noise(best) < NOISIEST * _size(best):
+        if (
+            best is not None
+            and len(best.rows) >= ENOUGH * m
+            and _noise(best) < NOISIEST * _size(best)
+        ):
             break
     if best is not None and best.exact and P is not None:
         with clock("public again"):
@@ -116,14 +143,22 @@ def mixup(
     if 2 * len(best.rows) < m or noise > NOISIEST * _size(best):
         return Recovery.empty(encodings, NAME, _nothing(m), clock.seconds)
     determined = ~undetermined_by(best.members, len(best.values))
-    nats = fit_nats(mixed.private_part()[best.rows], best.values[best.members].sum(axis=1), noise, child(seed, "chance"))
-    noisy = NoisySolution(best.values, best.rows, best.members, noise, noise * error, determined, nats)
+    nats = fit_nats(
+        mixed.private_part()[best.rows],
+        best.values[best.members].sum(axis=1),
+        noise,
+        child(seed, "chance"),
+    )
+    noisy = NoisySolution(
+        best.values, best.rows, best.members, noise, noise * error, determined, nats
+    )
     return approximate(encodings, NAME, noisy, 1.0, True, clock, facts)
 
 
 @dataclass(frozen=True, eq=False)
 class _Mixed:
-    """Encodings in units in which private weights are 1, with the public vectors `names` (m, k_public), times `weight`."""
+    """Encodings in units in which private weights are 1, with the public vectors `names` (m,
+    k_public), times `weight`."""
 
     y: Floats
     names: NDArray[np.int64]
@@ -132,11 +167,19 @@ class _Mixed:
 
     @classmethod
     def of(
-        cls, encodings: Encodings, P: NDArray[np.float32] | None, limit: int, clock: Stopwatch, progress: Progress | None
+        cls,
+        encodings: Encodings,
+        P: NDArray[np.float32] | None,
+        limit: int,
+        clock: Stopwatch,
+        progress: Progress | None,
     ) -> _Mixed:
         scheme = encodings.scheme
         y = encodings.values.astype(np.float64) / scheme.private_weight
-        names, weight = np.empty((len(y), 0), np.int64), scheme.public_weight / scheme.private_weight
+        names, weight = (
+            np.empty((len(y), 0), np.int64),
+            scheme.public_weight / scheme.private_weight,
+        )
         if P is not None:
             with clock("learn public"):
                 names = pursue(y.astype(np.float32), P, scheme.k_public, weight, limit, progress)
@@ -145,17 +188,27 @@ class _Mixed:
     def private_part(self) -> Floats:
         if self.public is None:
             return self.y
-        return np.asarray(self.y - self.weight * self.public[self.names].sum(axis=1, dtype=np.float64))
+        return np.asarray(
+            self.y - self.weight * self.public[self.names].sum(axis=1, dtype=np.float64)
+        )
 
 
 def _guesses(
-    y: Floats, k: int, given: Overlaps | None, limit: int, clock: Stopwatch, progress: Progress | None
+    y: Floats,
+    k: int,
+    given: Overlaps | None,
+    limit: int,
+    clock: Stopwatch,
+    progress: Progress | None,
 ) -> Iterator[Members]:
-    """Members (m, k), −1 where none is found: by cliques of rounded overlaps, then by factorisation of what is not rounded."""
+    """Members (m, k), −1 where none is found: by cliques of rounded overlaps, then by factorisation
+    of what is not rounded."""
     m = len(y)
     Y = y.astype(np.float32)
     with clock("factor"):
-        start = find_cliques(given if given is not None else plain_overlaps(Y, k, limit, progress)).members
+        start = find_cliques(
+            given if given is not None else plain_overlaps(Y, k, limit, progress)
+        ).members
     yield start
     if m > LARGEST or 48 * m * m > limit:
         return
@@ -187,7 +240,8 @@ def _better(first: LinearFit | None, second: LinearFit | None) -> LinearFit | No
 
 
 def _noise(fit: LinearFit) -> float:
-    """Its standard deviation, by what least squares leaves; infinite where it leaves nothing to go by."""
+    """Its standard deviation, by what least squares leaves; infinite where it leaves nothing to go
+    by."""
     freedom = len(fit.rows) - len(fit.values)
     return float(np.sqrt(np.sum(fit.miss**2) / freedom)) if freedom > 0 else float("inf")
 
@@ -196,8 +250,11 @@ def _size(fit: LinearFit) -> float:
     return float(np.sqrt(np.mean(fit.values**2))) or 1.0
 
 
-def _again(mixed: _Mixed, fit: LinearFit, limit: int, progress: Progress | None) -> tuple[_Mixed, LinearFit]:
-    """Encodings left over may have a wrong public part: private and public part are looked for in turn, the other taken off."""
+def _again(
+    mixed: _Mixed, fit: LinearFit, limit: int, progress: Progress | None
+) -> tuple[_Mixed, LinearFit]:
+    """Encodings left over may have a wrong public part: private and public part are looked for in
+    turn, the other taken off."""
     assert mixed.public is not None
     m, k = len(mixed.y), fit.members.shape[1]
     bound = TOLERANCE * (float(np.sqrt(np.mean(mixed.y**2))) or 1.0)
@@ -207,7 +264,13 @@ def _again(mixed: _Mixed, fit: LinearFit, limit: int, progress: Progress | None)
             break
         names = mixed.names.copy()
         own = fit.values[best_members(mixed.private_part()[left], fit.values, k)].sum(axis=1)
-        names[left] = pursue((mixed.y[left] - own).astype(np.float32), mixed.public, names.shape[1], mixed.weight, limit)
+        names[left] = pursue(
+            (mixed.y[left] - own).astype(np.float32),
+            mixed.public,
+            names.shape[1],
+            mixed.weight,
+            limit,
+        )
         trial = _Mixed(mixed.y, names, mixed.public, mixed.weight)
         rest = trial.private_part()
         members = np.full((m, k), -1, np.int64)
@@ -224,15 +287,25 @@ def _again(mixed: _Mixed, fit: LinearFit, limit: int, progress: Progress | None)
 
 
 def _settled(encodings: Encodings, fit: LinearFit, error: Floats) -> Settled:
-    """What the certificate looks at. Least squares has one solution: a pixel differs only where rounding is blown up."""
+    """What the certificate looks at. Least squares has one solution: a pixel differs only where
+    rounding is blown up."""
     n, d = fit.values.shape
     W = sparse.csr_array(
-        (np.ones(fit.members.size), (np.repeat(np.arange(len(fit.rows)), fit.members.shape[1]), fit.members.ravel())),
+        (
+            np.ones(fit.members.size),
+            (np.repeat(np.arange(len(fit.rows)), fit.members.shape[1]), fit.members.ravel()),
+        ),
         shape=(len(fit.rows), n),
     )
     group = connected_components(W.T @ W, directed=False)[1].astype(np.int64)
     uncertain = 6 * float(fit.miss.max(initial=0.0)) * error > SHARPEST
-    solution = PixelSolution(fit.values, np.full(d, float(fit.miss.max())), np.ones(d, bool), d * uncertain.astype(int), group)
+    solution = PixelSolution(
+        fit.values,
+        np.full(d, float(fit.miss.max())),
+        np.ones(d, bool),
+        d * uncertain.astype(int),
+        group,
+    )
     nothing = np.empty(0, np.int64), np.empty((0, fit.members.shape[1]), np.int64)
     return Settled(fit.rows, fit.members, solution, nothing, [])
 

@@ -1,17 +1,17 @@
 """Natural images: private images out of encodings as InstaHide released them, with no training.
 
     1  K ← whitened products of y²                     which encodings are alike                 (`gram.energies`)
-    2  p, λ ← clusters, templates, posteriors          who mixes whom, softly                    (`factor.image_memberships`)
-    3  x ← cross terms, one pixel at a time            values of all images, a sign per pixel    (`solve.cross_terms`)
-       x ← signs of pixels from their neighbours                                                (`solve.pixel_signs`)
-       law ← shape of the weights of some rounds      where it is unknown                       (`solve.weight_law`)
-    4  repeat: E, x ← anneal                           signs of encodings as smooth fields       (`solve.sign_fields`)
-               λ ← least squares on signed encodings   members and weights                      (`solve.reweigh`)
-               images whose encodings fit badly start again                                     (`solve.image_rounds`)
+    2  p, λ ← clusters, templates, posteriors          who mixes whom, softly                    (`images.memberships`)
+    3  x ← cross terms, one pixel at a time            values of all images, a sign per pixel    (`images.cross_terms`)
+       x ← signs of pixels from their neighbours                                                (`images.pixel_signs`)
+       law ← shape of the weights of some rounds      where it is unknown                       (`images.weight_law`)
+    4  repeat: E, x ← anneal                           signs of encodings as smooth fields       (`images.sign_fields`)
+               λ ← least squares on signed encodings   members and weights                      (`images.reweigh`)
+               images whose encodings fit badly start again                                     (`images.rounds`)
 
-Labels, where released, tie members and weights. Public images, where the candidates are known, are found in what is left of
-signed encodings and taken out (`solve.public_part`). Nothing here is exact: images come back unresolved, each with the likeness
-to expect (`solve.likeness`).
+Labels, where released, tie members and weights. Public images, where the candidates are known, are
+found in what is left of signed encodings and taken out (`images.public_part`). Nothing here is
+exact: images come back unresolved, each with the likeness to expect (`images.likeness`).
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from unveil.data.prior import image_prior
-from unveil.factor.image_labels import ImageMemberships
-from unveil.factor.image_memberships import image_memberships
 from unveil.gram.energies import whitened_energies
+from unveil.images.cross_terms import cross_terms
+from unveil.images.labels import ImageMemberships
+from unveil.images.likeness import RECOGNISABLE, Signs, likeness, signs_of_likeness
+from unveil.images.memberships import image_memberships
+from unveil.images.mirrored import merge_mirrored, mirror
+from unveil.images.pixel_signs import synchronise
+from unveil.images.prior import image_prior
+from unveil.images.rounds import INFORMATIVE, Law, State, Task, alternate, take_out_public
+from unveil.images.sign_fields import folded_fit
+from unveil.images.weight_law import likeliest_law
 from unveil.parallel import Stopwatch
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import UNRESOLVED, Encodings, InputError, Progress, Recovery, Scheme, as_vectors
 from unveil.seeds import Rng, child, root
-from unveil.solve.cross_terms import cross_terms
-from unveil.solve.image_rounds import INFORMATIVE, Law, State, Task, alternate, take_out_public
-from unveil.solve.likeness import RECOGNISABLE, Signs, likeness, signs_of_likeness
-from unveil.solve.mirrored import merge_mirrored, mirror
-from unveil.solve.pixel_signs import synchronise
-from unveil.solve.sign_fields import folded_fit
-from unveil.solve.weight_law import likeliest_law
 
 NAME = "natural"
 FAINT = 0.02
@@ -46,8 +46,13 @@ Floats = NDArray[np.float32]
 
 
 def is_natural(encodings: Encodings) -> bool:
-    """Images whose weights only this attack takes: of their own in every encoding, public ones among them."""
-    return encodings.shape is not None and not encodings.scheme.fixed_weights and encodings.scheme.weighting != "half-normal"
+    """Images whose weights only this attack takes: of their own in every encoding, public ones
+    among them."""
+    return (
+        encodings.shape is not None
+        and not encodings.scheme.fixed_weights
+        and encodings.scheme.weighting != "half-normal"
+    )
 
 
 def natural(
@@ -63,15 +68,20 @@ def natural(
 ) -> Recovery:
     """Every private image that the encodings show, about as it was, with the likeness to expect.
 
-    public: the candidates themselves, where they are known; like: other images of that kind; neither: natural images in general
+    public: the candidates themselves, where they are known; like: other images of that kind;
+    neither: natural images in general
     n_private: how many private images there are; None: as many as clusters are found
     flips: images were mirrored at random before they were mixed
     """
     shape, scheme = encodings.shape, encodings.scheme
     if shape is None:
-        raise InputError("attack='natural' needs to know where pixels lie: give Encodings(shape=(height, width[, channels]))")
+        raise InputError(
+            "attack='natural' needs to know where pixels lie: give Encodings(shape=(height, width[, channels]))"
+        )
     if n_private is not None and n_private < scheme.k_private:
-        raise InputError(f"n_private={n_private}: an encoding mixes {scheme.k_private} private images; give that many or more")
+        raise InputError(
+            f"n_private={n_private}: an encoding mixes {scheme.k_private} private images; give that many or more"
+        )
     needed = 4 * (2 * encodings.m**2 + 5 * encodings.m * encodings.d)
     if needed > settle_limit(memory_limit):
         raise InputError(
@@ -87,43 +97,63 @@ def natural(
     sample = candidates if like is None else as_vectors(like, "like")
     with clock("prior"):
         prior = image_prior(shape, sample)
-    task = Task(encodings.magnitudes(), scheme, Law.of(scheme, child(seed, "law")), prior, encodings.labels)
+    task = Task(
+        encodings.magnitudes(), scheme, Law.of(scheme, child(seed, "law")), prior, encodings.labels
+    )
     with clock("similarity"):
         energies = whitened_energies(task.Y)
     with clock("memberships"):
         draw = child(seed, "clusters")
         found = image_memberships(
-            energies, scheme.k_private, total, task.law.sample, labels=task.labels, rng=draw, progress=progress
+            energies,
+            scheme.k_private,
+            total,
+            task.law.sample,
+            labels=task.labels,
+            rng=draw,
+            progress=progress,
         )
     del energies
     if found is None:
-        return Recovery.empty(encodings, NAME, "no two encodings look alike: more encodings are needed", clock.seconds)
+        return Recovery.empty(
+            encodings, NAME, "no two encodings look alike: more encodings are needed", clock.seconds
+        )
     with clock("start"):
         weights, squares = _soft(task, found)
         images = _start(task, weights, squares, child(seed, "start"))
-        # Images no cluster was found for have a place all the same: they may show themselves once signs are known.
+        # Images no cluster was found for have a place all the same: they may show themselves once
+        # signs are known.
         missing = max(0, (total or 0) - len(images))
         images = np.concatenate([images, np.repeat(prior.mean[None], missing, axis=0)])
         weights, squares = (
-            sparse.csr_array(sparse.hstack([w, sparse.csr_array((encodings.m, missing))])) for w in (weights, squares)
+            sparse.csr_array(sparse.hstack([w, sparse.csr_array((encodings.m, missing))]))
+            for w in (weights, squares)
         )
     told = scheme.weighting != "unknown"
     if not told:
         with clock("law"):
-            look = alternate(task, weights, squares, images, child(seed, "look"), progress, rounds=LOOK)
-            scheme = likeliest_law(look.weighing.best, look.weighing.misfit, scheme, child(seed, "laws"))
+            look = alternate(
+                task, weights, squares, images, child(seed, "look"), progress, rounds=LOOK
+            )
+            scheme = likeliest_law(
+                look.weighing.best, look.weighing.misfit, scheme, child(seed, "laws")
+            )
             task = replace(task, scheme=scheme, law=Law.of(scheme, child(seed, "law")))
             weights, squares, images = look.weighing.weights, look.weighing.squares, look.images
     with clock("rounds"):
         state = alternate(task, weights, squares, images, child(seed, "rounds"), progress)
     if not told:  # weights are better now than after the first rounds, and may say otherwise
-        scheme = likeliest_law(state.weighing.best, state.weighing.misfit, encodings.scheme, child(seed, "laws"))
+        scheme = likeliest_law(
+            state.weighing.best, state.weighing.misfit, encodings.scheme, child(seed, "laws")
+        )
     if candidates is not None:
         with clock("public images"):
             state = take_out_public(task, state, candidates, progress)
     with clock("likeness"):
         offsets = None if state.part is None else state.part.offsets
-        signs = signs_of_likeness(state.signed, state.mixture, state.weighing, prior, offsets, child(seed, "halves"))
+        signs = signs_of_likeness(
+            state.signed, state.mixture, state.weighing, prior, offsets, child(seed, "halves")
+        )
     if flips:
         with clock("mirrored"):
             images, became = merge_mirrored(state.images, signs.encodings, shape, prior)
@@ -141,16 +171,23 @@ def _soft(task: Task, found: ImageMemberships) -> tuple[sparse.csr_array, sparse
     return sparse.csr_array(weights * scale), sparse.csr_array(squares * scale**2)
 
 
-def _start(task: Task, weights: sparse.csr_array, squares: sparse.csr_array, rng: np.random.Generator) -> Floats:
-    """Images to start from: cross terms with signs from neighbours, or the mean image where that says most."""
+def _start(
+    task: Task, weights: sparse.csr_array, squares: sparse.csr_array, rng: np.random.Generator
+) -> Floats:
+    """Images to start from: cross terms with signs from neighbours, or the mean image where that
+    says most."""
     if task.prior.mean_share > INFORMATIVE:
         return np.repeat(task.prior.mean[None], weights.shape[1], axis=0)
     images = cross_terms(task.Y, weights, squares, rng, public=task.public)
-    images = folded_fit(task.Y, task.mixture(weights, squares), images, task.prior, mean=False, rounds=6)
+    images = folded_fit(
+        task.Y, task.mixture(weights, squares), images, task.prior, mean=False, rounds=6
+    )
     return synchronise(images, task.prior.correlation(), task.prior.mean, rng)
 
 
-def _recovery(encodings: Encodings, scheme: Scheme, state: State, signs: Signs, signed: bool, clock: Stopwatch) -> Recovery:
+def _recovery(
+    encodings: Encodings, scheme: Scheme, state: State, signs: Signs, signed: bool, clock: Stopwatch
+) -> Recovery:
     weighing, n = state.weighing, len(state.images)
     m, k = weighing.members.shape
     rows = np.repeat(np.arange(m), k)

@@ -1,4 +1,5 @@
-"""The first two steps of attacks that read overlaps: the public part of every encoding, and how many vectors each two share."""
+"""The first two steps of attacks that read overlaps: the public part of every encoding, and how
+many vectors each two share."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ def read_overlaps(
     memory_limit: int | None,
     progress: Progress | None,
 ) -> tuple[Overlaps, Supports | None]:
-    """LearnPublic, where the scheme has a public part, and GramExtract, where overlaps are not given."""
+    """LearnPublic, where the scheme has a public part, and GramExtract, where overlaps are not
+    given."""
     supports = None
     if public is not None:
         with clock("learn public"):
@@ -28,4 +30,6 @@ def read_overlaps(
     with clock("overlaps"):
         if given is not None:
             return given.of(encodings), supports
-        return gram_extract(encodings, public, supports=supports, memory_limit=memory_limit, progress=progress), supports
+        return gram_extract(
+            encodings, public, supports=supports, memory_limit=memory_limit, progress=progress
+        ), supports

@@ -1,17 +1,20 @@
-"""Classical phase retrieval for encodings without a private part: y = |Pᵀw|, and every encoding by itself gives its w.
+"""Classical phase retrieval for encodings without a private part: y = |Pᵀw|, and every encoding by
+itself gives its w.
 
-    1  w₀ ← spectral initialisation             optimal preprocessing                         (`supports.classical`)
-    2  w ← reweighted amplitude flow            the strongest of three classical methods      (`supports.classical`)
+    1  w₀ ← spectral initialisation             optimal preprocessing                         (`rivals.classical`)
+    2  w ← reweighted amplitude flow            the strongest of three classical methods      (`rivals.classical`)
     3  S ← weights that are not zero            w ← least squares on S, signs of the mixture fixed
-    4  status ← re-encoding at all pixels       and a proof that no other mixture does (`solve.uniqueness_weights`)
+    4  status ← re-encoding at all pixels       and a proof that no other mixture does (`certify.mixtures`)
 
-Netrapalli, Jain, Sanghavi (NIPS 2013), Candès, Li, Soltanolkotabi (2015) and their successors, `supports.classical`. Nothing is
-private here: what comes back are the public vectors each encoding mixes, and how much of each.
+Netrapalli, Jain, Sanghavi (NIPS 2013), Candès, Li, Soltanolkotabi (2015) and their successors,
+`rivals.classical`. Nothing is private here: what comes back are the public vectors each encoding
+mixes, and how much of each.
 
-w may be anything, so that d must exceed n_public 2 to 4 times: 2·n_public − 1 generic equations have one solution up to a sign
-(Balan, Casazza, Edidin 2006). Public vectors need not be generic, two may have the same magnitudes: "verified" rests on a
-certificate for the encoding at hand, which is found from 3 to 4 times as many pixels as vectors on. LearnPublic
-(`supports.phase_retrieval`) uses that w is sparse, and needs far fewer pixels.
+w may be anything, so that d must exceed n_public 2 to 4 times: 2·n_public − 1 generic equations
+have one solution up to a sign (Balan, Casazza, Edidin 2006). Public vectors need not be generic,
+two may have the same magnitudes: "verified" rests on a certificate for the encoding at hand, which
+is found from 3 to 4 times as many pixels as vectors on. LearnPublic (`supports.weights.exact`) uses
+that w is sparse, and needs far fewer pixels.
 
 Cost: 4·m·n_public·d per step, some hundred steps; blocks of encodings.
 """
@@ -22,22 +25,33 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from unveil.certify.certificate import FEWEST_PIXELS
+from unveil.certify.mixtures import only_mixture
 from unveil.parallel import Stopwatch, rows_per_block
 from unveil.parallel import memory_limit as settle_limit
-from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, InputError, Progress, Recovery, as_public
+from unveil.records import (
+    AMBIGUOUS,
+    UNRESOLVED,
+    VERIFIED,
+    Encodings,
+    InputError,
+    Progress,
+    Recovery,
+    as_public,
+)
+from unveil.rivals.classical import retrieve_weights
 from unveil.seeds import Rng, child, root
-from unveil.solve.certificate import FEWEST_PIXELS
-from unveil.solve.uniqueness_weights import only_mixture
-from unveil.supports.classical import retrieve_weights
-from unveil.supports.survey import survey_public
+from unveil.supports.folded.survey import survey_public
 
 NAME = "phase-retrieval"
 TOLERANCE = 1e-4
 """Largest residual of a reproduced encoding, relative to its rms."""
 NEAR = 0.3
-"""Relative residual up to which an encoding is taken for a noisy mixture; what does not converge has more."""
+"""Relative residual up to which an encoding is taken for a noisy mixture; what does not converge
+has more."""
 SMALL = 1e-3
-"""Weights below this part of the largest are none; in a noisy mixture, below what `residual` allows as well."""
+"""Weights below this part of the largest are none; in a noisy mixture, below what `residual` allows
+as well."""
 INDEPENDENT = 1e-8
 
 
@@ -70,7 +84,9 @@ def phase_retrieval(
     gram = V.astype(np.float64) @ V.T.astype(np.float64)
     size = np.sqrt(np.diag(gram))
     if np.linalg.eigvalsh(gram / np.outer(size, size))[0] < INDEPENDENT:
-        raise InputError("public vectors that are combinations of others: drop those, or use unveil.learn_public")
+        raise InputError(
+            "public vectors that are combinations of others: drop those, or use unveil.learn_public"
+        )
     clock, seed = Stopwatch(), root(rng)
     W, miss, residual = np.zeros((m, n)), np.full(m, np.inf), np.ones(m)
     step = rows_per_block(8 * 8 * (d + n), settle_limit(memory_limit), most=4096)
@@ -81,7 +97,9 @@ def phase_retrieval(
         with clock("phase retrieval"):
             W[rows], residual[rows] = retrieve_weights(Y, V, draw)
         with clock("weights"):
-            miss[rows] = _settle(Y.astype(np.float64), V.astype(np.float64), W[rows], residual[rows])
+            miss[rows] = _settle(
+                Y.astype(np.float64), V.astype(np.float64), W[rows], residual[rows]
+            )
         if progress:
             progress("phase retrieval", min(start + step, m), m)
     exact, proved = np.isfinite(miss), np.zeros((m, n), bool)
@@ -89,15 +107,26 @@ def phase_retrieval(
         if exact.any() and d >= n + FEWEST_PIXELS:
             proved[exact] = only_mixture(V.astype(np.float64), W[exact], miss[exact])
     return _recovery(
-        encodings, V, W, exact, np.asarray(proved.any(axis=0)), residual, [g[0] for g in found.interchangeable], usable, clock
+        encodings,
+        V,
+        W,
+        exact,
+        np.asarray(proved.any(axis=0)),
+        residual,
+        [g[0] for g in found.interchangeable],
+        usable,
+        clock,
     )
 
 
 def _settle(
-    Y: NDArray[np.float64], V: NDArray[np.float64], W: NDArray[np.float64], residual: NDArray[np.float64]
+    Y: NDArray[np.float64],
+    V: NDArray[np.float64],
+    W: NDArray[np.float64],
+    residual: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Weights in place: small ones zero, the others by least squares, their sum positive. The largest residual of rows that
-    are reproduced at all pixels, infinite for others."""
+    """Weights in place: small ones zero, the others by least squares, their sum positive. The
+    largest residual of rows that are reproduced at all pixels, infinite for others."""
     out = np.full(len(Y), np.inf)
     for i, (y, w) in enumerate(zip(Y, W, strict=True)):
         if residual[i] > NEAR or not np.abs(w).max() > 0:
@@ -105,7 +134,9 @@ def _settle(
             continue
         # Noise of relative size r leaves about r·√(n/d) of the whole on each weight.
         chance = 3 * residual[i] * np.linalg.norm(w) / np.sqrt(V.shape[1])
-        support = np.flatnonzero(np.abs(w) > max(SMALL * np.abs(w).max(), 2 * chance if residual[i] > TOLERANCE else 0.0))
+        support = np.flatnonzero(
+            np.abs(w) > max(SMALL * np.abs(w).max(), 2 * chance if residual[i] > TOLERANCE else 0.0)
+        )
         w[np.setdiff1d(np.arange(len(w)), support)] = 0
         for _ in range(3):
             w[support] = np.linalg.lstsq(V[support].T, np.copysign(y, w @ V), rcond=None)[0]
@@ -150,10 +181,14 @@ def _recovery(
         reasons.append(words + (", or one equal to it" if names[v] in doubles else ""))
     near = int((W != 0).any(axis=1).sum()) - int(exact.sum())
     text = "nothing private here: these are the public vectors each encoding mixes; "
-    text += f"{int(exact.sum())} of {m} encodings explained exactly" + (f", {near} about" if near else "")
+    text += f"{int(exact.sum())} of {m} encodings explained exactly" + (
+        f", {near} about" if near else ""
+    )
     return Recovery(
         vectors=V[used],
-        status=np.where(sure, np.where(proved[used], VERIFIED, AMBIGUOUS), UNRESOLVED).astype("<U10"),
+        status=np.where(sure, np.where(proved[used], VERIFIED, AMBIGUOUS), UNRESOLVED).astype(
+            "<U10"
+        ),
         signed=True,
         members=sparse.csr_array(weights != 0),
         residual=np.array([float(residual[column != 0].max()) for column in weights.T]),

@@ -1,18 +1,22 @@
-"""Exact relations: the encodings' own equations, for data of any distribution (docs/exact_relations.md).
+"""Exact relations: the encodings' own equations, for data of any distribution
+(docs/exact_relations.md).
 
     0  c ← LearnPublic                        the public part of every encoding, where there is one
     1  Q ← relations of four encodings        z_a − z_b = z_c − z_d, some signs, every pixel  (`relations.find`)
     2  W ← sparse basis of their null space   who mixes whom, exactly                         (`relations.subspace`)
-    3  x ← every pixel                        and where other values fit as well              (`solve.relation_pixels`)
-    4  W, x ← encodings left over             by exact matching                               (`solve.exact_growth`)
-    5  status ← Certificate                   vector by vector                                (`solve.certificate`)
+    3  x ← every pixel                        and where other values fit as well              (`solve.signs.relation_pixels`)
+    4  W, x ← encodings left over             by exact matching                               (`solve.grow.exact_growth`)
+    5  status ← Certificate                   vector by vector                                (`certify.certificate`)
 
-For pairs 2 and 3 have another way where relations are few, and pixels more than vectors: `attacks.few_relations`.
-Nothing is assumed of the vectors: they may be correlated, skewed, discrete, images or tables. Nor are n or the scale. What is
-needed: weights that all encodings share, and about n^(k/2) encodings, so that there are relations at all
-(`relations.expected`). Rounded and noisy encodings are searched with the tolerance that they need.
+For pairs 2 and 3 have another way where relations are few, and pixels more than vectors:
+`attacks.few_relations`. Nothing is assumed of the vectors: they may be correlated, skewed,
+discrete, images or tables. Nor are n or the scale. What is
+needed: weights that all encodings share, and about n^(k/2) encodings, so that there are relations
+at all (`relations.expected`). Rounded and noisy encodings are searched with the tolerance that they
+need.
 
-Cost: m²/2 pairs for 1, an m×m eigenproblem for 2, a few dozen operations per encoding and pixel for 3.
+Cost: m²/2 pairs for 1, an m×m eigenproblem for 2, a few dozen operations per encoding and pixel for
+3.
 """
 
 from __future__ import annotations
@@ -24,9 +28,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from unveil.attacks.certified import approximate, certified
 from unveil.attacks.few_relations import ENOUGH_FOR_SIGNS, solve_few
+from unveil.attacks.finish import approximate, certified
 from unveil.attacks.units import Task, in_units
+from unveil.certify.certificate import undetermined_by
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import FIXED_WEIGHTINGS, Encodings, InputError, Progress, Recovery, as_public
@@ -35,13 +40,12 @@ from unveil.relations.repeats import distinct
 from unveil.relations.sketch import ROUNDING, WIDTH, Sketch, sketch
 from unveil.relations.subspace import subsets_of
 from unveil.seeds import Rng, child, root
-from unveil.solve.certificate import undetermined_by
-from unveil.solve.chance import chance_nats
-from unveil.solve.exact_growth import Growth
-from unveil.solve.noisy import NoisySolution
-from unveil.solve.pixels import PixelSolution
-from unveil.solve.relation_pixels import RelationSolution, solve_by_relations
-from unveil.solve.settle import Settled, with_leftovers
+from unveil.solve.grow.exact_growth import Growth
+from unveil.solve.pixels.chance import chance_nats
+from unveil.solve.pixels.noisy import NoisySolution
+from unveil.solve.pixels.pixels import PixelSolution
+from unveil.solve.pixels.settle import Settled, with_leftovers
+from unveil.solve.signs.relation_pixels import RelationSolution, solve_by_relations
 from unveil.supports.learn_public import learn_public
 
 NAME = "relations"
@@ -50,11 +54,13 @@ LARGEST = 4000
 FEWEST = 8
 """Relations below which there is nothing to go by."""
 FINEST = 4e-6
-"""The finest grid that is told from continuous values, relative to the largest one: float32 has 6e-8 of it."""
+"""The finest grid that is told from continuous values, relative to the largest one: float32 has
+6e-8 of it."""
 
 
 def applies(encodings: Encodings) -> bool:
-    """Whether the encodings have relations at all: two private vectors or more, with weights that all encodings share."""
+    """Whether the encodings have relations at all: two private vectors or more, with weights that
+    all encodings share."""
     return encodings.scheme.k_private >= 2 and encodings.scheme.fixed_weights
 
 
@@ -66,10 +72,13 @@ def relations(
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
-    """Every private vector that exact relations determine, each with its status, and its pixels in doubt."""
+    """Every private vector that exact relations determine, each with its status, and its pixels in
+    doubt."""
     scheme, clock = encodings.scheme, Stopwatch()
     if scheme.k_private < 2:
-        raise InputError(f"k_private={scheme.k_private}: relations need two private vectors or more; use attack='full'")
+        raise InputError(
+            f"k_private={scheme.k_private}: relations need two private vectors or more; use attack='full'"
+        )
     scheme.require_weighting(*FIXED_WEIGHTINGS)
     P = as_public(public, encodings)
     P = P if scheme.k_public else None
@@ -87,43 +96,65 @@ def relations(
         if step:
             error = step / np.sqrt(12) / (scheme.private_weight * task.unit)
             found = _find(task, once, error, limit, child(seed, "rounded"), progress)
-    facts = {"relations": len(found.relations), "different_encodings": len(once), "exact": not found.noise}
+    facts = {
+        "relations": len(found.relations),
+        "different_encodings": len(once),
+        "exact": not found.noise,
+    }
     if len(found.relations) < FEWEST:
         return Recovery.empty(encodings, NAME, too_few(found, len(once)), clock.seconds, facts)
     with clock("subsets"), one_blas_thread():
         members = np.full((len(once), scheme.k_private), -1, np.int64)
         if len(once) <= LARGEST:
-            members = subsets_of(found.sketch, found.relations.quads, scheme.k_private, child(seed, "subsets"))
+            members = subsets_of(
+                found.sketch, found.relations.quads, scheme.k_private, child(seed, "subsets")
+            )
     told = _by_signs(task, found, once, members, child(seed, "signs"), clock, limit, progress)
     if told is None:
         if not (members >= 0).any():
             return Recovery.empty(encodings, NAME, too_few(found, len(once)), clock.seconds, facts)
         told = _by_subsets(task, found, once, members, child(seed, "pixels"), clock, progress)
-    settled, doubtful = (None, np.empty((0, 0), bool)) if told is None else _all_encodings(task, copies, *told)
+    settled, doubtful = (
+        (None, np.empty((0, 0), bool)) if told is None else _all_encodings(task, copies, *told)
+    )
     if settled is None:
-        return Recovery.empty(encodings, NAME, "the subsets that relations suggest do not hold", clock.seconds, facts)
+        return Recovery.empty(
+            encodings, NAME, "the subsets that relations suggest do not hold", clock.seconds, facts
+        )
     with clock("certificate"):
         c = task.offsets
-        nats = chance_nats(task.y, c, settled.solution.values, scheme.k_private, found.bound, child(seed, "chance"))
+        nats = chance_nats(
+            task.y, c, settled.solution.values, scheme.k_private, found.bound, child(seed, "chance")
+        )
     if found.noise:
         rounded = _rounded(settled, found, float(nats.sum()))
-        return approximate(encodings, NAME, rounded, task.unit, P is not None, clock, facts, doubtful)
-    part = None if task.public is None else replace(task.public, weight=task.public.weight * task.unit)
-    return certified(encodings, NAME, settled, task.unit, part, clock, facts, doubtful=doubtful, nats=nats)
+        return approximate(
+            encodings, NAME, rounded, task.unit, P is not None, clock, facts, doubtful
+        )
+    part = (
+        None if task.public is None else replace(task.public, weight=task.public.weight * task.unit)
+    )
+    return certified(
+        encodings, NAME, settled, task.unit, part, clock, facts, doubtful=doubtful, nats=nats
+    )
 
 
 def _rounded(settled: Settled, found: Found, nats: float) -> NoisySolution:
-    """What was solved from rounded encodings: least squares of their signed values, with its standard error."""
+    """What was solved from rounded encodings: least squares of their signed values, with its
+    standard error."""
     n, members = len(settled.solution.values), settled.members
     W = np.zeros((len(members), n))
     W[np.arange(len(members))[:, None], members] = 1
     error = found.noise * np.sqrt(np.diag(np.linalg.pinv(W.T @ W)))
     determined = ~undetermined_by(members, n)
-    return NoisySolution(settled.solution.values, settled.rows, members, found.noise, error, determined, nats)
+    return NoisySolution(
+        settled.solution.values, settled.rows, members, found.noise, error, determined, nats
+    )
 
 
 def rounding(values: NDArray[np.float32]) -> float:
-    """The step of the grid that values lie on, 0 where there is none: whole numbers, bytes, decimals; of float16 the widest."""
+    """The step of the grid that values lie on, 0 where there is none: whole numbers, bytes,
+    decimals; of float16 the widest."""
     some = np.abs(values[:, :: max(1, values.shape[1] // 64)])
     top = float(some.max(initial=0.0))
     if not top:
@@ -142,7 +173,8 @@ def rounding(values: NDArray[np.float32]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Relations among the encodings of a sketch, what counts as zero (d,) at each pixel, and the noise of an encoding."""
+    """Relations among the encodings of a sketch, what counts as zero (d,) at each pixel, and the
+    noise of an encoding."""
 
     sketch: Sketch
     relations: Relations
@@ -151,14 +183,21 @@ class Found:
 
 
 def _find(
-    task: Task, once: NDArray[np.int64], noise: float, limit: int, rng: np.random.Generator, progress: Progress | None
+    task: Task,
+    once: NDArray[np.int64],
+    noise: float,
+    limit: int,
+    rng: np.random.Generator,
+    progress: Progress | None,
 ) -> Found:
     y = task.y[once]
     c = None if task.offsets is None else task.offsets[once]
     view = sketch(y, c, noise, rng)
     enough = ENOUGH if len(once) <= LARGEST else ENOUGH_FOR_SIGNS
     found = find_relations(view, noisy=noise > 0, limit=limit, progress=progress, enough=enough)
-    bound = np.maximum(WIDTH * 2 * noise, WIDTH * ROUNDING * np.maximum(y.max(axis=0), 1e-30)).astype(np.float64)
+    bound = np.maximum(
+        WIDTH * 2 * noise, WIDTH * ROUNDING * np.maximum(y.max(axis=0), 1e-30)
+    ).astype(np.float64)
     return Found(view, found, bound, noise)
 
 
@@ -172,11 +211,25 @@ def _by_signs(
     limit: int,
     progress: Progress | None,
 ) -> tuple[NDArray[np.int64], RelationSolution] | None:
-    """(members of the different encodings, all values), where the null space of the relations told fewer than half of them."""
-    if 2 * (members[:, 0] >= 0).sum() >= len(members) or task.offsets is not None or task.scheme.k_private != 2:
+    """(members of the different encodings, all values), where the null space of the relations told
+    fewer than half of them."""
+    if (
+        2 * (members[:, 0] >= 0).sum() >= len(members)
+        or task.offsets is not None
+        or task.scheme.k_private != 2
+    ):
         return None
     y = task.y if len(once) == len(task.y) else task.y[once]
-    solved = solve_few(y, found.sketch, found.relations.quads, found.bound, rng, clock, limit=limit, progress=progress)
+    solved = solve_few(
+        y,
+        found.sketch,
+        found.relations.quads,
+        found.bound,
+        rng,
+        clock,
+        limit=limit,
+        progress=progress,
+    )
     return None if solved is None else (solved.members, solved.solution)
 
 
@@ -200,7 +253,14 @@ def _by_subsets(
     named = names.reshape(len(core), -1).astype(np.int64)
     with clock("pixels"):
         solution = solve_by_relations(
-            y[core], None if c is None else c[core], named, len(used), quads, found.bound, rng, progress=progress
+            y[core],
+            None if c is None else c[core],
+            named,
+            len(used),
+            quads,
+            found.bound,
+            rng,
+            progress=progress,
         )
     if not np.isfinite(solution.misfit).any():
         return None
@@ -232,9 +292,12 @@ def _all_encodings(
     return with_leftovers(rows, named, final, left, task.y[left], offsets, rms), doubtful
 
 
-def joined_by_relations(members: NDArray[np.int64], quads: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(rows, relations among them, by position in rows): the largest set of known rows that relations join, without the rows of
-    vectors that it does not determine. Signs of rows that no relation joins say nothing about each other."""
+def joined_by_relations(
+    members: NDArray[np.int64], quads: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(rows, relations among them, by position in rows): the largest set of known rows that
+    relations join, without the rows of vectors that it does not determine. Signs of rows that no
+    relation joins say nothing about each other."""
     keep = np.asarray((members >= 0).all(axis=1))
     while keep.any():
         inside = quads[keep[quads].all(axis=1)]

@@ -1,11 +1,12 @@
-"""The full attack on weights that are unequal, unknown and new in every encoding (InstaHide as released, without public part).
+"""The full attack on weights that are unequal, unknown and new in every encoding (InstaHide as
+released, without public part).
 
     1  Z ← squared correlations of all pairs of encodings           (`gram.correlation`)
     2  P ← MixedMemberships(Z)        members and shares: corners of a simplex (`factor.mixed_memberships`)
     3  W, x ← Feedback on a few hundred pixels                      members and weights until encodings are explained exactly
-       P ← Extend(Z, W)               vectors not counted yet, then 3 again  (`solve.unequal`)
-    4  W, x ← every weight, every pixel, twice                      (`solve.unequal_pixels`)
-    5  status ← Certificate           vector by vector              (`solve.unequal_certificate`)
+       P ← Extend(Z, W)               vectors not counted yet, then 3 again  (`solve.weights.unequal`)
+    4  W, x ← every weight, every pixel, twice                      (`solve.weights.unequal_pixels`)
+    5  status ← Certificate           vector by vector              (`certify.unequal_certificate`)
 
 Dense in m. The number of vectors is found, not given.
 """
@@ -16,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.certify.unequal_certificate import certify_unequal
 from unveil.factor.mixed_memberships import Memberships, extend, mixed_memberships
 from unveil.gram.correlation import squared_correlations
 from unveil.parallel import Stopwatch
 from unveil.records import VERIFIED, Encodings, Progress, Recovery
 from unveil.seeds import Rng, child, root
-from unveil.solve.unequal import WeightedAssignment, feedback_unequal
-from unveil.solve.unequal_certificate import certify_unequal
-from unveil.solve.unequal_pixels import solve_weights_and_pixels
+from unveil.solve.weights.unequal import WeightedAssignment, feedback_unequal
+from unveil.solve.weights.unequal_pixels import solve_weights_and_pixels
 
 PIXELS = 500
 EXTENSIONS = 3
@@ -31,8 +32,11 @@ FAINTEST = 1e-5
 """A smaller weight leaves open which vector it belongs to: no member is named."""
 
 
-def full_unequal(encodings: Encodings, name: str, *, rng: Rng = None, progress: Progress | None = None) -> Recovery:
-    """Every private vector and every weight the encodings determine, each vector with its status and the reason for it."""
+def full_unequal(
+    encodings: Encodings, name: str, *, rng: Rng = None, progress: Progress | None = None
+) -> Recovery:
+    """Every private vector and every weight the encodings determine, each vector with its status
+    and the reason for it."""
     k, m, d = encodings.scheme.k_private, encodings.m, encodings.d
     seed = root(rng)
     clock = Stopwatch()
@@ -42,9 +46,13 @@ def full_unequal(encodings: Encodings, name: str, *, rng: Rng = None, progress: 
     with clock("factor"):
         start = mixed_memberships(Z, k)
     if start is None:
-        return Recovery.empty(encodings, name, f"{m} encodings: too few, or nothing shared", clock.seconds)
+        return Recovery.empty(
+            encodings, name, f"{m} encodings: too few, or nothing shared", clock.seconds
+        )
     with clock("feedback"):
-        found = _explain(np.ascontiguousarray(Y[:, :PIXELS]), Z, start, child(seed, "feedback"), progress)
+        found = _explain(
+            np.ascontiguousarray(Y[:, :PIXELS]), Z, start, child(seed, "feedback"), progress
+        )
     with clock("pixels"):
         solution = solve_weights_and_pixels(Y, found, child(seed, "pixels"), progress=progress)
     if solution is None:
@@ -84,7 +92,8 @@ def _explain(
     rng: np.random.Generator,
     progress: Progress | None,
 ) -> WeightedAssignment:
-    """Feedback; where rows are left, new columns for them and feedback again. The assignment with most exact rows."""
+    """Feedback; where rows are left, new columns for them and feedback again. The assignment with
+    most exact rows."""
     best = None
     for _ in range(1 + EXTENSIONS):
         assert start is not None
@@ -103,7 +112,10 @@ def _explain(
 
 
 def _placed(
-    rows: NDArray[np.int64], members: NDArray[np.int64], weights: NDArray[np.float64], shape: tuple[int, int]
+    rows: NDArray[np.int64],
+    members: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    shape: tuple[int, int],
 ) -> sparse.csr_array:
     """The weights as an m×n matrix, without those too small to tell whose they are."""
     keep = weights.ravel() > FAINTEST

@@ -1,11 +1,13 @@
-"""Data that are not negative: |Xw| = Xw, and nothing was hidden (images in [0, 1], counts, zeros and ones).
+"""Data that are not negative: |Xw| = Xw, and nothing was hidden (images in [0, 1], counts, zeros
+and ones).
 
     1  is Y linear as it is?      n vectors make a matrix of rank n; absolute values of sums of both signs have full rank
     2  x ← MixUp                  as if signs had been kept (`attacks.mixup`)
     3  in doubt ← values whose sign the other encodings do not tie to the rest, or that have a mirror image
 
-What is proved is a solution of y = Wx with all signs plus; since each pixel may be turned, the recovery is not signed. Values
-that could be negative after all are listed as doubtful: a vector alone at a pixel, all of whose partners are zero there.
+What is proved is a solution of y = Wx with all signs plus; since each pixel may be turned, the
+recovery is not signed. Values that could be negative after all are listed as doubtful: a vector
+alone at a pixel, all of whose partners are zero there.
 
 Cost: the singular values of a part of Y, then that of `mixup`.
 """
@@ -27,13 +29,17 @@ from unveil.seeds import Rng
 
 NAME = "unhidden"
 MOST = 800
-"""Encodings and pixels whose rank is looked at: a tenth of a second. More private vectors than that are not noticed."""
+"""Encodings and pixels whose rank is looked at: a tenth of a second. More private vectors than that
+are not noticed."""
 ZERO = 1e-5
-"""What counts as zero, relative to the largest value of a pixel: rounding leaves about 1e-7, times the condition of W."""
+"""What counts as zero, relative to the largest value of a pixel: rounding leaves about 1e-7, times
+the condition of W."""
 POOR = 0.8
-"""The share of full rank below which it is no accident: encodings that were drawn twice cost some rank as well."""
+"""The share of full rank below which it is no accident: encodings that were drawn twice cost some
+rank as well."""
 FALL = 30.0
-"""Factor by which the spectrum of rounded sums falls at its rank, at least; that of magnitudes falls gently."""
+"""Factor by which the spectrum of rounded sums falls at its rank, at least; that of magnitudes
+falls gently."""
 ENOUGH = 0.9
 """The share of encodings that must be explained; a chance fit of a few of them means nothing."""
 
@@ -49,9 +55,12 @@ def nothing_hidden(encodings: Encodings, public: ArrayLike | None = None) -> boo
     step = (-(-encodings.m // MOST), -(-encodings.d // MOST))
     Y = np.abs(encodings.values[:: step[0], :: step[1]]).astype(np.float64)
     Y = Y / np.maximum(np.sqrt(np.mean(Y**2, axis=0)), 1e-30)
-    # Squared singular values; those of the smaller Gram matrix are exact to 1e-15 of the largest, and cost a tenth.
+    # Squared singular values; those of the smaller Gram matrix are exact to 1e-15 of the largest,
+    # and cost a tenth.
     with one_blas_thread():
-        values = np.maximum(np.linalg.eigvalsh(Y @ Y.T if len(Y) <= Y.shape[1] else Y.T @ Y)[::-1], 0.0)
+        values = np.maximum(
+            np.linalg.eigvalsh(Y @ Y.T if len(Y) <= Y.shape[1] else Y.T @ Y)[::-1], 0.0
+        )
     if values[0] <= 0:
         return False
     rank = int((values > 1e-11 * values[0]).sum())
@@ -72,24 +81,41 @@ def unhidden(
 ) -> Recovery:
     """Every private vector, where taking absolute values changed nothing."""
     if not nothing_hidden(encodings, public):
-        raise InputError("the encodings are not sums of few vectors as they are: signs were hidden; use attack='relations'")
-    kept = replace(encodings, values=np.abs(encodings.values), scheme=replace(encodings.scheme, signs="kept"))
+        raise InputError(
+            "the encodings are not sums of few vectors as they are: signs were hidden; use attack='relations'"
+        )
+    kept = replace(
+        encodings, values=np.abs(encodings.values), scheme=replace(encodings.scheme, signs="kept")
+    )
     recovery = mixup(kept, public, rng=rng, memory_limit=memory_limit, progress=progress)
     explained = recovery.evidence.get("encodings_explained", 0)
     if explained < ENOUGH * encodings.m:
         return Recovery.empty(encodings, NAME, recovery.explanation, recovery.seconds)
-    words = f"{recovery.explanation}; no sign was hidden, since the sums are not negative: |Xw| = Xw"
+    words = (
+        f"{recovery.explanation}; no sign was hidden, since the sums are not negative: |Xw| = Xw"
+    )
     if encodings.scheme.k_public:
         return replace(recovery, attack=NAME, explanation=words)
-    doubtful = open_values(recovery) if (recovery.status == VERIFIED).any() else np.zeros(recovery.vectors.shape, bool)
+    doubtful = (
+        open_values(recovery)
+        if (recovery.status == VERIFIED).any()
+        else np.zeros(recovery.vectors.shape, bool)
+    )
     if doubtful.any():
         words += f"; {int(doubtful.sum())} of {doubtful.size} values could be negative after all, listed in `doubtful`"
-    return replace(recovery, attack=NAME, explanation=words, signed=False, doubtful=doubtful if doubtful.any() else None)
+    return replace(
+        recovery,
+        attack=NAME,
+        explanation=words,
+        signed=False,
+        doubtful=doubtful if doubtful.any() else None,
+    )
 
 
 def open_values(recovery: Recovery) -> NDArray[np.bool_]:
-    """(r, d) values with another solution of |Wx| = y: a piece of the vectors that are not zero at a pixel, with no link to the
-    largest one, may have the other sign; and so may x_v → −2a − x_v, where the partners of v sum to a in every encoding."""
+    """(r, d) values with another solution of |Wx| = y: a piece of the vectors that are not zero at
+    a pixel, with no link to the largest one, may have the other sign; and so may x_v → −2a − x_v,
+    where the partners of v sum to a in every encoding."""
     x = recovery.vectors.astype(np.float64)
     members = csr_array(recovery.members)
     rows = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
@@ -107,16 +133,25 @@ def open_values(recovery: Recovery) -> NDArray[np.bool_]:
         rest = total[rows[order], part] - x[names[order], part]
         low = np.minimum.reduceat(rest, starts[used], axis=0)
         high = np.maximum.reduceat(rest, starts[used], axis=0)
-        mirrored = (high - low <= 4 * near[part]) & (np.abs(2 * (high + x[used, part])) > 4 * near[part])
+        mirrored = (high - low <= 4 * near[part]) & (
+            np.abs(2 * (high + x[used, part])) > 4 * near[part]
+        )
         out[used, part] = mirrored
-    # 2. Pieces: vectors that are not zero and meet each other. Only pixels with zeros can fall apart.
+    # 2. Pieces: vectors that are not zero and meet each other. Only pixels with zeros can fall
+    # apart.
     some = np.abs(x) > near
     ends = np.repeat(np.arange(len(names)), np.diff(members.indptr)[rows])
-    others = np.concatenate([np.arange(members.indptr[i], members.indptr[i + 1]) for i in rows]) if len(rows) else ends
+    others = (
+        np.concatenate([np.arange(members.indptr[i], members.indptr[i + 1]) for i in rows])
+        if len(rows)
+        else ends
+    )
     u, v = names[ends], names[others]
     for p in np.flatnonzero((~some).any(axis=0) & some.any(axis=0)):
         linked = some[u, p] & some[v, p]
-        graph = coo_array((np.ones(int(linked.sum()), np.int8), (u[linked], v[linked])), shape=(r, r))
+        graph = coo_array(
+            (np.ones(int(linked.sum()), np.int8), (u[linked], v[linked])), shape=(r, r)
+        )
         piece = connected_components(graph, directed=False)[1]
         size = np.bincount(piece[some[:, p]], minlength=piece.max() + 1)
         out[:, p] |= some[:, p] & (piece != int(size.argmax()))

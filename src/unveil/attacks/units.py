@@ -1,4 +1,5 @@
-"""Encodings in the units in which they are solved: private weights are 1, and so is the rms of a private pixel."""
+"""Encodings in the units in which they are solved: private weights are 1, and so is the rms of a
+private pixel."""
 
 from __future__ import annotations
 
@@ -6,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unveil.certify.relabelling import PublicPart
 from unveil.records import Encodings, Scheme, Supports
-from unveil.solve.descent import Values
-from unveil.solve.relabelling import PublicPart
+from unveil.solve.subsets.descent import Values
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Encodings in units in which private weights are 1 and private pixels have rms `unit`: y = |Σ x + offsets|, the offsets
-    being the sum of the `public` part."""
+    """Encodings in units in which private weights are 1 and private pixels have rms `unit`: y = |Σ
+    x + offsets|, the offsets being the sum of the `public` part."""
 
     y: Values
     offsets: Values | None

@@ -1,1 +1,2 @@
-"""The main job: what leaks if these encodings are released? (The functions are `unveil.audit` and `unveil.plan`.)"""
+"""The main job: what leaks if these encodings are released? (The functions are `unveil.audit` and
+`unveil.plan`.)"""

@@ -1,4 +1,5 @@
-"""What leaks if these encodings are released? Encode as the scheme would, attack, hold against the truth, and say so.
+"""What leaks if these encodings are released? Encode as the scheme would, attack, hold against the
+truth, and say so.
 
     1  records   from a file, a folder, an array, or drawn                        `data.dataset`
     2  model     how far the records are from the theory's                        `auditing.model_check`
@@ -8,7 +9,8 @@
     5  lint      what the encoder gives away besides                              `auditing.lint`, `auditing.encoder_lint`
     6  verdict   from what was measured, and from nothing else                    `auditing.judgement`
 
-With `out` every finished trial is kept, and the same call after an interruption goes on with those that are missing.
+With `out` every finished trial is kept, and the same call after an interruption goes on with those
+that are missing.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ from unveil.seeds import Rng, child, root
 Data = str | Path | ArrayLike | Dataset
 EFFORT = 40.0
 FEW_IMAGES, MANY_IMAGES = 5, 50
-"""Encodings per image of a release of images with weights of their own, where nothing is said: the challenge has 50."""
+"""Encodings per image of a release of images with weights of their own, where nothing is said: the
+challenge has 50."""
 ATTACKS = {"blind": "{}", "told": "{}, told the overlaps"}
 
 
@@ -95,14 +98,18 @@ def audit(
     limit = settle_limit(memory_limit)
     seed = _seed(rng)
     family = root(seed)
-    data = load_dataset(private, n=n_private, d=d, sample=sample, limit=limit // 4, rng=child(family, "private"))
+    data = load_dataset(
+        private, n=n_private, d=d, sample=sample, limit=limit // 4, rng=child(family, "private")
+    )
     n, pixels = data.values.shape
     if data.image_shape is None:
         scheme.require_weighting(*EXACT_WEIGHTINGS)
     images = scheme.weighting not in EXACT_WEIGHTINGS
     others = _public(public, data, scheme, n_public, child(family, "public"), limit)
     if scheme.k_private > n:
-        raise InputError(f"k_private={scheme.k_private} of only {n} private records: lower k_private or add records")
+        raise InputError(
+            f"k_private={scheme.k_private} of only {n} private records: lower k_private or add records"
+        )
     low, high = _range(m, scheme, n, images)
     if 8 * high * pixels > limit:
         raise InputError(
@@ -138,14 +145,23 @@ def audit(
     encodings = lab.encodings(0, high)
     findings = [*lint_encodings(encodings, chosen=simulation.selection.private, n_private=n)]
     if encoder is not None:
-        findings = [*lint_encoder(encoder, min(n, 200), 0 if others is None else min(200, len(others)), progress=progress)]
+        findings = [
+            *lint_encoder(
+                encoder,
+                min(n, 200),
+                0 if others is None else min(200, len(others)),
+                progress=progress,
+            )
+        ]
     if wrong:
         findings.insert(0, _wrong(wrong))
     records = record_risks(data, simulation.selection.private, points, high)
     traced = curve(points)
     signed = others is not None or scheme.signs == "kept"
     return Audit(
-        verdict=verdict(records, traced, main, blind, attacker, check, high, signed=signed, wrong=wrong),
+        verdict=verdict(
+            records, traced, main, blind, attacker, check, high, signed=signed, wrong=wrong
+        ),
         scheme={**vars(scheme), "noise": noise},
         data={**data.facts(), "public records": 0 if others is None else len(others)},
         m=high,
@@ -163,9 +179,16 @@ def audit(
 
 
 def _search(
-    lab: Laboratory, low: int, high: int, cost: Any, seeds: int, effort: float, progress: Progress | None
+    lab: Laboratory,
+    low: int,
+    high: int,
+    cost: Any,
+    seeds: int,
+    effort: float,
+    progress: Progress | None,
 ) -> tuple[Attacker, Trial, Points]:
-    """The stronger attacker, what the blind one got from all encodings, and the stronger one's trials."""
+    """The stronger attacker, what the blind one got from all encodings, and the stronger one's
+    trials."""
     blind = lab.trial(high, 0, "blind", show=True)
     attacker: Attacker = "blind"
     if blind.recovered < 1 and lab.can_be_told(high):
@@ -187,15 +210,24 @@ def _search(
     return attacker, blind, points
 
 
-def _range(m: int | tuple[int, int] | None, scheme: Scheme, n: int, images: bool) -> tuple[int, int]:
+def _range(
+    m: int | tuple[int, int] | None, scheme: Scheme, n: int, images: bool
+) -> tuple[int, int]:
     if m is None and images:
         return FEW_IMAGES * n, MANY_IMAGES * n
     if m is None:
         high = encodings_for_all(scheme, n)
         return max(scheme.k_private + 2, n // 2), high
     low, high = (max(scheme.k_private + 2, m // 8), m) if isinstance(m, (int, np.integer)) else m
-    if isinstance(m, bool) or not all(isinstance(count, (int, np.integer)) for count in (low, high)) or low < 1 or high < 2:
-        raise InputError(f"m={m!r}: give a number of encodings of 2 or more, or a range (low, high)")
+    if (
+        isinstance(m, bool)
+        or not all(isinstance(count, (int, np.integer)) for count in (low, high))
+        or low < 1
+        or high < 2
+    ):
+        raise InputError(
+            f"m={m!r}: give a number of encodings of 2 or more, or a range (low, high)"
+        )
     if low > high and not isinstance(m, tuple):
         low = high
     if low > high:
@@ -214,14 +246,22 @@ def _public(
     """Public vectors in the units of the private ones, or None when the scheme mixes none."""
     if scheme.k_public == 0:
         if public is not None or n_public:
-            raise InputError("public vectors with k_public=0: say how many an encoding mixes (k_public), or leave them out")
+            raise InputError(
+                "public vectors with k_public=0: say how many an encoding mixes (k_public), or leave them out"
+            )
         return None
     d = data.values.shape[1]
     if public is None:
         if data.kind != "gaussian":
-            raise InputError(f"k_public={scheme.k_public} but no public vectors: give them with public")
+            raise InputError(
+                f"k_public={scheme.k_public} but no public vectors: give them with public"
+            )
         vectors = gaussian_vectors(200 if n_public is None else n_public, d, rng)
-    elif isinstance(public, (str, Path)) and Path(public).suffix.lower() in SUFFIXES and data.kind == "features":
+    elif (
+        isinstance(public, (str, Path))
+        and Path(public).suffix.lower() in SUFFIXES
+        and data.kind == "features"
+    ):
         table = read_features(public, limit=limit // 4)
         if table.values.shape[1] == d:
             scale = np.where(np.asarray(data.scale) > 0, data.scale, 1.0)
@@ -231,9 +271,13 @@ def _public(
     else:
         vectors = load_dataset(public, most=1 << 30, limit=limit // 4, rng=rng).values
     if vectors.shape[1] != d:
-        raise InputError(f"public vectors have {vectors.shape[1]} pixels, private ones {d}: they must come from the same space")
+        raise InputError(
+            f"public vectors have {vectors.shape[1]} pixels, private ones {d}: they must come from the same space"
+        )
     if scheme.k_public > len(vectors):
-        raise InputError(f"k_public={scheme.k_public} of only {len(vectors)} public vectors: lower k_public or add vectors")
+        raise InputError(
+            f"k_public={scheme.k_public} of only {len(vectors)} public vectors: lower k_public or add vectors"
+        )
     return vectors
 
 
@@ -261,7 +305,9 @@ def _wrong(count: int) -> Finding:
     )
 
 
-def _facts(seed: int, low: int, high: int, points: Points, tolerance: float, effort: float, seconds: float) -> dict[str, Any]:
+def _facts(
+    seed: int, low: int, high: int, points: Points, tolerance: float, effort: float, seconds: float
+) -> dict[str, Any]:
     trials = [trial for several in points.values() for trial in several]
     return store.manifest(
         "audit",

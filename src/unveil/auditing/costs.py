@@ -1,10 +1,12 @@
 """What an attack costs: operations of every stage, seconds per operation on this machine, bytes.
 
-Seconds of a stage = Σ coefficient · operations · (seconds per operation). Operations are counted from the loops of the stages;
-seconds per operation come from a probe of a few hundredths of a second, a matrix product and elementwise arithmetic.
-Coefficients were fitted to measured stages, relative errors weighted by a stage's share of the whole; how well they hold shows
-`python -m benchmarks.plan`. They are for data like the Gaussian model; on other data the solver tries again and again, and
-`HARD` times longer is typical. Time to compile kernels, once per machine, is not in them.
+Seconds of a stage = Σ coefficient · operations · (seconds per operation). Operations are counted
+from the loops of the stages; seconds per operation come from a probe of a few hundredths of a
+second, a matrix product and elementwise arithmetic. Coefficients were fitted to measured stages,
+relative errors weighted by a stage's share of the whole; how well they hold shows `python -m
+benchmarks.plan`. They are for data like the Gaussian model; on other data the solver tries again
+and again, and `HARD` times longer is typical. Time to compile kernels, once per machine, is not in
+them.
 """
 
 from __future__ import annotations
@@ -18,17 +20,20 @@ import numpy as np
 
 from unveil.attacks.full import LARGEST, SPARSE_FROM, applies
 from unveil.attacks.full import PIXELS as FEEDBACK_PIXELS
+from unveil.gram.engine.plan import OverlapPlan, make_plan
 from unveil.gram.levels import folded_levels
-from unveil.gram.plan import OverlapPlan, make_plan
 from unveil.parallel import one_blas_thread
 from unveil.records import Encodings, Scheme
 
 PER_VECTOR = 7.0
-"""Encodings per private vector from which on all of them come back (`benchmarks/full_attack.py`)."""
+"""Encodings per private vector from which on all of them come back
+(`benchmarks/full_attack.py`)."""
 HARD, SHORT, ENOUGH = 15.0, 2.5, 0.7
-"""How much longer it takes on data that are not Gaussian, and with fewer encodings than the share ENOUGH of PER_VECTOR."""
+"""How much longer it takes on data that are not Gaussian, and with fewer encodings than the share
+ENOUGH of PER_VECTOR."""
 NATURAL = 4e-6
-"""Seconds of the natural-image attack on the nominal machine, per encoding and pixel (`python -m benchmarks.natural`)."""
+"""Seconds of the natural-image attack on the nominal machine, per encoding and pixel (`python -m
+benchmarks.natural`)."""
 ROUNDS = 3
 MOST_PIXELS = 1 << 15
 BASE = 250 << 20
@@ -37,7 +42,8 @@ BASE = 250 << 20
 
 @dataclass(frozen=True)
 class Machine:
-    """Seconds per multiply-add of a float32 product, and per value of elementwise float32 arithmetic; one BLAS thread."""
+    """Seconds per multiply-add of a float32 product, and per value of elementwise float32
+    arithmetic; one BLAS thread."""
 
     product: float
     value: float
@@ -72,7 +78,8 @@ def nominal_seconds(scheme: Scheme, n: int, m: int, d: int, n_public: int, *, ha
 
 
 def natural_seconds(m: int, d: int) -> float:
-    """Of the natural-image attack, whose rounds are products of encodings with the prior's components."""
+    """Of the natural-image attack, whose rounds are products of encodings with the prior's
+    components."""
     return NATURAL * m * d
 
 
@@ -98,7 +105,8 @@ def _best(work: Callable[[], object], times: int) -> float:
 
 
 def route(scheme: Scheme, n: int, m: int, d: int) -> str:
-    """Which way `unveil.recover` should go: single overlaps readable → "sparse" (`attacks.large`), else "dense"."""
+    """Which way `unveil.recover` should go: single overlaps readable → "sparse" (`attacks.large`),
+    else "dense"."""
     if not applies(Encodings(np.zeros((m, 1), np.float32), scheme)):
         return "paper"
     if scheme.k_public or scheme.k_private < 2 or not scheme.fixed_weights or m < SPARSE_FROM:
@@ -111,7 +119,15 @@ def route(scheme: Scheme, n: int, m: int, d: int) -> str:
 def _overlap_plan(scheme: Scheme, n: int, m: int, d: int) -> OverlapPlan:
     """The engine's own plan; beyond `MOST_PIXELS` more of them change nothing it decides."""
     density, d = min(0.9, scheme.k_private**2 / n), min(d, MOST_PIXELS)
-    return make_plan(folded_levels(scheme), m, d, statistic="folded", doubt="affordable", occupancy=density, limit=8 << 30)
+    return make_plan(
+        folded_levels(scheme),
+        m,
+        d,
+        statistic="folded",
+        doubt="affordable",
+        occupancy=density,
+        limit=8 << 30,
+    )
 
 
 Operations = dict[str, dict[str, tuple[str, float]]]
@@ -125,12 +141,21 @@ def operations(scheme: Scheme, n: int, m: int, d: int, n_public: int, route: str
         return {"unequal": {"rows": ("value", rows), "pairs": ("product", float(m) * rows)}}
     learn: Operations = {}
     if scheme.k_public:
-        learn["learn public"] = {"rows": ("value", rows * scheme.k_public), "scores": ("product", rows * n_public)}
+        learn["learn public"] = {
+            "rows": ("value", rows * scheme.k_public),
+            "scores": ("product", rows * n_public),
+        }
     overlaps: Operations = {}
-    if route in ("sparse", "paper") or (m >= SPARSE_FROM and not scheme.k_public and scheme.fixed_weights):
+    if route in ("sparse", "paper") or (
+        m >= SPARSE_FROM and not scheme.k_public and scheme.fixed_weights
+    ):
         found = _overlap_plan(replace(scheme, weighting="equal"), n, m, d)
         work = found.work * (1 + 1 / found.blocks)
-        overlaps["overlaps"] = {"work": ("product", work), "doubt": ("product", 2.5e9), "features": ("value", rows)}
+        overlaps["overlaps"] = {
+            "work": ("product", work),
+            "doubt": ("product", 2.5e9),
+            "features": ("value", rows),
+        }
     if route == "paper":
         return {**learn, **overlaps}
     p = min(d, FEEDBACK_PIXELS)
@@ -149,7 +174,10 @@ def operations(scheme: Scheme, n: int, m: int, d: int, n_public: int, route: str
     seeds = 0.7 * m * min(max(4000 // m, 2), 12)
     again = 1.0 if m >= ENOUGH * PER_VECTOR * n else SHORT
     steps = again * (200 + 60 * (ROUNDS - 1))
-    feedback = {"steps": ("value", steps * step_p), "inverse": ("product", steps * float(columns) ** 2 * p)}
+    feedback = {
+        "steps": ("value", steps * step_p),
+        "inverse": ("product", steps * float(columns) ** 2 * p),
+    }
     if k == 2 and not scheme.k_public:
         feedback["pairs"] = ("product", ROUNDS * columns**2 / 2 * float(m) * p)
     return {
@@ -169,7 +197,10 @@ def operations(scheme: Scheme, n: int, m: int, d: int, n_public: int, route: str
 def stage_seconds(counts: Operations, machine: Machine) -> dict[str, float]:
     return {
         stage: FLOOR
-        + sum(COEFFICIENTS[stage][term] * number * getattr(machine, unit) for term, (unit, number) in terms.items())
+        + sum(
+            COEFFICIENTS[stage][term] * number * getattr(machine, unit)
+            for term, (unit, number) in terms.items()
+        )
         for stage, terms in counts.items()
     }
 
@@ -184,5 +215,7 @@ def memory_needed(scheme: Scheme, n: int, m: int, d: int, n_public: int, route: 
     factor = 8.0 * m * m * 4 + 4.0 * m * seeds * 4
     block = 2 * min(d, 256)
     pixels = 4.0 * m * block * 8 + 8.0 * m * block * 5
-    pairs = 8.0 * m * min(16384, n * n // 2) if scheme.k_private == 2 and not scheme.k_public else 0.0
+    pairs = (
+        8.0 * m * min(16384, n * n // 2) if scheme.k_private == 2 and not scheme.k_public else 0.0
+    )
     return int(BASE + data + max(factor, 8.0 * m * m + max(pixels, pairs)))

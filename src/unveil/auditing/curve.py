@@ -1,15 +1,16 @@
 """The leakage curve: fraction of records recovered against number of encodings, by adaptive search.
 
-More encodings are more information, since the encodings of a draw are nested. So the curve is sought where it changes: first
-the two ends, then again and again the middle of the interval whose rise, times the logarithm of its width, is largest, until
-every rise is below `FLAT`, every interval narrower than `NARROW`, or the effort is spent. Where the many give nothing,
-the few are not tried.
+More encodings are more information, since the encodings of a draw are nested. So the curve is
+sought where it changes: first the two ends, then again and again the middle of the interval whose
+rise, times the logarithm of its width, is largest, until every rise is below `FLAT`, every interval
+narrower than `NARROW`, or the effort is spent. Where the many give nothing, the few are not tried.
 
-Effort is counted in forecast seconds, not in seconds passed: the same call makes the same trials on a slow machine, and one
-that was interrupted goes on with those it lacks.
+Effort is counted in forecast seconds, not in seconds passed: the same call makes the same trials on
+a slow machine, and one that was interrupted goes on with those it lacks.
 
-Band: Wilson's interval with one observation per draw, at 95 percent. Within a draw records come back together or not at all, so
-that counting each as an observation would claim far too much; fractions vary less than coins do, so this never claims too much.
+Band: Wilson's interval with one observation per draw, at 95 percent. Within a draw records come
+back together or not at all, so that counting each as an observation would claim far too much;
+fractions vary less than coins do, so this never claims too much.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def trace(
     draws: int,
     effort: float,
 ) -> Points:
-    """Trials by number of encodings: trials(m, draw) makes one, cost(m) forecasts its seconds; at `high` all draws are made."""
+    """Trials by number of encodings: trials(m, draw) makes one, cost(m) forecasts its seconds; at
+    `high` all draws are made."""
     points: Points = {high: [trials(high, draw) for draw in range(draws)]}
     left = effort
 

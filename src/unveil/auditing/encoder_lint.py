@@ -1,13 +1,14 @@
-"""Encoder lint on the user's own function `encoder(private, public, rng)`, which returns encodings (m, d).
+"""Encoder lint on the user's own function `encoder(private, public, rng)`, which returns encodings
+(m, d).
 
 Its subsets, weights and masks are read exactly, by feeding it data made for that:
 
   unit vectors      record i is the i-th unit vector, so that an encoding *is* its weights
   ones              every value is 1, so that the signs of an encoding are its mask
 
-The generator is looked at from outside: two calls without a seed must differ; the global generator of NumPy, set to the same
-state before both, must not make them equal; and no seed an attacker would try (0 to `GUESSES`, or the second of the release)
-may give the released encodings again.
+The generator is looked at from outside: two calls without a seed must differ; the global generator
+of NumPy, set to the same state before both, must not make them equal; and no seed an attacker would
+try (0 to `GUESSES`, or the second of the release) may give the released encodings again.
 """
 
 from __future__ import annotations
@@ -42,14 +43,19 @@ def lint_encoder(
     seconds: float = 10.0,
     progress: Progress | None = None,
 ) -> tuple[Finding, ...]:
-    """Findings about `encoder`; with `released` and the data behind it, seeds are tried against the release itself."""
+    """Findings about `encoder`; with `released` and the data behind it, seeds are tried against the
+    release itself."""
     if not callable(encoder):
-        raise InputError("encoder: give a function encoder(private, public, rng) that returns encodings")
+        raise InputError(
+            "encoder: give a function encoder(private, public, rng) that returns encodings"
+        )
     n, p = n_private, n_public
     eye = np.eye(n + p, dtype=np.float32)
     units = _call(encoder, eye[:n], eye[n:] if p else None, _generator(7))
     if units.shape[1] != n + p:
-        raise InputError(f"encoder returned {units.shape[1]} pixels for {n + p}: it must keep the number of pixels")
+        raise InputError(
+            f"encoder returned {units.shape[1]} pixels for {n + p}: it must keep the number of pixels"
+        )
     weights = np.abs(units)
     ones = np.ones((n + p, PIXELS), np.float32)
     masks = _call(encoder, ones[:n], ones[n:] if p else None, _generator(8))
@@ -72,7 +78,13 @@ def _subsets(weights: NDArray[np.float32], n: int) -> list[Finding]:
     sizes = used.sum(axis=1)
     k = int(sizes.max(initial=0))
     if not k:
-        return [Finding("Encodings do not depend on the private records.", "low", "There is nothing to protect in them.")]
+        return [
+            Finding(
+                "Encodings do not depend on the private records.",
+                "low",
+                "There is nothing to protect in them.",
+            )
+        ]
     found = []
     short = int((sizes < k).sum())
     if short:
@@ -109,12 +121,16 @@ def _subsets(weights: NDArray[np.float32], n: int) -> list[Finding]:
                 "Draw records uniformly.",
             )
         )
-    return found or [Finding("Subsets are drawn without replacement, evenly and without repetition.", "fine", "")]
+    return found or [
+        Finding("Subsets are drawn without replacement, evenly and without repetition.", "fine", "")
+    ]
 
 
 def _weights(weights: NDArray[np.float32]) -> Finding:
     values = np.sort(weights, axis=1)[:, ::-1]
-    same = bool(np.ptp(values, axis=0).max(initial=0) < 1e-4 * max(float(values.max(initial=0)), 1e-30))
+    same = bool(
+        np.ptp(values, axis=0).max(initial=0) < 1e-4 * max(float(values.max(initial=0)), 1e-30)
+    )
     if not same:
         return Finding("Weights differ from encoding to encoding.", "fine", "")
     return Finding(
@@ -134,7 +150,11 @@ def _masks(values: NDArray[np.float32]) -> list[Finding]:
     constant = int((signs.all(axis=0) | ~signs.any(axis=0)).sum())
     whole = int((signs.all(axis=1) | ~signs.any(axis=1)).sum())
     if distinct < len(values):
-        what = "The same sign mask is used for every encoding." if distinct == 1 else f"Only {distinct} sign masks are used."
+        what = (
+            "The same sign mask is used for every encoding."
+            if distinct == 1
+            else f"Only {distinct} sign masks are used."
+        )
     elif constant:
         what = f"The sign of {constant} of {signs.shape[1]} pixels is the same in every encoding."
     elif 2 * whole > len(values):
@@ -173,7 +193,9 @@ def _generator_kept(encoder: Encoder) -> Finding:
             "Any numpy.random.seed elsewhere in the program, often 0 or 42 for reproducibility, fixes all subsets and masks.",
             "Pass a numpy.random.Generator of its own, seeded by the operating system.",
         )
-    return Finding("Two calls without a seed differ, and the global generator plays no part.", "fine", "")
+    return Finding(
+        "Two calls without a seed differ, and the global generator plays no part.", "fine", ""
+    )
 
 
 def _seeds(
@@ -186,7 +208,11 @@ def _seeds(
 ) -> Finding:
     """Try what an attacker would: small seeds, and the last minutes as seconds since 1970."""
     if released is not None and private is not None:
-        target, data, others = as_vectors(released, "released"), as_vectors(private, "private"), public
+        target, data, others = (
+            as_vectors(released, "released"),
+            as_vectors(private, "private"),
+            public,
+        )
     else:
         data = _generator(3).standard_normal((12, PIXELS)).astype(np.float32)
         others = data
@@ -197,7 +223,9 @@ def _seeds(
     for tried, guess in enumerate(guesses, 1):
         for seed in (guess, _generator(guess)):
             try:
-                same = np.array_equal(np.asarray(encoder(data, others, seed), dtype=np.float32), target)
+                same = np.array_equal(
+                    np.asarray(encoder(data, others, seed), dtype=np.float32), target
+                )
             except Exception:  # an encoder may take one kind of seed only
                 same = False
             if same:
@@ -211,7 +239,9 @@ def _seeds(
             progress("seeds", tried, len(guesses))
         if time.perf_counter() - start > seconds:
             break
-    return Finding(f"None of {tried} seeds an attacker would try first gives these encodings.", "fine", "")
+    return Finding(
+        f"None of {tried} seeds an attacker would try first gives these encodings.", "fine", ""
+    )
 
 
 def _call(encoder: Encoder, private: Any, public: Any, rng: Any) -> NDArray[np.float32]:
@@ -232,7 +262,8 @@ def _generator(seed: int) -> np.random.Generator:
 
 @contextmanager
 def _same_global_state() -> Iterator[None]:
-    """NumPy's global generator in one fixed state, and afterwards as it was. Only to see whether the encoder draws from it."""
+    """NumPy's global generator in one fixed state, and afterwards as it was. Only to see whether
+    the encoder draws from it."""
     module: Any = np.random
     before = module.get_state()
     module.seed(12345)

@@ -1,4 +1,5 @@
-"""From trials to words: the risk of every record, and the verdict, which says what was measured and nothing beyond."""
+"""From trials to words: the risk of every record, and the verdict, which says what was measured and
+nothing beyond."""
 
 from __future__ import annotations
 
@@ -18,8 +19,11 @@ FEW = 0.1
 """Up to this share of exact records the verdict is "partly"."""
 
 
-def record_risks(data: Dataset, chosen: NDArray[np.int64], points: Points, high: int) -> tuple[RecordRisk, ...]:
-    """Every record as the first draw of all `high` encodings shows it; `chosen` (m, k): the records of each encoding."""
+def record_risks(
+    data: Dataset, chosen: NDArray[np.int64], points: Points, high: int
+) -> tuple[RecordRisk, ...]:
+    """Every record as the first draw of all `high` encodings shows it; `chosen` (m, k): the records
+    of each encoding."""
     main = points[high][0]
     n = len(data.names)
     uses = np.array([np.count_nonzero((chosen == i).any(axis=1)) for i in range(n)])
@@ -66,7 +70,8 @@ def verdict(
     signed: bool,
     wrong: int,
 ) -> Verdict:
-    """The level is that of what the blind attacker got; what takes being told the overlaps is never more than "partly"."""
+    """The level is that of what the blind attacker got; what takes being told the overlaps is never
+    more than "partly"."""
     n = len(records)
     exact = sum(record.outcome == "exact" for record in records)
     almost = sum(record.outcome == "approximate" for record in records)
@@ -91,7 +96,9 @@ def verdict(
             "attacks on images learn this from the encodings."
         )
     if exact and not signed:
-        sentences.append("Exact is up to one sign per pixel that all records share; relative signs are recovered.")
+        sentences.append(
+            "Exact is up to one sign per pixel that all records share; relative signs are recovered."
+        )
     if almost:
         sentences.append(
             f"Approximate means a correlation above {APPROXIMATE} with the true record, the mean of all records taken off, "
@@ -99,7 +106,9 @@ def verdict(
         )
     sentences.append(check.sentence())
     if not check.independent:
-        sentences.append("Counts are measured against the true records; the attack's own certificate does not cover such data.")
+        sentences.append(
+            "Counts are measured against the true records; the attack's own certificate does not cover such data."
+        )
     if wrong:
         sentences.append(f"{wrong} vectors that the attack called verified were wrong.")
     if level != "nothing" and exact + almost < n:
@@ -125,4 +134,6 @@ def _since(curve: Sequence[CurvePoint], n: int) -> str:
     text = f"The first records come back from about {first:,} encodings on"
     if first == curve[0].m:
         text = f"Already {first:,} encodings, the fewest tried, give records away"
-    return text + (f", half of them from about {half:,} on." if half is not None and half != first else ".")
+    return text + (
+        f", half of them from about {half:,} on." if half is not None and half != first else "."
+    )

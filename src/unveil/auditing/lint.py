@@ -1,4 +1,5 @@
-"""Encoder lint: what an implementation gives away besides the mathematics, read off its encodings alone.
+"""Encoder lint: what an implementation gives away besides the mathematics, read off its encodings
+alone.
 
   duplicates     rows with equal magnitudes: one subset, encoded twice
   self-pairs     a record mixed with itself has twice the power of others for k_private = 2: a second peak of row powers
@@ -6,7 +7,8 @@
   fixed weights  the scheme's own weights are the same in every encoding, so that overlaps take k_private + 1 values
   public prefix  with N draws from n_public vectors, all among the first q of them, has probability (q/n_public)^N
 
-Every finding has its consequence and its cure. Thresholds leave a false alarm about one chance in a million.
+Every finding has its consequence and its cure. Thresholds leave a false alarm about one chance in a
+million.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ def lint_encodings(
     chosen: NDArray[np.int64] | None = None,
     n_private: int = 0,
 ) -> tuple[Finding, ...]:
-    """What these encodings show of how they were made; `supports` (learned or known) for the public part, `chosen` (m, k) the
-    true subsets, where they are known."""
+    """What these encodings show of how they were made; `supports` (learned or known) for the public
+    part, `chosen` (m, k) the true subsets, where they are known."""
     found = [
         duplicates(encodings.values) if chosen is None else repeated_subsets(chosen, n_private),
         self_pairs(encodings),
@@ -41,7 +43,9 @@ def lint_encodings(
         fixed_weights(encodings),
     ]
     if supports is not None and n_public and supports.indices.size:
-        rows = np.ones(len(supports.indices), bool) if supports.certain is None else supports.certain
+        rows = (
+            np.ones(len(supports.indices), bool) if supports.certain is None else supports.certain
+        )
         found.append(public_prefix(supports.indices[rows], n_public))
     return tuple(f for f in found if f is not None)
 
@@ -65,11 +69,14 @@ def self_pairs(encodings: Encodings) -> Finding | None:
     scheme = encodings.scheme
     if scheme.k_private != 2 or scheme.k_public or encodings.m < 20 or encodings.d < 100:
         return None
-    power = np.concatenate([np.einsum("ij,ij->i", b, b, dtype=np.float64) for _, b in row_blocks(encodings.values)])
+    power = np.concatenate(
+        [np.einsum("ij,ij->i", b, b, dtype=np.float64) for _, b in row_blocks(encodings.values)]
+    )
     typical = float(np.median(power))
     ratio = power / max(typical, 1e-30)
     spread = 1.4826 * float(np.median(np.abs(ratio - 1)))
-    # Records of different power, as images have, widen the peak: then the second one cannot be told from its tail.
+    # Records of different power, as images have, widen the peak: then the second one cannot be told
+    # from its tail.
     if spread > 0.12:
         return None
     twice = int((np.abs(ratio - 2) < 6 * spread + 0.02).sum())
@@ -103,9 +110,12 @@ def sign_masks(encodings: Encodings) -> list[Finding]:
             )
         ]
     unit = Y / np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), np.float32(1e-30))
-    # Given the magnitudes, fair coins per pixel leave ρ² the mean Σ u_i²u_j², whatever the data; the quotient is about χ².
+    # Given the magnitudes, fair coins per pixel leave ρ² the mean Σ u_i²u_j², whatever the data;
+    # the quotient is about χ².
     power = unit**2
-    square = (unit @ unit.T).astype(np.float64) ** 2 / np.maximum((power @ power.T).astype(np.float64), 1e-30)
+    square = (unit @ unit.T).astype(np.float64) ** 2 / np.maximum(
+        (power @ power.T).astype(np.float64), 1e-30
+    )
     np.fill_diagonal(square, 0)
     pairs = m * (m - 1) / 2
     if float(square.sum()) / 2 <= pairs + 8 * np.sqrt(2 * pairs) + 8:
@@ -122,7 +132,8 @@ def sign_masks(encodings: Encodings) -> list[Finding]:
 
 
 def repeated_subsets(chosen: NDArray[np.int64], n: int) -> Finding:
-    """Subsets drawn more than once, `chosen` (m, k) sorted in each row; by chance there are about m²/2/C(n, k) of them."""
+    """Subsets drawn more than once, `chosen` (m, k) sorted in each row; by chance there are about
+    m²/2/C(n, k) of them."""
     m, k = chosen.shape
     count = m - len(np.unique(chosen, axis=0))
     expected = m * (m - 1) / 2 / comb(n, k)

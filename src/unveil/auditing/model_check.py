@@ -1,7 +1,8 @@
 """How far are these records from the Gaussian model, and which guarantees hold then?
 
-The theory, the certificates without a truth and the forecasts are for private vectors of independent standard normal pixels.
-Measured here, at most `SAMPLE` records and pixels, drawn evenly:
+The theory, the certificates without a truth and the forecasts are for private vectors of
+independent standard normal pixels. Measured here, at most `SAMPLE` records and pixels, drawn
+evenly:
 
   marginals   skewness, excess kurtosis, and the Kolmogorov–Smirnov distance of all values, standardised, from the normal
   common      the share of the power that is the mean of all records: a background that every record has
@@ -23,7 +24,8 @@ from unveil.auditing.result import Guarantee
 
 SAMPLE = 1000
 KS, KURTOSIS, SKEWNESS, CORRELATION, COMMON = 0.05, 1.0, 0.5, 0.1, 0.05
-"""Beyond these the data are not taken for Gaussian; chance stays below them from 20 records of 100 pixels on."""
+"""Beyond these the data are not taken for Gaussian; chance stays below them from 20 records of 100
+pixels on."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,19 @@ class ModelCheck:
     @property
     def normal(self) -> bool:
         """Whether the values look normal."""
-        return self.ks_distance < KS and abs(self.kurtosis) < KURTOSIS and abs(self.skewness) < SKEWNESS
+        return (
+            self.ks_distance < KS
+            and abs(self.kurtosis) < KURTOSIS
+            and abs(self.skewness) < SKEWNESS
+        )
 
     @property
     def independent(self) -> bool:
         """Whether pixels and records look independent."""
-        return max(self.pixel_correlation, self.record_correlation) < CORRELATION and self.common < COMMON
+        return (
+            max(self.pixel_correlation, self.record_correlation) < CORRELATION
+            and self.common < COMMON
+        )
 
     @property
     def gaussian(self) -> bool:
@@ -56,7 +65,9 @@ class ModelCheck:
             return "The data look like the Gaussian model of the theory."
         parts = []
         if not self.normal:
-            parts.append(f"values are not normal (distance {self.ks_distance:.2f}, excess kurtosis {self.kurtosis:.1f})")
+            parts.append(
+                f"values are not normal (distance {self.ks_distance:.2f}, excess kurtosis {self.kurtosis:.1f})"
+            )
         if self.pixel_correlation >= CORRELATION:
             parts.append(f"pixels are correlated ({self.pixel_correlation:.2f} rms)")
         if self.record_correlation >= CORRELATION:
@@ -107,28 +118,41 @@ def check_model(values: NDArray[np.float32]) -> ModelCheck:
 
 
 def guarantees(check: ModelCheck, *, wrong: int, told: bool) -> tuple[Guarantee, ...]:
-    """What may be relied on; `told`: the attack was told the overlaps; `wrong`: verified vectors that equal no record."""
+    """What may be relied on; `told`: the attack was told the overlaps; `wrong`: verified vectors
+    that equal no record."""
     tested = "every recovered vector was held against the true record, pixel by pixel"
     if wrong:
         verified = f"{wrong} vectors were called verified and equal no record: without the truth they would have misled"
     elif check.independent:
-        verified = "pixels and records look independent, as the certificate assumes; none was wrong here"
+        verified = (
+            "pixels and records look independent, as the certificate assumes; none was wrong here"
+        )
     else:
         verified = "the certificate assumes independent records, these are not; none was wrong here, which is no proof"
-    forecast = "the forecasts were fitted to Gaussian data" + ("" if check.gaussian else ", which these are not")
+    forecast = "the forecasts were fitted to Gaussian data" + (
+        "" if check.gaussian else ", which these are not"
+    )
     knows = "no knowledge beyond the encodings was used"
     if told:
         knows = "the attack was told which encodings share a record; published attacks on images learn it from the encodings"
     return (
         Guarantee("The counts of this audit are facts about these encodings", True, tested),
-        Guarantee("“Verified” can be trusted where the truth is not known", check.independent and not wrong, verified),
+        Guarantee(
+            "“Verified” can be trusted where the truth is not known",
+            check.independent and not wrong,
+            verified,
+        ),
         Guarantee("Forecasts of time and of encodings needed apply", check.gaussian, forecast),
         Guarantee(
             "The attacker had nothing but the release",
             not told,
             knows if told else "no knowledge beyond the encodings was used",
         ),
-        Guarantee("What was not recovered is safe", False, "an attack that fails proves nothing: stronger ones may exist"),
+        Guarantee(
+            "What was not recovered is safe",
+            False,
+            "an attack that fails proves nothing: stronger ones may exist",
+        ),
     )
 
 

@@ -1,4 +1,5 @@
-"""What a report shows rather than tells: originals, encodings and recoveries side by side, and a piece of the overlaps."""
+"""What a report shows rather than tells: originals, encodings and recoveries side by side, and a
+piece of the overlaps."""
 
 from __future__ import annotations
 
@@ -17,8 +18,11 @@ SIDE = 120
 """Encodings in the picture of the overlaps."""
 
 
-def draw_pictures(data: Dataset, encodings: Encodings, chosen: NDArray[np.int64], main: Trial, n: int) -> Pictures:
-    """`chosen` (m, k): the records of each encoding; `main.shown` (n, d): what was recovered of each."""
+def draw_pictures(
+    data: Dataset, encodings: Encodings, chosen: NDArray[np.int64], main: Trial, n: int
+) -> Pictures:
+    """`chosen` (m, k): the records of each encoding; `main.shown` (n, d): what was recovered of
+    each."""
     overlaps = _overlaps(chosen[: encodings.m])
     shape = data.image_shape
     if shape is None or main.shown is None:
@@ -47,7 +51,8 @@ def draw_pictures(data: Dataset, encodings: Encodings, chosen: NDArray[np.int64]
 
 
 def _overlaps(chosen: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Shared records of encodings that use the most used records, sorted by the most used record they have: blocks show."""
+    """Shared records of encodings that use the most used records, sorted by the most used record
+    they have: blocks show."""
     uses = np.bincount(chosen.ravel())
     rank = np.argsort(np.argsort(-uses, kind="stable"))
     key = np.sort(rank[chosen], axis=1)

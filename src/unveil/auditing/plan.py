@@ -1,10 +1,13 @@
-"""Before running: which attack, what holds, how many seconds, how much memory, how many encodings would be needed.
+"""Before running: which attack, what holds, how many seconds, how much memory, how many encodings
+would be needed.
 
-Seconds and bytes come from `auditing.costs`; kernels are compiled once per machine, `COMPILE` seconds more.
+Seconds and bytes come from `auditing.costs`; kernels are compiled once per machine, `COMPILE`
+seconds more.
 
-Encodings needed. All vectors: each must be used twice or more, and the factorisation must lock in; runs of
-`benchmarks/full_attack.py` give `costs.PER_VECTOR` encodings per private vector, with the pixels of `PIXELS_FOR`. The paper's
-attack: where one floral is to be expected (`factor.expectation`).
+Encodings needed. All vectors: each must be used twice or more, and the factorisation must lock in;
+runs of `benchmarks/full_attack.py` give `costs.PER_VECTOR` encodings per private vector, with the
+pixels of `PIXELS_FOR`. The paper's
+attack: where one floral is to be expected (`factor.floral.expectation`).
 """
 
 from __future__ import annotations
@@ -17,9 +20,18 @@ import numpy as np
 
 from unveil.attacks import MOST_FOR_RELATIONS
 from unveil.attacks.full import LARGEST
-from unveil.auditing.costs import NOMINAL, PER_VECTOR, Machine, memory_needed, operations, route, stage_seconds, this_machine
+from unveil.auditing.costs import (
+    NOMINAL,
+    PER_VECTOR,
+    Machine,
+    memory_needed,
+    operations,
+    route,
+    stage_seconds,
+    this_machine,
+)
 from unveil.auditing.result import Guarantee, Stage
-from unveil.factor.expectation import encodings_needed, expected_florals
+from unveil.factor.floral.expectation import encodings_needed, expected_florals
 from unveil.parallel import free_memory
 from unveil.records import EXACT_WEIGHTINGS, InputError, Scheme
 from unveil.relations.expected import expected_relations
@@ -27,11 +39,12 @@ from unveil.relations.expected import expected_relations
 COMPILE = 30.0
 PAPER = "enough encodings for the paper's attack"
 PIXELS_FOR = {2: 120, 3: 300, 4: 600, 5: 1000, 6: 1400}
-"""Pixels from which on all 100 vectors came back from 700 encodings in 9 or 10 of 10 seeds (`benchmarks/full_attack.py`)."""
+"""Pixels from which on all 100 vectors came back from 700 encodings in 9 or 10 of 10 seeds
+(`benchmarks/full_attack.py`)."""
 
 RELATION_SECONDS = {"relations": (5e-7, 2, 0), "subsets": (5e-10, 3, 0), "pixels": (1e-6, 1, 1)}
-"""Seconds of `attack="relations"` on the nominal machine: a·m^b·d^c for each (a, b, c), measured on m = 280 to
-1,050: pairs, an eigenproblem, signs."""
+"""Seconds of `attack="relations"` on the nominal machine: a·m^b·d^c for each (a, b, c), measured on
+m = 280 to 1,050: pairs, an eigenproblem, signs."""
 FEWEST_PIXELS = 4
 """Continuous pixels with which exact relations are told from chance (`docs/exact_relations.md`)."""
 
@@ -40,7 +53,8 @@ FEWEST_PIXELS = 4
 class Plan:
     """What a call of `unveil.recover` would do. `str(plan)` says it in words.
 
-    seconds: all stages, without compiling; memory: peak bytes of the process; needed: encodings for all vectors
+    seconds: all stages, without compiling; memory: peak bytes of the process; needed: encodings for
+    all vectors
     """
 
     attack: str
@@ -61,10 +75,18 @@ class Plan:
     @property
     def feasible(self) -> bool:
         """Whether all that the chosen attack needs holds."""
-        return all(item.holds for item in self.preconditions if item.what != PAPER or self.attack == "paper")
+        return all(
+            item.holds
+            for item in self.preconditions
+            if item.what != PAPER or self.attack == "paper"
+        )
 
     def facts(self) -> dict[str, Any]:
-        out = {name: value for name, value in vars(self).items() if name not in ("scheme", "stages", "preconditions")}
+        out = {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("scheme", "stages", "preconditions")
+        }
         out["scheme"] = dict(vars(self.scheme))
         out["stages"] = {stage.name: stage.seconds for stage in self.stages}
         out["preconditions"] = [dict(vars(item)) for item in self.preconditions]
@@ -84,19 +106,29 @@ def plan(
     noise: float = 0.0,
     machine: Machine | None = None,
 ) -> Plan:
-    """Forecast for m encodings (None: as many as are needed) of n_private vectors with d pixels, on this machine."""
+    """Forecast for m encodings (None: as many as are needed) of n_private vectors with d pixels, on
+    this machine."""
     scheme = Scheme() if scheme is None else scheme
     if not isinstance(scheme, Scheme):
         raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
-    counts_given = (("n_private", n_private, 1), ("m", 1 if m is None else m, 1), ("d", d, 1), ("n_public", n_public, 0))
+    counts_given = (
+        ("n_private", n_private, 1),
+        ("m", 1 if m is None else m, 1),
+        ("d", d, 1),
+        ("n_public", n_public, 0),
+    )
     for name, value, least in counts_given:
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise InputError(f"{name}={value!r}: give a whole number, {least} or more")
     k = scheme.k_private
     if k > n_private:
-        raise InputError(f"k_private={k} of only {n_private} private vectors: lower k_private or raise n_private")
+        raise InputError(
+            f"k_private={k} of only {n_private} private vectors: lower k_private or raise n_private"
+        )
     if scheme.k_public > n_public:
-        raise InputError(f"k_public={scheme.k_public} of only {n_public} public vectors: lower k_public or raise n_public")
+        raise InputError(
+            f"k_public={scheme.k_public} of only {n_public} public vectors: lower k_public or raise n_public"
+        )
     if k < 2:
         raise InputError(f"k_private={k}: forecasts are for k_private of 2 or more")
     scheme.require_weighting(*EXACT_WEIGHTINGS)
@@ -108,7 +140,12 @@ def plan(
     counts = operations(scheme, n_private, m, d, n_public, way)
     speed = machine or this_machine()
     times = stage_seconds(counts, speed)
-    if not kept and _relations(scheme, n_private, m) >= 2 * m and d >= FEWEST_PIXELS and m <= MOST_FOR_RELATIONS:
+    if (
+        not kept
+        and _relations(scheme, n_private, m) >= 2 * m
+        and d >= FEWEST_PIXELS
+        and m <= MOST_FOR_RELATIONS
+    ):
         attack = "relations"
         slower = speed.value / NOMINAL.value
         times = {name: slower * a * m**b * d**c for name, (a, b, c) in RELATION_SECONDS.items()}
@@ -138,7 +175,8 @@ def plan(
 def encodings_for_all(scheme: Scheme, n: int) -> int:
     """From about how many encodings on all n private vectors come back.
 
-    Every vector must be in two different encodings at least: m·k/n of Poisson uses, n·P(fewer than 2) below 1/10.
+    Every vector must be in two different encodings at least: m·k/n of Poisson uses, n·P(fewer than
+    2) below 1/10.
     """
     k = max(1, scheme.k_private)
     uses = 1.0
@@ -149,7 +187,8 @@ def encodings_for_all(scheme: Scheme, n: int) -> int:
 
 
 def _relations(scheme: Scheme, n: int, m: int) -> float:
-    """Exact relations to be expected; none where weights differ, and with a public part they are not counted on."""
+    """Exact relations to be expected; none where weights differ, and with a public part they are
+    not counted on."""
     if not scheme.fixed_weights or scheme.k_public:
         return 0.0
     return expected_relations(n, min(m, comb(n, scheme.k_private)), scheme.k_private)
@@ -162,7 +201,8 @@ def _preconditions(
     least = int(PIXELS_FOR.get(k, 1400 * (k / 6) ** 2) * max(1.0, 7 * n / max(m, 1)) ** 2)
     florals = expected_florals(n, k, m)
     uses = m * k / n
-    # With two exact relations per encoding a handful of continuous pixels is enough, whatever their distribution.
+    # With two exact relations per encoding a handful of continuous pixels is enough, whatever their
+    # distribution.
     relations = _relations(scheme, n, m)
     by_relations = relations >= 2 * m and d >= FEWEST_PIXELS
     return (
@@ -171,22 +211,42 @@ def _preconditions(
             attack != "paper",
             f"{m:,} encodings; full: with a public part up to {LARGEST:,}",
         ),
-        Guarantee("enough encodings", m >= needed, f"{m:,} of about {needed:,}, {uses:.1f} uses of each vector"),
+        Guarantee(
+            "enough encodings",
+            m >= needed,
+            f"{m:,} of about {needed:,}, {uses:.1f} uses of each vector",
+        ),
         Guarantee(
             "enough pixels",
             d >= least or by_relations,
             f"{d:,} of about {least:,} for k_private={k}; {relations:.2g} exact relations to be expected"
             + (", with which a few continuous ones are enough" if by_relations else ""),
         ),
-        Guarantee("more than 2·k_private vectors", n > 2 * k, f"{n} vectors; of 2·k_private two sets give the same encodings"),
+        Guarantee(
+            "more than 2·k_private vectors",
+            n > 2 * k,
+            f"{n} vectors; of 2·k_private two sets give the same encodings",
+        ),
         Guarantee(PAPER, florals >= 1, f"{florals:.2g} florals to be expected"),
-        Guarantee("no noise", noise == 0, "exact values need exact encodings" if noise else "encodings are exact"),
-        Guarantee("enough memory", memory < free_memory(), f"{memory / 2**30:.2f} GiB of {free_memory() / 2**30:.1f} free"),
+        Guarantee(
+            "no noise",
+            noise == 0,
+            "exact values need exact encodings" if noise else "encodings are exact",
+        ),
+        Guarantee(
+            "enough memory",
+            memory < free_memory(),
+            f"{memory / 2**30:.2f} GiB of {free_memory() / 2**30:.1f} free",
+        ),
     )
 
 
 def _advice(attack: str, n: int, m: int, needed: int, conditions: tuple[Guarantee, ...]) -> str:
-    missing = [item.what for item in conditions if not item.holds and (item.what != PAPER or attack == "paper")]
+    missing = [
+        item.what
+        for item in conditions
+        if not item.holds and (item.what != PAPER or attack == "paper")
+    ]
     who = {
         "relations": "exact relations",
         "full": "the full attack",

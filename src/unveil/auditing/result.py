@@ -1,6 +1,8 @@
-"""What an audit found: one record that terminal, JSON and report all show, and nothing that has to be computed again.
+"""What an audit found: one record that terminal, JSON and report all show, and nothing that has to
+be computed again.
 
-Every part can be read by itself; pictures are arrays, everything else turns into JSON as it is (`Audit.facts`).
+Every part can be read by itself; pictures are arrays, everything else turns into JSON as it is
+(`Audit.facts`).
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ Outcome = Literal["exact", "approximate", "not recovered"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """level "leaks": records came back; "partly": only approximately, or a few; "nothing": no attack got anything."""
+    """level "leaks": records came back; "partly": only approximately, or a few; "nothing": no
+    attack got anything."""
 
     level: Level
     headline: str
@@ -27,7 +30,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class RecordRisk:
-    """One private record: error is the largest pixel difference, correlation that of all pixels (signs aligned);
+    """One private record: error is the largest pixel difference, correlation that of all pixels
+    (signs aligned);
     from_m: the smallest number of encodings with which it came back, None when it never did."""
 
     index: int
@@ -43,7 +47,8 @@ class RecordRisk:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Fraction of records recovered from m encodings: mean over seeds, with a confidence band low..high."""
+    """Fraction of records recovered from m encodings: mean over seeds, with a confidence band
+    low..high."""
 
     m: int
     exact: float
@@ -62,7 +67,8 @@ class Stage:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something an encoder gives away, or a guarantee that does not hold: what, with what consequence, and the cure."""
+    """Something an encoder gives away, or a guarantee that does not hold: what, with what
+    consequence, and the cure."""
 
     what: str
     severity: Literal["high", "medium", "low", "fine"]
@@ -77,12 +83,85 @@ class Guarantee:
     why: str
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """One attack that was run: what it got of the distinct records, in how many seconds."""
+
+    attack: str
+    exact: int
+    approximate: int
+    seconds: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Threat:
+    """One kind of attacker, and the strongest attack it has.
+
+    key: "blind", "public", "told" or "insider"; knows: the same in words, for the table
+    exact, approximate, records: counts of distinct records, of the best attempt
+    low, high: interval of the share recovered, over records and draws
+    control: share that guessing without the encodings gets; residual: risk above it, with interval
+    values: share of all single values that came back right; None where it was not measured
+    tried: attacks that ran, best first; not_tried: attack and why
+    """
+
+    key: str
+    knows: str
+    exact: int
+    approximate: int
+    records: int
+    low: float
+    high: float
+    control: float
+    residual: float
+    residual_low: float
+    residual_high: float
+    values: float | None = None
+    tried: tuple[Attempt, ...] = ()
+    not_tried: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What it means to those who decide. kind: "singling out", "linkability" or "inference"; rate
+    with its interval beside what a guess without the encodings gets."""
+
+    kind: str
+    words: str
+    rate: float
+    low: float
+    high: float
+    control: float
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """One point of "what if": the share of records that comes back when `axis` ("noise", "k", "m")
+    has this value, and what the encodings are still worth.
+
+    utility: accuracy of a plain classifier trained on them where labels are given, else one minus
+    the relative error of the data; None where not measured
+    epsilon: of the Gaussian mechanism with this noise, where `axis` is "noise"
+    """
+
+    axis: str
+    value: float
+    recovered: float
+    low: float
+    high: float
+    utility: float | None = None
+    epsilon: float | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Pictures:
-    """What people would rather see than read. Images are (count, height, width) or (count, height, width, 3) in [0, 1].
+    """What people would rather see than read. Images are (count, height, width) or (count, height,
+    width, 3) in [0, 1].
 
-    images: originals, encodings (one that uses it) and recoveries of some records, `names` their captions; None for data that
-    are no images. overlaps: a small matrix of shared private vectors, encodings sorted so that its structure shows.
+    images: originals, encodings (one that uses it) and recoveries of some records, `names` their
+    captions; None for data that are no images. overlaps: a small matrix of shared private vectors,
+    encodings sorted so that its structure shows.
     """
 
     originals: NDArray[np.float32] | None = None
@@ -94,7 +173,13 @@ class Pictures:
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """The whole of it. `scheme`, `data`, `model` and `run` are plain facts (strings, numbers, lists, dicts)."""
+    """The whole of it. `scheme`, `data`, `model`, `run`, `assumed` and `provenance` are plain facts
+    (strings, numbers, lists, dicts).
+
+    threats: one per kind of attacker, the weakest that knows least first
+    assumed: k, weights, signs, m as they were taken to be; provenance: date, hash of the data, and
+    the command that repeats the audit
+    """
 
     verdict: Verdict
     scheme: Mapping[str, Any]
@@ -109,11 +194,20 @@ class Audit:
     guarantees: tuple[Guarantee, ...] = ()
     model: Mapping[str, Any] = field(default_factory=dict)
     run: Mapping[str, Any] = field(default_factory=dict)
+    threats: tuple[Threat, ...] = ()
+    meanings: tuple[Meaning, ...] = ()
+    what_if: tuple[WhatIf, ...] = ()
+    assumed: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
     pictures: Pictures = field(default_factory=Pictures)
 
     def facts(self) -> dict[str, Any]:
         """Everything but the pictures, as JSON takes it."""
-        return {item.name: _plain(getattr(self, item.name)) for item in fields(self) if item.name != "pictures"}
+        return {
+            item.name: _plain(getattr(self, item.name))
+            for item in fields(self)
+            if item.name != "pictures"
+        }
 
 
 def _plain(value: Any) -> Any:

@@ -1,18 +1,21 @@
-"""Which private records came back, and how well? One recovery held against the truth, record by record.
+"""Which private records came back, and how well? One recovery held against the truth, record by
+record.
 
   exact          every pixel within `tolerance`, times the root mean square of the data
   approximate    not exact, but correlated with the record by more than `APPROXIMATE` after the mean of all records is taken off
-                 both: what is common to all records (the grey background of every image) is no leak of one. Or `MOST` of the
-                 pixels that set it apart from that mean are right, to a tenth of the rms: a few wrong signs in the background
-                 spoil a correlation, but not a picture
+                 both: what is common to all records (the grey background of every image) is no leak
+                 of one. Or `MOST` of the pixels that set it apart from that mean are right, to a
+                 tenth of the rms: a few wrong signs in the background spoil a correlation, but not
+                 a picture
   not recovered  neither
 
-A recovered vector counts for one record only, its nearest. What the attacker believes of it ("verified", …) plays no part here.
+A recovered vector counts for one record only, its nearest. What the attacker believes of it
+("verified", …) plays no part here.
 
-Without a public part one sign per pixel, common to all vectors, is free. It is chosen by all vectors for the errors, as in
-`unveil.score`; for the correlation each vector has it chosen by those of *other* records, so that it gains nothing from the
-choice.
-Fewer than `FEWEST` pixels correlate by chance: then nothing is called approximate.
+Without a public part one sign per pixel, common to all vectors, is free. It is chosen by all
+vectors for the errors, as in `unveil.score`; for the correlation each vector has it chosen by those
+of *other* records, so that it gains nothing from the choice. Fewer than `FEWEST` pixels correlate
+by chance: then nothing is called approximate.
 """
 
 from __future__ import annotations
@@ -35,8 +38,9 @@ OUTCOMES = ("not recovered", "approximate", "exact")
 
 @dataclass(frozen=True, eq=False)
 class Risks:
-    """For each private record: outcome (index into OUTCOMES), error and correlation (NaN where no vector is near it), and which
-    recovered vector it is (−1: none). wrong: verified vectors that equal no record. vectors (r, d): signs as aligned."""
+    """For each private record: outcome (index into OUTCOMES), error and correlation (NaN where no
+    vector is near it), and which recovered vector it is (−1: none). wrong: verified vectors that
+    equal no record. vectors (r, d): signs as aligned."""
 
     outcome: NDArray[np.int8]
     error: NDArray[np.float64]
@@ -57,7 +61,11 @@ def assess(recovery: Recovery, private: NDArray[np.float32], *, tolerance: float
     bound = tolerance * rms
     scores = score(recovery, private, tolerance=bound)
     X, nearest = recovery.vectors, scores.nearest
-    votes = np.zeros((len(X), d), np.float32) if recovery.signed else sign_votes(X, private[nearest], bound)
+    votes = (
+        np.zeros((len(X), d), np.float32)
+        if recovery.signed
+        else sign_votes(X, private[nearest], bound)
+    )
     voters = recovery.verified if recovery.verified.any() else np.ones(len(X), bool)
     total = votes[voters].sum(axis=0)
     common = private.mean(axis=0) if n > 2 else np.zeros(d, np.float32)
@@ -77,16 +85,26 @@ def assess(recovery: Recovery, private: NDArray[np.float32], *, tolerance: float
             outcome[j] = EXACT
         else:
             outcome[j] = ALMOST if close and d >= FEWEST else NOT
-    signs = np.ones(d, np.float32) if recovery.signed else np.where(total < 0, np.float32(-1), np.float32(1))
+    signs = (
+        np.ones(d, np.float32)
+        if recovery.signed
+        else np.where(total < 0, np.float32(-1), np.float32(1))
+    )
     return Risks(outcome, error, correlation, which, scores.wrong, X * signs)
 
 
 def _mostly_right(
-    found: NDArray[np.float32], record: NDArray[np.float32], common: NDArray[np.float32], spread: float, bound: float
+    found: NDArray[np.float32],
+    record: NDArray[np.float32],
+    common: NDArray[np.float32],
+    spread: float,
+    bound: float,
 ) -> bool:
     """Whether most of the pixels in which the record differs from the mean of all are right."""
     its_own = np.abs(record - common) > 0.25 * spread
-    return bool(its_own.sum() >= FEWEST and (np.abs(found - record)[its_own] < bound).mean() >= MOST)
+    return bool(
+        its_own.sum() >= FEWEST and (np.abs(found - record)[its_own] < bound).mean() >= MOST
+    )
 
 
 def _correlation(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:

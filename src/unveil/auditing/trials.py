@@ -1,11 +1,14 @@
-"""One trial of an audit: draw encodings, take the first m, attack, hold against the truth. Kept on disk, so that it runs once.
+"""One trial of an audit: draw encodings, take the first m, attack, hold against the truth. Kept on
+disk, so that it runs once.
 
-Encodings of a draw are nested: fewer are the first m of many, so that more encodings are more information, never other ones.
+Encodings of a draw are nested: fewer are the first m of many, so that more encodings are more
+information, never other ones.
 
 Two attackers:
   blind   has the release and the public vectors, and nothing else: the strongest attack of the package that applies
   told    also knows how many records each two encodings share. Published attacks on natural images learn just that from the
-          encodings, with a network trained for it; an audit, which has the truth, can say what would follow
+          encodings, with a network trained for it; an audit, which has the truth, can say what
+          would follow
 """
 
 from __future__ import annotations
@@ -38,8 +41,9 @@ KEPT = 1 << 26
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What one attack got: outcome, error, correlation, status and reason per record; shown (n, d): the recovery of each record
-    (zero where there is none), kept for the trial that is reported in full."""
+    """What one attack got: outcome, error, correlation, status and reason per record; shown (n, d):
+    the recovery of each record (zero where there is none), kept for the trial that is reported in
+    full."""
 
     m: int
     draw: int
@@ -100,11 +104,15 @@ class Laboratory:
         return self._drawn[number]
 
     def encodings(self, number: int, m: int) -> Encodings:
-        return Encodings(self.draw(number).encodings.values[:m], self.scheme, self.pixel_rms, self.shape)
+        return Encodings(
+            self.draw(number).encodings.values[:m], self.scheme, self.pixel_rms, self.shape
+        )
 
     def can_be_told(self, m: int) -> bool:
         """Whether an attack on all vectors can start from given overlaps."""
-        return self.scheme.fixed_weights and applies(Encodings(np.zeros((m, 1), np.float32), self.scheme))
+        return self.scheme.fixed_weights and applies(
+            Encodings(np.zeros((m, 1), np.float32), self.scheme)
+        )
 
     def trial(self, m: int, number: int, attacker: Attacker, *, show: bool = False) -> Trial:
         """The trial, from disk where it was done before."""
@@ -170,7 +178,8 @@ class Laboratory:
 
     @cached_property
     def _identity(self) -> str:
-        """All that decides what a trial finds; every field counts but those that are known not to."""
+        """All that decides what a trial finds; every field counts but those that are known not
+        to."""
         arrays, facts = [], {}
         for name, value in vars(self).items():
             if name in ("private", "public"):
@@ -185,7 +194,9 @@ _NO_MATTER = ("folder", "progress", "_drawn", "_identity")
 
 
 def _packed(trial: Trial) -> dict[str, NDArray[Any]]:
-    arrays: dict[str, NDArray[Any]] = {name: getattr(trial, name) for name in ("outcome", "error", "correlation")}
+    arrays: dict[str, NDArray[Any]] = {
+        name: getattr(trial, name) for name in ("outcome", "error", "correlation")
+    }
     if trial.shown is not None:
         arrays["shown"] = trial.shown
     about = {name: value for name, value in vars(trial).items() if name not in (*arrays, "shown")}
@@ -196,6 +207,13 @@ def _unpacked(kept: dict[str, Any]) -> Trial | None:
     """None where the fields are not those of a trial: it was kept by other code."""
     try:
         about = json.loads(str(kept.pop("about")))
-        return Trial(**{**kept, **about, "status": tuple(about["status"]), "reasons": tuple(about["reasons"])})
+        return Trial(
+            **{
+                **kept,
+                **about,
+                "status": tuple(about["status"]),
+                "reasons": tuple(about["reasons"]),
+            }
+        )
     except (ValueError, TypeError, KeyError):
         return None

@@ -1,7 +1,9 @@
-"""The command line: every command prints its verdict first, then the evidence, and returns its exit code.
+"""The command line: every command prints its verdict first, then the evidence, and returns its exit
+code.
 
-0: done; 2: bad input, said in one sentence on stderr, nothing written; 3: it ran, but could not recover.
-One command, one file. NumPy and all that stands on it load inside the commands, so that `unveil --help` answers at once.
+0: done; 2: bad input, said in one sentence on stderr, nothing written; 3: it ran, but could not
+recover. One command, one file. NumPy and all that stands on it load inside the commands, so that
+`unveil --help` answers at once.
 """
 
 from unveil.cli import attack, audit, compare, doctor, plan, reproduce, score, simulate

@@ -11,7 +11,15 @@ import click
 from rich.markup import escape
 
 from unveil.cli.group import main
-from unveil.cli.options import PATH, as_json, memory_option, out_option, read_release, read_run, scheme_options
+from unveil.cli.options import (
+    PATH,
+    as_json,
+    memory_option,
+    out_option,
+    read_release,
+    read_run,
+    scheme_options,
+)
 from unveil.cli.terminal import console, echo_json, print_evidence, progress_bar
 
 WORTH_RESUMING = 10_000
@@ -22,14 +30,40 @@ WORTH_RESUMING = 10_000
 @click.argument("source", metavar="RUN|ENCODINGS|CHALLENGE", type=PATH)
 @scheme_options
 @click.option("--public", type=PATH, help="Public vectors: .npy, .npz or a folder of images.")
-@click.option("--like", type=PATH, help="Images like the public ones, for attack natural: .npy, .npz or a folder.")
-@click.option("--n-private", type=click.IntRange(1), help="How many private vectors there are, for natural and cliques.")
-@click.option("--overlaps", type=PATH, help="How many private vectors two encodings share, known from elsewhere: .npy, (m, m).")
-@click.option("--similarity", type=PATH, help="How alike encodings are, by any means, for attack cliques: .npy, (m, m).")
-@click.option("--pixel-rms", help="Root mean square of a private pixel, or 'unknown'.  [default: 1]")
+@click.option(
+    "--like",
+    type=PATH,
+    help="Images like the public ones, for attack natural: .npy, .npz or a folder.",
+)
+@click.option(
+    "--n-private",
+    type=click.IntRange(1),
+    help="How many private vectors there are, for natural and cliques.",
+)
+@click.option(
+    "--overlaps",
+    type=PATH,
+    help="How many private vectors two encodings share, known from elsewhere: .npy, (m, m).",
+)
+@click.option(
+    "--similarity",
+    type=PATH,
+    help="How alike encodings are, by any means, for attack cliques: .npy, (m, m).",
+)
+@click.option(
+    "--pixel-rms", help="Root mean square of a private pixel, or 'unknown'.  [default: 1]"
+)
 @click.option("--attack", "name", help="Attack by name.  [default: the strongest]")
-@click.option("--workers", type=click.IntRange(1), help="Threads, or processes with --scheduler processes.  [default: cores]")
-@click.option("--scheduler", metavar="ADDRESS", help="Dask cluster to compute on: tcp://…, or 'processes' for a local one.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    help="Threads, or processes with --scheduler processes.  [default: cores]",
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Dask cluster to compute on: tcp://…, or 'processes' for a local one.",
+)
 @click.option("--seed", type=int, default=0, show_default=True)
 @memory_option
 @out_option
@@ -50,9 +84,10 @@ def attack(
 ) -> int:
     """Recover private vectors from encodings.
 
-    RUN is a run directory; ENCODINGS is a file, and then the options describe how it was made and --out takes the result.
-    CHALLENGE is a folder with encryption.npy and label.npy; it also gets decryption.npy, an image for every encoding.
-    A long run that was interrupted goes on where it stood when RUN is attacked again.
+    RUN is a run directory; ENCODINGS is a file, and then the options describe how it was made and
+    --out takes the result. CHALLENGE is a folder with encryption.npy and label.npy; it also gets
+    decryption.npy, an image for every encoding. A long run that was interrupted goes on where it
+    stood when RUN is attacked again.
     """
     from unveil import parallel, store
     from unveil.attacks import recover
@@ -90,7 +125,15 @@ def attack(
             else Overlaps.from_array(store.read_array(overlaps), encodings.scheme.k_private),
             "similarity": None if similarity is None else store.read_array(similarity),
         }
-        recovery = recover(encodings, public, attack=name, n_private=n_private, rng=seed, progress=progress, **options)
+        recovery = recover(
+            encodings,
+            public,
+            attack=name,
+            n_private=n_private,
+            rng=seed,
+            progress=progress,
+            **options,
+        )
     facts = recovery_facts(recovery)
     facts["findings"] = [vars(finding) for finding in lint_encodings(encodings)]
     entry = plain(store.manifest("attack", seed=seed, encodings=str(source), **facts))
@@ -104,7 +147,12 @@ def attack(
     if out is None:
         # Scores that are there belong to the recovery that is replaced.
         with store.whole_set(source, instead_of=("scores.json",)) as part:
-            write(part, store.read_json(source / "manifest.json") if (source / "manifest.json").exists() else {})
+            write(
+                part,
+                store.read_json(source / "manifest.json")
+                if (source / "manifest.json").exists()
+                else {},
+            )
         if checkpoint is not None:
             shutil.rmtree(checkpoint, ignore_errors=True)
     else:
@@ -121,6 +169,9 @@ def attack(
         print_evidence(terminal, facts)
         for finding in facts["findings"]:
             if finding["severity"] in ("high", "medium"):
-                terminal.print(f"The encoder: {escape(finding['what'])} {escape(finding['consequence'])}", soft_wrap=True)
+                terminal.print(
+                    f"The encoder: {escape(finding['what'])} {escape(finding['consequence'])}",
+                    soft_wrap=True,
+                )
         terminal.print(f"Written to {escape(str(out or source))}.", soft_wrap=True)
     return 0 if facts["verified"] or facts["recognisable"] else 3

@@ -1,4 +1,5 @@
-"""`unveil audit`: what leaks if encodings of this data are released? Verdict, leakage curve, report."""
+"""`unveil audit`: what leaks if encodings of this data are released? Verdict, leakage curve,
+report."""
 
 from __future__ import annotations
 
@@ -43,19 +44,46 @@ DEMO = 40
 
 
 @main.command()
-@click.option("--demo", type=click.Choice(["images"]), help="Bundled images, encoded as InstaHide released it.")
-@click.option("--private", help="Your records: .npy, .npz, .csv, a folder of images; or gaussian, fashion-mnist.")
+@click.option(
+    "--demo",
+    type=click.Choice(["images"]),
+    help="Bundled images, encoded as InstaHide released it.",
+)
+@click.option(
+    "--private",
+    help="Your records: .npy, .npz, .csv, a folder of images; or gaussian, fashion-mnist.",
+)
 @click.option("--public", help="Public vectors, in the same forms.")
 @scheme_options
-@click.option("--m", metavar="M|LOW:HIGH", help="Encodings released, or a range.  [default: what all records need]")
-@click.option("--noise", type=float, default=0.0, show_default=True, help="Standard deviation added to every pixel.")
+@click.option(
+    "--m",
+    metavar="M|LOW:HIGH",
+    help="Encodings released, or a range.  [default: what all records need]",
+)
+@click.option(
+    "--noise",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Standard deviation added to every pixel.",
+)
 @click.option("--n-private", type=COUNT, help="Records, where they are drawn or bundled.")
 @click.option("--n-public", type=COUNT, help="Public vectors, where they are drawn.")
 @click.option("--d", type=COUNT, help="Pixels, where vectors are drawn.")
 @click.option("--sample", type=COUNT, help="Audit so many of the records, drawn at random.")
-@click.option("--seeds", type=COUNT, default=3, show_default=True, help="Independent draws of subsets.")
-@click.option("--effort", type=float, help="Forecast seconds to spend on the leakage curve.  [default: 40]")
-@click.option("--tolerance", type=float, default=1e-2, show_default=True, help="Largest error of a pixel, relative to the rms.")
+@click.option(
+    "--seeds", type=COUNT, default=3, show_default=True, help="Independent draws of subsets."
+)
+@click.option(
+    "--effort", type=float, help="Forecast seconds to spend on the leakage curve.  [default: 40]"
+)
+@click.option(
+    "--tolerance",
+    type=float,
+    default=1e-2,
+    show_default=True,
+    help="Largest error of a pixel, relative to the rms.",
+)
 @click.option(
     "--encoder",
     metavar="FILE.py:NAME",
@@ -65,15 +93,20 @@ DEMO = 40
 @memory_option
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option(
-    "--out", type=PATH, default=Path("unveil-audit"), show_default=True, help="Folder for report and finished trials."
+    "--out",
+    type=PATH,
+    default=Path("unveil-audit"),
+    show_default=True,
+    help="Folder for report and finished trials.",
 )
 @config_option("private", "public", "out")
 @as_json
 def audit(private: str | None, demo: str | None, out: Path, as_json: bool, **options: Any) -> int:
     """What leaks if encodings of this data are released?
 
-    Encodes the records as the scheme would, attacks, holds what comes back against the truth, and writes a report.
-    With no options: Gaussian vectors and bundled images. An interrupted audit goes on where it stopped.
+    Encodes the records as the scheme would, attacks, holds what comes back against the truth, and
+    writes a report. With no options: Gaussian vectors and bundled images. An interrupted audit goes
+    on where it stopped.
     """
     from unveil import store
     from unveil.auditing.audit import audit as run
@@ -91,14 +124,23 @@ def audit(private: str | None, demo: str | None, out: Path, as_json: bool, **opt
             raise InputError("--demo brings its own images: leave --private and --public out")
         records, options["public"], scheme = _demo()
         private = "demo"
-    several = private is None and not {"n_private", "d", "n_public", "m", "public", "sample"} & options.keys()
+    several = (
+        private is None
+        and not {"n_private", "d", "n_public", "m", "public", "sample"} & options.keys()
+    )
     if several and not any((out / name / "trials").is_dir() for name in DEFAULT):
         store.must_be_new(out)
     names = [*DEFAULT] if several else [records if records is not None else "gaussian"]
     facts = []
     for name in names:
         folder = out / name if several else out
-        extra = {"effort": 20.0, **options} if demo else {**DEFAULT[name], **options} if several else options
+        extra = (
+            {"effort": 20.0, **options}
+            if demo
+            else {**DEFAULT[name], **options}
+            if several
+            else options
+        )
         with progress_bar("audit", not as_json) as progress:
             found = run(name, scheme, out=folder, progress=progress, **extra)
         folder.mkdir(parents=True, exist_ok=True)
@@ -115,7 +157,8 @@ def audit(private: str | None, demo: str | None, out: Path, as_json: bool, **opt
 
 
 def _demo() -> tuple[Any, Any, Scheme]:
-    """40 bundled images as private ones, the other 200 as public ones, mixed two and two as InstaHide released it."""
+    """40 bundled images as private ones, the other 200 as public ones, mixed two and two as
+    InstaHide released it."""
     from unveil.data.bundled import fashion_mnist
     from unveil.data.dataset import BUNDLED_SOURCE, image_dataset
     from unveil.records import Scheme
@@ -124,25 +167,38 @@ def _demo() -> tuple[Any, Any, Scheme]:
     private = range(0, len(images), len(images) // DEMO)[:DEMO]
     public = [i for i in range(len(images)) if i not in private]
     mine, others = (
-        image_dataset(images[rows], tuple(f"{i} {classes[i]}" for i in rows), BUNDLED_SOURCE) for rows in ([*private], public)
+        image_dataset(images[rows], tuple(f"{i} {classes[i]}" for i in rows), BUNDLED_SOURCE)
+        for rows in ([*private], public)
     )
     return mine, others, Scheme(2, 2, "released", "random", "epochs")
 
 
 def _show(terminal: Console, found: Audit, report: Path) -> None:
     verdict = found.verdict
-    terminal.print(Panel(escape(verdict.headline), border_style=COLOURS[verdict.level], style="bold"))
-    terminal.print(f"{escape(str(found.data['source']))}: {found.data['records']} records of {found.data['pixels']} pixels.")
+    terminal.print(
+        Panel(escape(verdict.headline), border_style=COLOURS[verdict.level], style="bold")
+    )
+    terminal.print(
+        f"{escape(str(found.data['source']))}: {found.data['records']} records of {found.data['pixels']} pixels."
+    )
     for sentence in verdict.sentences:
         terminal.print(escape(sentence))
     if len(found.curve) > 1:
         table = Table("encodings", "exactly", "95% band", "approximately", "draws", box=box.SIMPLE)
         for p in found.curve:
-            table.add_row(f"{p.m:,}", f"{p.exact:.0%}", f"{p.low:.0%}–{p.high:.0%}", f"{p.approximate:.0%}", str(p.runs))
+            table.add_row(
+                f"{p.m:,}",
+                f"{p.exact:.0%}",
+                f"{p.low:.0%}–{p.high:.0%}",
+                f"{p.approximate:.0%}",
+                str(p.runs),
+            )
         terminal.print(table)
     for finding in found.findings:
         if finding.severity != "fine":
-            terminal.print(f"[bold]{finding.severity}[/]: {escape(finding.what)} {escape(finding.cure)}")
+            terminal.print(
+                f"[bold]{finding.severity}[/]: {escape(finding.what)} {escape(finding.cure)}"
+            )
     terminal.print(f"Report: {escape(str(report))}", soft_wrap=True)
 
 
@@ -170,7 +226,9 @@ def _encoder(text: str | None) -> Callable[..., Any] | None:
     file, _, name = text.rpartition(":")
     path = Path(file)
     if not name or path.suffix != ".py" or not path.is_file():
-        raise InputError(f"--encoder {text}: give FILE.py:NAME, a file that is there and a function in it")
+        raise InputError(
+            f"--encoder {text}: give FILE.py:NAME, a file that is there and a function in it"
+        )
     spec = importlib.util.spec_from_file_location(f"_encoder_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
@@ -179,7 +237,9 @@ def _encoder(text: str | None) -> Callable[..., Any] | None:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise InputError(f"--encoder {text}: running the file failed with {type(error).__name__}: {error}") from error
+        raise InputError(
+            f"--encoder {text}: running the file failed with {type(error).__name__}: {error}"
+        ) from error
     function = getattr(module, name, None)
     if not callable(function):
         raise InputError(f"--encoder {text}: {path.name} has no function {name}")

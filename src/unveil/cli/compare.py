@@ -1,4 +1,5 @@
-"""`unveil compare`: every attack on every family of instances: what it recovers, what it gets wrong, what it costs."""
+"""`unveil compare`: every attack on every family of instances: what it recovers, what it gets
+wrong, what it costs."""
 
 from __future__ import annotations
 
@@ -17,20 +18,49 @@ from unveil.cli.terminal import console, echo_json, progress_bar
 
 
 @main.command()
-@click.option("--attack", "attacks", multiple=True, help="Only this one; may be repeated.  [default: all]")
-@click.option("--family", "families", multiple=True, help="Only these instances; 'phase': the diagrams.  [default: all]")
-@click.option("--full", is_flag=True, help="Four draws and fine diagrams, about half an hour; without it a few minutes.")
-@click.option("--limit", type=float, metavar="SECONDS", help="For an attack on one instance.  [default: 20, with --full 60]")
-@click.option("--out", type=PATH, default=Path("unveil-compare"), show_default=True, help="Folder for numbers, figures, page.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same instances.")
+@click.option(
+    "--attack", "attacks", multiple=True, help="Only this one; may be repeated.  [default: all]"
+)
+@click.option(
+    "--family",
+    "families",
+    multiple=True,
+    help="Only these instances; 'phase': the diagrams.  [default: all]",
+)
+@click.option(
+    "--full",
+    is_flag=True,
+    help="Four draws and fine diagrams, about half an hour; without it a few minutes.",
+)
+@click.option(
+    "--limit",
+    type=float,
+    metavar="SECONDS",
+    help="For an attack on one instance.  [default: 20, with --full 60]",
+)
+@click.option(
+    "--out",
+    type=PATH,
+    default=Path("unveil-compare"),
+    show_default=True,
+    help="Folder for numbers, figures, page.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Same seed, same instances.",
+)
 @as_json
 def compare(out: Path, as_json: bool, **options: Any) -> int:
     """Which attack wins, where, at what cost?
 
-    Every attack runs on every family of instances, in a process of its own. Writes OUT/compare.md, and under OUT/figures the
-    numbers (JSON, CSV) and a phase diagram for each attack (SVG, PNG). An interrupted run goes on where it stopped.
+    Every attack runs on every family of instances, in a process of its own. Writes OUT/compare.md,
+    and under OUT/figures the numbers (JSON, CSV) and a phase diagram for each attack (SVG, PNG). An
+    interrupted run goes on where it stopped.
     """
-    from unveil.experiments.compare import compare as run
+    from unveil.experiments.compare.run import compare as run
 
     with progress_bar("compare", not as_json) as progress:
         found = run(out, progress=progress, **options)
@@ -44,7 +74,7 @@ def compare(out: Path, as_json: bool, **options: Any) -> int:
 
 
 def _show(terminal: Console, facts: dict[str, Any]) -> None:
-    from unveil.experiments.compare_page import matrix, reasons, seconds, share, winners
+    from unveil.experiments.compare.page import matrix, reasons, seconds, share, winners
 
     def cell(result: dict[str, Any]) -> str:
         text = share(result) + (f" {seconds(result)} s" if result["outcome"] == "ran" else "")
@@ -58,4 +88,6 @@ def _show(terminal: Console, facts: dict[str, Any]) -> None:
             table.add_row(*line)
         terminal.print(table)
     for attack, words, where in reasons(facts):
-        terminal.print(f"{escape(attack)} {escape(words)} ({escape(', '.join(where))})", soft_wrap=True)
+        terminal.print(
+            f"{escape(attack)} {escape(words)} ({escape(', '.join(where))})", soft_wrap=True
+        )

@@ -15,7 +15,8 @@ from unveil.cli.terminal import console, echo_json
 def doctor(as_json: bool) -> int:
     """Is this installation healthy?
 
-    Versions, BLAS, memory, and a tiny attack that must succeed; every line that fails names its cure.
+    Versions, BLAS, memory, and a tiny attack that must succeed; every line that fails names its
+    cure.
     """
     from unveil.doctor import examine
 
@@ -25,10 +26,20 @@ def doctor(as_json: bool) -> int:
         echo_json({"healthy": healthy, "checks": findings})
     else:
         terminal = console()
-        terminal.print("[bold]Healthy.[/]" if healthy else "[bold red]Not healthy: each line marked ✗ names its cure.[/]")
+        terminal.print(
+            "[bold]Healthy.[/]"
+            if healthy
+            else "[bold red]Not healthy: each line marked ✗ names its cure.[/]"
+        )
         table = Table(box=None, show_header=False)
         for finding in findings:
-            mark = "[red]✗[/]" if not finding["ok"] else "[dim]–[/]" if finding["cure"] else "[green]✓[/]"
+            mark = (
+                "[red]✗[/]"
+                if not finding["ok"]
+                else "[dim]–[/]"
+                if finding["cure"]
+                else "[green]✓[/]"
+            )
             cure = f"  → {finding['cure']}" if finding["cure"] else ""
             table.add_row(mark, escape(finding["check"]), escape(finding["found"] + cure))
         terminal.print(table)

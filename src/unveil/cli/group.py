@@ -1,4 +1,5 @@
-"""The command `unveil` itself: what a user can cause becomes one sentence and an exit code; the rest keeps its traceback."""
+"""The command `unveil` itself: what a user can cause becomes one sentence and an exit code; the
+rest keeps its traceback."""
 
 from __future__ import annotations
 
@@ -13,11 +14,15 @@ from unveil._version import __version__
 
 
 class _Polite(click.Group):
-    """Turns what a user can cause into one sentence and an exit code; anything else is a bug and keeps its traceback."""
+    """Turns what a user can cause into one sentence and an exit code; anything else is a bug and
+    keeps its traceback."""
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
         try:
-            sys.exit(super().main(args, **{**extra, "prog_name": "unveil", "standalone_mode": False}) or 0)
+            sys.exit(
+                super().main(args, **{**extra, "prog_name": "unveil", "standalone_mode": False})
+                or 0
+            )
         except click.Abort:
             sys.exit(130)
         except click.UsageError as error:
@@ -50,6 +55,8 @@ def main(ctx: click.Context) -> None:
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that lacks × or Σ shows ?, not a traceback
+            stream.reconfigure(
+                errors="replace"
+            )  # a terminal that lacks × or Σ shows ?, not a traceback
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

@@ -19,15 +19,22 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
 COUNT = click.IntRange(0, 10**9)
-as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else.")
-out_option = click.option("--out", type=PATH, help="Folder to write the results to; it must be new or empty.")
+as_json = click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else."
+)
+out_option = click.option(
+    "--out", type=PATH, help="Folder to write the results to; it must be new or empty."
+)
 
 
 def memory_option(command: F) -> F:
     """--memory-limit BYTES, for everything the command does."""
 
     @click.option(
-        "--memory-limit", type=click.IntRange(1), metavar="BYTES", help="Memory to use.  [default: half of what is free]"
+        "--memory-limit",
+        type=click.IntRange(1),
+        metavar="BYTES",
+        help="Memory to use.  [default: half of what is free]",
     )
     @wraps(command)
     def limited(*args: Any, memory_limit: int | None, **options: Any) -> Any:
@@ -40,21 +47,32 @@ def memory_option(command: F) -> F:
 
 
 def config_option(*paths: str) -> Callable[[F], F]:
-    """--config FILE.toml: every other option of the command, where it is not given; `paths` are those that name files."""
+    """--config FILE.toml: every other option of the command, where it is not given; `paths` are
+    those that name files."""
 
     def read(ctx: click.Context, _: click.Parameter, path: Path | None) -> None:
         if path is None:
             return
         from unveil.config import read_config
 
-        known = {p.name: _types(p.type) for p in ctx.command.params if p.name not in ("config", None)}
+        known = {
+            p.name: _types(p.type) for p in ctx.command.params if p.name not in ("config", None)
+        }
         known["json"] = known.pop("as_json")
         found = read_config(path, known, paths)
         names = {"json": "as_json"}
-        ctx.default_map = {**(ctx.default_map or {}), **{names.get(name, name): value for name, value in found.items()}}
+        ctx.default_map = {
+            **(ctx.default_map or {}),
+            **{names.get(name, name): value for name, value in found.items()},
+        }
 
     return click.option(
-        "--config", type=PATH, callback=read, expose_value=False, is_eager=True, help="Options from a TOML file."
+        "--config",
+        type=PATH,
+        callback=read,
+        expose_value=False,
+        is_eager=True,
+        help="Options from a TOML file.",
     )
 
 
@@ -62,13 +80,27 @@ def _types(kind: Any) -> tuple[type, ...]:
     """What a file may say for an option of this kind. Text may be a number too, as in m = 500."""
     if isinstance(kind, (type(click.INT), type(click.FLOAT))):
         return (int,) if isinstance(kind, type(click.INT)) else (float, int)
-    return (bool,) if isinstance(kind, type(click.BOOL)) else (str,) if isinstance(kind, click.Path) else (str, int)
+    return (
+        (bool,)
+        if isinstance(kind, type(click.BOOL))
+        else (str,)
+        if isinstance(kind, click.Path)
+        else (str, int)
+    )
 
 
-def on_the_command_line(ctx: click.Context, option: click.Parameter, value: str | None) -> str | None:
+def on_the_command_line(
+    ctx: click.Context, option: click.Parameter, value: str | None
+) -> str | None:
     """Refuse what runs code where only a file says so: a file may come from somebody else."""
-    if value is not None and ctx.get_parameter_source(option.name or "") is not ParameterSource.COMMANDLINE:
-        raise click.UsageError(f"{option.name} = {value!r} in a file would run that code: name it on the command line too", ctx)
+    if (
+        value is not None
+        and ctx.get_parameter_source(option.name or "") is not ParameterSource.COMMANDLINE
+    ):
+        raise click.UsageError(
+            f"{option.name} = {value!r} in a file would run that code: name it on the command line too",
+            ctx,
+        )
     return value
 
 
@@ -94,7 +126,9 @@ def scheme_of(options: dict[str, Any], otherwise: Scheme | None = None) -> Schem
 
     from unveil.records import Scheme
 
-    given = {key: value for key in Scheme.__dataclass_fields__ if (value := options.pop(key)) is not None}
+    given = {
+        key: value for key in Scheme.__dataclass_fields__ if (value := options.pop(key)) is not None
+    }
     return replace(otherwise or Scheme(), **given)
 
 
@@ -118,14 +152,24 @@ def read_release(
 
     challenge = path.is_dir()
     try:
-        rms = None if pixel_rms == "unknown" or (challenge and pixel_rms is None) else float(pixel_rms or 1.0)
+        rms = (
+            None
+            if pixel_rms == "unknown" or (challenge and pixel_rms is None)
+            else float(pixel_rms or 1.0)
+        )
     except ValueError:
-        raise records.InputError(f"--pixel-rms {pixel_rms}: give a positive number, or 'unknown'") from None
+        raise records.InputError(
+            f"--pixel-rms {pixel_rms}: give a positive number, or 'unknown'"
+        ) from None
     if challenge:
         found = read_challenge(path)
         encodings = replace(found, scheme=scheme_of(scheme, found.scheme), pixel_rms=rms)
     else:
         encodings = records.Encodings(load_vectors(path, "encodings"), scheme_of(scheme), rms)
     if public is not None and not encodings.scheme.k_public:
-        raise records.InputError("--public without --k-public: say how many public vectors an encoding mixes")
-    return encodings, None if public is None else records.as_public(load_vectors(public, "public"), encodings)
+        raise records.InputError(
+            "--public without --k-public: say how many public vectors an encoding mixes"
+        )
+    return encodings, None if public is None else records.as_public(
+        load_vectors(public, "public"), encodings
+    )

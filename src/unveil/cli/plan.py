@@ -20,18 +20,27 @@ from unveil.cli.terminal import console, echo_json
 @click.option("--n-public", type=COUNT, default=0, show_default=True, help="Public vectors.")
 @click.option("--m", type=COUNT, help="Encodings.  [default: what all vectors need]")
 @click.option("--d", type=COUNT, default=3072, show_default=True, help="Pixels.")
-@click.option("--noise", type=float, default=0.0, show_default=True, help="Standard deviation added to every pixel.")
+@click.option(
+    "--noise",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Standard deviation added to every pixel.",
+)
 @config_option()
 @as_json
 def plan(as_json: bool, **options: Any) -> int:
     """What would an attack need, and should it succeed?
 
-    Seconds and memory on this machine, the attack that applies, what holds and what is missing. Nothing is attacked.
+    Seconds and memory on this machine, the attack that applies, what holds and what is missing.
+    Nothing is attacked.
     """
     from unveil.auditing.plan import plan as forecast
 
     scheme = scheme_of(options)
-    found = forecast(scheme, options.pop("n_private"), options.pop("m"), options.pop("d"), **options)
+    found = forecast(
+        scheme, options.pop("n_private"), options.pop("m"), options.pop("d"), **options
+    )
     if as_json:
         return echo_json(found.facts())
     terminal = console()
@@ -42,7 +51,11 @@ def plan(as_json: bool, **options: Any) -> int:
     )
     table = Table("needs", "", "", box=box.SIMPLE)
     for item in found.preconditions:
-        table.add_row("[green]✓[/]" if item.holds else "[red]✗[/]", escape(item.what), escape(item.why))
+        table.add_row(
+            "[green]✓[/]" if item.holds else "[red]✗[/]", escape(item.what), escape(item.why)
+        )
     terminal.print(table)
-    terminal.print("Seconds: " + ", ".join(f"{stage.name} {stage.seconds:.2f}" for stage in found.stages) + ".")
+    terminal.print(
+        "Seconds: " + ", ".join(f"{stage.name} {stage.seconds:.2f}" for stage in found.stages) + "."
+    )
     return 0

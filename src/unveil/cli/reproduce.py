@@ -13,18 +13,34 @@ from unveil.cli.terminal import console, echo_json, progress_bar
 
 
 @main.command()
-@click.argument("item", default="all", metavar="[utility|learn-public|sample-complexity|gram-accuracy|run-time|all]")
-@click.option("--full", is_flag=True, help="The real thing, about half an hour; without it a few minutes.")
-@click.option(
-    "--out", type=PATH, default=Path("unveil-reproduce"), show_default=True, help="Folder for numbers, figures, page."
+@click.argument(
+    "item",
+    default="all",
+    metavar="[utility|learn-public|sample-complexity|gram-accuracy|run-time|all]",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same numbers; times excepted.")
+@click.option(
+    "--full", is_flag=True, help="The real thing, about half an hour; without it a few minutes."
+)
+@click.option(
+    "--out",
+    type=PATH,
+    default=Path("unveil-reproduce"),
+    show_default=True,
+    help="Folder for numbers, figures, page.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Same seed, same numbers; times excepted.",
+)
 @as_json
 def reproduce(item: str, full: bool, out: Path, seed: int, as_json: bool) -> int:
     """Measure what the paper reports, and say where we agree.
 
-    Writes OUT/reproduce.md, and under OUT/figures each item's numbers (JSON, CSV) and figures (SVG, PNG).
-    An interrupted run goes on where it stopped.
+    Writes OUT/reproduce.md, and under OUT/figures each item's numbers (JSON, CSV) and figures (SVG,
+    PNG). An interrupted run goes on where it stopped.
     """
     from unveil.experiments import ITEMS
     from unveil.experiments import reproduce as run
@@ -38,7 +54,14 @@ def reproduce(item: str, full: bool, out: Path, seed: int, as_json: bool) -> int
         with progress_bar(name, not as_json) as progress:
             found = run(name, out, full=full, seed=seed, progress=progress)
         section = found.section
-        facts.append({"item": name, "claim": section.claim, "measured": section.ours, "verdict": section.verdict})
+        facts.append(
+            {
+                "item": name,
+                "claim": section.claim,
+                "measured": section.ours,
+                "verdict": section.verdict,
+            }
+        )
         if not as_json:
             terminal.print(f"[bold]{escape(section.title)}[/]", soft_wrap=True)
             terminal.print(f"  The paper: {escape(section.claim)}", soft_wrap=True)

@@ -17,14 +17,21 @@ from unveil.cli.terminal import console, echo_json
 @main.command()
 @click.argument("run", type=PATH)
 @click.option("--private", type=PATH, help="The true vectors, where RUN holds no truth.npz.")
-@click.option("--tolerance", type=float, default=1e-2, show_default=True, help="Largest pixel error that counts as exact.")
+@click.option(
+    "--tolerance",
+    type=float,
+    default=1e-2,
+    show_default=True,
+    help="Largest pixel error that counts as exact.",
+)
 @memory_option
 @as_json
 def score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> int:
     """Hold a recovery against the truth.
 
-    Reads recovery.npz and truth.npz in RUN, writes scores.json. Images also get SSIM and PSNR; decryption.npy the scores of the
-    challenge, where truth.npz says which images each encoding mixes.
+    Reads recovery.npz and truth.npz in RUN, writes scores.json. Images also get SSIM and PSNR;
+    decryption.npy the scores of the challenge, where truth.npz says which images each encoding
+    mixes.
     """
     from unveil.files import alone
 
@@ -48,7 +55,11 @@ def _score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> 
         raise InputError(f"no recovery.npz in {run}: run `unveil attack` on it first")
     if private is None and not (run / "truth.npz").is_file():
         raise InputError(f"no truth.npz in {run}: add --private with the true vectors")
-    shape = store.read_json(run / "scheme.json").get("shape") if (run / "scheme.json").is_file() else None
+    shape = (
+        store.read_json(run / "scheme.json").get("shape")
+        if (run / "scheme.json").is_file()
+        else None
+    )
     if pictures:
         rows, shape = read_decryption(run / DECRYPTION)
     mixed = None
@@ -65,14 +76,19 @@ def _score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> 
         scores = scoring.score(recovery, truth, tolerance=tolerance)
         facts = score_facts(recovery, scores)
         verdicts, wrong, good = [facts["verdict"]], scores.wrong > 0, scores.exact > 0
-    # Signs that are not known, one per pixel, leave nothing to see: exact scores are for such vectors.
+    # Signs that are not known, one per pixel, leave nothing to see: exact scores are for such
+    # vectors.
     if pictures or (recovery.signed and are_images(truth, shape)):
-        found = scoring.image_scores(recovery.vectors if exact else distinct_images(rows), truth, tuple(shape or ()))
+        found = scoring.image_scores(
+            recovery.vectors if exact else distinct_images(rows), truth, tuple(shape or ())
+        )
         facts["images"] = image_facts(found)
         verdicts.append(facts["images"].pop("verdict"))
         good = good or facts["images"]["recognisable"] > 0
     if pictures and mixed is not None and len(mixed) == len(rows):
-        facts["challenge"] = challenge_facts(scoring.challenge_scores(rows, truth, mixed, tuple(shape or ())))
+        facts["challenge"] = challenge_facts(
+            scoring.challenge_scores(rows, truth, mixed, tuple(shape or ()))
+        )
         verdicts.append(facts["challenge"].pop("verdict"))
     facts["verdict"] = " ".join(verdicts)
     store.write_json(run / "scores.json", plain(facts))

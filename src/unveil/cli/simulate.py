@@ -21,13 +21,33 @@ from unveil.cli.terminal import console, echo_json, progress_bar
 @click.option("--n-public", type=COUNT, help="Public vectors.  [default: 0]")
 @click.option("--m", type=COUNT, default=800, show_default=True, help="Encodings.")
 @click.option("--d", type=COUNT, help="Pixels.  [default: 3072]")
-@click.option("--private", type=PATH, help="Your private vectors: .npy, .npz or a folder of images.")
+@click.option(
+    "--private", type=PATH, help="Your private vectors: .npy, .npz or a folder of images."
+)
 @click.option("--public", type=PATH, help="Your public vectors: .npy, .npz or a folder of images.")
-@click.option("--shape", metavar="HxW[xC]", help="Height, width and channels, where vectors are images.")
-@click.option("--labels", type=PATH, help="Class of each private vector, .npy: encodings then come with mixed labels.")
-@click.option("--flips", is_flag=True, help="Mirror each image with probability one half each time it is mixed.")
-@click.option("--noise", type=float, default=0.0, show_default=True, help="Standard deviation added to every pixel.")
-@click.option("--seed", type=int, help="Same seed, same bytes; drawn and noted in the manifest when left out.")
+@click.option(
+    "--shape", metavar="HxW[xC]", help="Height, width and channels, where vectors are images."
+)
+@click.option(
+    "--labels",
+    type=PATH,
+    help="Class of each private vector, .npy: encodings then come with mixed labels.",
+)
+@click.option(
+    "--flips",
+    is_flag=True,
+    help="Mirror each image with probability one half each time it is mixed.",
+)
+@click.option(
+    "--noise",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Standard deviation added to every pixel.",
+)
+@click.option(
+    "--seed", type=int, help="Same seed, same bytes; drawn and noted in the manifest when left out."
+)
 @memory_option
 @as_json
 def simulate(
@@ -41,7 +61,8 @@ def simulate(
 ) -> int:
     """Encode vectors and write a run directory.
 
-    OUT, a new folder, gets the encodings of Gaussian vectors, or of your own, with the truth beside them.
+    OUT, a new folder, gets the encodings of Gaussian vectors, or of your own, with the truth beside
+    them.
     """
     from unveil import encode, store
     from unveil.data import load_vectors
@@ -52,20 +73,24 @@ def simulate(
     seed = secrets.randbits(32) if seed is None else seed
     for name, path in (("private", private), ("public", public)):
         options[name] = None if path is None else load_vectors(path, name)
-    options["shape"] = None if shape is None else tuple(int(size) if size.isdecimal() else size for size in shape.split("x"))
+    options["shape"] = (
+        None
+        if shape is None
+        else tuple(int(size) if size.isdecimal() else size for size in shape.split("x"))
+    )
     options["labels"] = None if labels is None else store.read_array(labels)
     with progress_bar("simulate", not as_json):
         simulation = encode.simulate(scheme, **options, rng=seed)
         store.write_simulation(
-            out, simulation, store.manifest("simulate", seed=seed, noise=options["noise"], flips=options["flips"])
+            out,
+            simulation,
+            store.manifest("simulate", seed=seed, noise=options["noise"], flips=options["flips"]),
         )
     m, d = simulation.encodings.values.shape
     facts = {"run": str(out), "seed": seed, "m": m, "d": d, "n_private": len(simulation.private)}
     facts["n_public"] = 0 if simulation.public is None else len(simulation.public)
     if as_json:
         return echo_json(facts)
-    text = (
-        f"{m} encodings of {facts['n_private']} private vectors, {d} pixels each, written to {escape(str(out))} (seed {seed})."
-    )
+    text = f"{m} encodings of {facts['n_private']} private vectors, {d} pixels each, written to {escape(str(out))} (seed {seed})."
     console().print(text, soft_wrap=True)
     return 0

@@ -38,7 +38,9 @@ def progress_bar(title: str, wanted: bool) -> Iterator[Progress | None]:
     timer = Timer(PATIENCE, bar.start)
     timer.start()
     try:
-        yield lambda stage, done, total: bar.update(task, description=stage, completed=done, total=total)
+        yield lambda stage, done, total: bar.update(
+            task, description=stage, completed=done, total=total
+        )
     finally:
         timer.cancel()
         timer.join()
@@ -49,14 +51,20 @@ def print_evidence(terminal: Console, facts: Mapping[str, Any]) -> None:
     if facts["status"]:
         table = Table("vector", "status", "encodings", "reason", box=box.SIMPLE)
         last = None
-        for row in zip(range(ROWS), facts["status"], facts["encodings_used"], facts["reasons"], strict=False):
+        for row in zip(
+            range(ROWS), facts["status"], facts["encodings_used"], facts["reasons"], strict=False
+        ):
             *cells, reason = map(str, row)
             table.add_row(*cells, "″" if reason == last else escape(reason))
             last = reason
         terminal.print(table)
         if len(facts["status"]) > ROWS:
             terminal.print(f"… and {len(facts['status']) - ROWS} more")
-    terminal.print("Seconds: " + ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in facts["seconds"].items()) + ".")
+    terminal.print(
+        "Seconds: "
+        + ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in facts["seconds"].items())
+        + "."
+    )
 
 
 def console() -> Console:

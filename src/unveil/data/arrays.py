@@ -1,4 +1,5 @@
-"""The user's own vectors from a file: .npy, .npz, .csv or a folder of images, told apart by what is there."""
+"""The user's own vectors from a file: .npy, .npz, .csv or a folder of images, told apart by what is
+there."""
 
 from __future__ import annotations
 
@@ -14,8 +15,11 @@ from unveil.npy import must_fit_as_vectors, read_array
 from unveil.records import InputError, as_vectors
 
 
-def load_vectors(path: str | Path, name: str = "vectors", *, limit: int | None = None) -> NDArray[np.float32]:
-    """(items, pixels) from `path`; arrays of images (n, h, w) or (n, h, w, c) are flattened, integers stay as they are.
+def load_vectors(
+    path: str | Path, name: str = "vectors", *, limit: int | None = None
+) -> NDArray[np.float32]:
+    """(items, pixels) from `path`; arrays of images (n, h, w) or (n, h, w, c) are flattened,
+    integers stay as they are.
 
     limit: bytes of memory they may take; None: memory_limit.
     """
@@ -26,7 +30,9 @@ def load_vectors(path: str | Path, name: str = "vectors", *, limit: int | None =
         return read_features(path, limit=limit).values
     array = read_array(path, limit=limit)
     if array.ndim < 2:
-        raise InputError(f"{path.name} holds an array of shape {array.shape}: {name} need (items, pixels)")
+        raise InputError(
+            f"{path.name} holds an array of shape {array.shape}: {name} need (items, pixels)"
+        )
     must_fit_as_vectors(array, path.name, limit)
     if array.ndim > 2:
         array = array.reshape(len(array), math.prod(array.shape[1:]))

@@ -1,7 +1,9 @@
-"""What comes with the package: 240 test images of Fashion-MNIST, 24 of each class, 28×28 grey bytes.
+"""What comes with the package: 240 test images of Fashion-MNIST, 24 of each class, 28×28 grey
+bytes.
 
-Xiao, Rasul and Vollgraf, 2017, https://github.com/zalandoresearch/fashion-mnist, MIT licence (bundled/LICENSE): the first 24
-test images of each class in the order of the test set, packed by `python -m benchmarks.bundle`.
+Xiao, Rasul and Vollgraf, 2017, https://github.com/zalandoresearch/fashion-mnist, MIT licence
+(bundled/LICENSE): the first 24 test images of each class in the order of the test set, packed by
+`python -m benchmarks.bundle`.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@
   label.npy       (m, classes): Σ λ·onehot over the private images of each encoding; may be missing
   decryption.npy  (m, height, width, channels), out: for every encoding the image an attack found in it
 
-The challenge mixes 2 private and 4 public images; the scheme assumed is that of InstaHide's own code: weights "released", pairs
-by "epochs". That the challenge's own set was made with just these is not documented. An encoding has two private images and one
-row of decryption.npy: it gets the one to which the attack gives the larger weight, and grey, zero, where the attack has none.
+The challenge mixes 2 private and 4 public images; the scheme assumed is that of InstaHide's own
+code: weights "released", pairs by "epochs". That the challenge's own set was made with just these
+is not documented. An encoding has two private images and one row of decryption.npy: it gets the one
+to which the attack gives the larger weight, and grey, zero, where the attack has none.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def is_challenge(folder: Path) -> bool:
 def read_challenge(folder: str | Path, scheme: Scheme | None = None) -> Encodings:
     """The encodings of a folder, with their labels where there are any.
 
-    `scheme`: how they were made; None: as in the challenge, with random signs where there are negative numbers.
+    `scheme`: how they were made; None: as in the challenge, with random signs where there are
+    negative numbers.
     """
     folder = Path(folder)
     values, shape = _read_images(folder / ENCRYPTION)
@@ -42,14 +44,20 @@ def read_challenge(folder: str | Path, scheme: Scheme | None = None) -> Encoding
     if (folder / LABEL).exists():
         labels = read_array(folder / LABEL)
         if labels.ndim != 2:
-            raise InputError(f"{LABEL} of shape {labels.shape}: give the weight of every class, (m, classes)")
+            raise InputError(
+                f"{LABEL} of shape {labels.shape}: give the weight of every class, (m, classes)"
+            )
     return Encodings(values, scheme, None, shape, labels)
 
 
 def write_decryption(path: Path, recovery: Recovery, shape: tuple[int, ...]) -> None:
     """One image per encoding, as the rules ask for it."""
     shape = as_shape(shape, recovery.vectors.shape[1])
-    shares = (recovery.members if recovery.weights is None else recovery.weights).tocsr().astype(np.float64)
+    shares = (
+        (recovery.members if recovery.weights is None else recovery.weights)
+        .tocsr()
+        .astype(np.float64)
+    )
     images = np.zeros((shares.shape[0], recovery.vectors.shape[1]), dtype=np.float32)
     if len(recovery):
         first = np.asarray(shares.argmax(axis=1)).ravel()
@@ -76,8 +84,14 @@ def _read_images(path: Path) -> tuple[NDArray[np.float32], tuple[int, ...]]:
             f"{path.name} of shape {array.shape}: give (m, height, width, channels), or (m, height, width) if grey"
         )
     if array.ndim == 4 and array.shape[3] > CHANNELS:
-        raise InputError(f"{path.name} of shape {array.shape}: put channels last, as array.transpose(0, 2, 3, 1) does")
+        raise InputError(
+            f"{path.name} of shape {array.shape}: put channels last, as array.transpose(0, 2, 3, 1) does"
+        )
     if array.dtype.kind != "f":
-        raise InputError(f"{path.name} of dtype {array.dtype}: give floating point numbers in the units of the private images")
+        raise InputError(
+            f"{path.name} of dtype {array.dtype}: give floating point numbers in the units of the private images"
+        )
     must_fit_as_vectors(array, path.name)
-    return as_vectors(array.reshape(len(array), math.prod(array.shape[1:])), path.name), array.shape[1:]
+    return as_vectors(
+        array.reshape(len(array), math.prod(array.shape[1:])), path.name
+    ), array.shape[1:]

@@ -1,10 +1,12 @@
-"""Private records as an audit takes them: numbers ready to be encoded, names, and the way back to the user's own units.
+"""Private records as an audit takes them: numbers ready to be encoded, names, and the way back to
+the user's own units.
 
 .npy, .npz       as they are; unsigned bytes are images, scaled like those
 folder of images from 0..255 to −1..1, as InstaHide does
 .csv             features have wild scales: every column is standardised before it is encoded, x = (value − mean)/sd, and
-                 what is recovered can be turned back (`restore`). Columns then sum to zero, so that every record is a
-                 combination of the others: the attack's certificate does not hold, the truth tells
+                 what is recovered can be turned back (`restore`). Columns then sum to zero, so that
+                 every record is a combination of the others: the attack's certificate does not
+                 hold, the truth tells
 a name           "gaussian" or "fashion-mnist": what comes with the package
 """
 
@@ -34,7 +36,8 @@ MOST = 5000
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """values (n, d) as they are encoded; value = mean + scale·x in the user's units; image_shape: (height, width[, 3])."""
+    """values (n, d) as they are encoded; value = mean + scale·x in the user's units; image_shape:
+    (height, width[, 3])."""
 
     values: NDArray[np.float32]
     names: tuple[str, ...]
@@ -56,7 +59,13 @@ class Dataset:
             "array": "values as they are",
         }
         n, d = self.values.shape
-        return {"source": self.source, "kind": self.kind, "records": n, "pixels": d, "encoded as": how[self.kind]}
+        return {
+            "source": self.source,
+            "kind": self.kind,
+            "records": n,
+            "pixels": d,
+            "encoded as": how[self.kind],
+        }
 
 
 def load_dataset(
@@ -69,20 +78,28 @@ def load_dataset(
     limit: int | None = None,
     rng: np.random.Generator,
 ) -> Dataset:
-    """From a path, a name, an array or None (Gaussian). `n`, `d`: size of what is drawn here; `sample`: a random part."""
+    """From a path, a name, an array or None (Gaussian). `n`, `d`: size of what is drawn here;
+    `sample`: a random part."""
     if sample is not None and sample < 2:
         raise InputError(f"sample={sample}: take at least two records")
     if isinstance(source, Dataset):
         return source
     gaussian = source is None or (isinstance(source, str) and source == "gaussian")
     if d is not None and not gaussian:
-        raise InputError(f"d={d} is for Gaussian vectors: the data given have their own, leave it out")
+        raise InputError(
+            f"d={d} is for Gaussian vectors: the data given have their own, leave it out"
+        )
     if gaussian:
         n, d = (60 if n is None else n), (784 if d is None else d)
         if n < 1 or d < 1:
             raise InputError(f"n_private={n}, d={d}: give positive numbers")
         values = gaussian_vectors(n, d, rng)
-        return Dataset(values, tuple(f"vector {i}" for i in range(n)), "gaussian", "Gaussian vectors, simulated")
+        return Dataset(
+            values,
+            tuple(f"vector {i}" for i in range(n)),
+            "gaussian",
+            "Gaussian vectors, simulated",
+        )
     if isinstance(source, str) and source == "fashion-mnist":
         images, labels = fashion_mnist()
         count = len(images) if n is None and sample is None else int(n or sample or 0)
@@ -92,16 +109,22 @@ def load_dataset(
         names = tuple(f"{i} {labels[i]}" for i in pick)
         return image_dataset(images[pick], names, BUNDLED_SOURCE)
     if n is not None:
-        raise InputError(f"n_private={n} contradicts data of their own size: leave it out, or use --sample {n}")
+        raise InputError(
+            f"n_private={n} contradicts data of their own size: leave it out, or use --sample {n}"
+        )
     return _users_own(source, sample, most, limit, rng)
 
 
-def _users_own(source: Any, sample: int | None, most: int, limit: int | None, rng: np.random.Generator) -> Dataset:
+def _users_own(
+    source: Any, sample: int | None, most: int, limit: int | None, rng: np.random.Generator
+) -> Dataset:
     if not isinstance(source, (str, Path)):
         return _array(np.asanyarray(source), "array", sample, most, limit, rng)
     path = Path(source)
     if path.is_dir():
-        pixels, names, shape = read_image_folder(path, sample=sample, most=most, limit=limit, rng=rng)
+        pixels, names, shape = read_image_folder(
+            path, sample=sample, most=most, limit=limit, rng=rng
+        )
         return image_dataset(pixels.reshape(len(pixels), *shape), names, path.name)
     if path.suffix.lower() in SUFFIXES:
         table = read_features(path, sample=sample, most=most, limit=limit, rng=rng)
@@ -110,13 +133,25 @@ def _users_own(source: Any, sample: int | None, most: int, limit: int | None, rn
 
 
 def _array(
-    array: NDArray[Any], source: str, sample: int | None, most: int, limit: int | None, rng: np.random.Generator
+    array: NDArray[Any],
+    source: str,
+    sample: int | None,
+    most: int,
+    limit: int | None,
+    rng: np.random.Generator,
 ) -> Dataset:
     if array.ndim < 2:
-        raise InputError(f"{source} holds an array of shape {array.shape}: private records need (items, pixels)")
+        raise InputError(
+            f"{source} holds an array of shape {array.shape}: private records need (items, pixels)"
+        )
     rows = _pick(len(array), sample, most, source, rng)
     if len(rows) < len(array):
-        must_fit(len(rows) * array[:1].nbytes, f"{source}, a sample of {len(rows):,} rows,", limit, "take a smaller one")
+        must_fit(
+            len(rows) * array[:1].nbytes,
+            f"{source}, a sample of {len(rows):,} rows,",
+            limit,
+            "take a smaller one",
+        )
         array = array[rows]
     must_fit_as_vectors(array, source, limit)
     names = tuple(f"row {i}" for i in rows)
@@ -137,14 +172,18 @@ def image_dataset(pixels: NDArray[Any], names: tuple[str, ...], source: str) -> 
 def _standardised(values: NDArray[np.float32], names: tuple[str, ...], source: str) -> Dataset:
     wide = values.astype(np.float64)
     mean, scale = wide.mean(axis=0), wide.std(axis=0)
-    scale[scale <= 1e-6 * np.abs(mean)] = 0.0  # float32 cannot tell such a column from a constant one
+    scale[scale <= 1e-6 * np.abs(mean)] = (
+        0.0  # float32 cannot tell such a column from a constant one
+    )
     x = np.divide(wide - mean, scale, out=np.zeros_like(wide), where=scale > 0)
     if not scale.any():
         raise InputError(f"{source}: every column is constant; there is nothing to encode")
     return Dataset(as_vectors(x, source), names, "features", source, None, mean, scale)
 
 
-def _pick(count: int, sample: int | None, most: int, source: str, rng: np.random.Generator) -> NDArray[np.int64]:
+def _pick(
+    count: int, sample: int | None, most: int, source: str, rng: np.random.Generator
+) -> NDArray[np.int64]:
     if sample is not None and sample < count:
         return np.sort(rng.choice(count, sample, replace=False))
     if count > most:

@@ -1,10 +1,13 @@
-"""Tables of features from a CSV file: one record a row, read as a stream, so that a file may be larger than memory.
+"""Tables of features from a CSV file: one record a row, read as a stream, so that a file may be
+larger than memory.
 
-The delimiter is the one of , ; tab | that splits the first lines most evenly. A first line that is not all numbers is a header.
-A first column that is not all numbers holds the records' names; any other text is an error that names its place.
+The delimiter is the one of , ; tab | that splits the first lines most evenly. A first line that is
+not all numbers is a header. A first column that is not all numbers holds the records' names; any
+other text is an error that names its place.
 
-Without `sample` the whole table is kept, when it fits the limit: its size is estimated from the first lines.
-With `sample` so many records are drawn uniformly in one pass (reservoir sampling): memory for the sample only.
+Without `sample` the whole table is kept, when it fits the limit: its size is estimated from the
+first lines. With `sample` so many records are drawn uniformly in one pass (reservoir sampling):
+memory for the sample only.
 """
 
 from __future__ import annotations
@@ -26,14 +29,16 @@ from unveil.records import InputError, as_vectors
 SUFFIXES = (".csv", ".tsv", ".txt")
 DELIMITERS = ",;\t|"
 LOOK, LINES = 1 << 16, 4
-"""Bytes from which the form of the file is read; more where they hold fewer lines: a header and some records."""
+"""Bytes from which the form of the file is read; more where they hold fewer lines: a header and
+some records."""
 LONGEST = 1 << 24
 """Characters of a line: a million columns. As many cells of one character take half a GiB."""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """values (n, d) as they are in the file; names of the records and of the columns; rows: how many records the file has."""
+    """values (n, d) as they are in the file; names of the records and of the columns; rows: how
+    many records the file has."""
 
     values: NDArray[np.float32]
     names: tuple[str, ...]
@@ -49,7 +54,8 @@ def read_features(
     sample: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> Table:
-    """All records, or a uniform `sample` in the order of the file; more than `most` records or `limit` bytes are refused."""
+    """All records, or a uniform `sample` in the order of the file; more than `most` records or
+    `limit` bytes are refused."""
     path = Path(path)
     must_be_file(path)
     head = _head(path)
@@ -65,7 +71,9 @@ def read_features(
     rows = 0
     for line, cells in _records(path, form):
         if len(cells) != form.width:
-            raise InputError(f"{path.name}, line {line}: {len(cells)} values instead of {form.width}; repair or remove it")
+            raise InputError(
+                f"{path.name}, line {line}: {len(cells)} values instead of {form.width}; repair or remove it"
+            )
         rows += 1
         place = len(kept)
         if sample is not None and rows > sample:
@@ -113,13 +121,19 @@ def _form(path: Path, head: bytes) -> _Form:
     try:
         text = head.decode("utf-8-sig", errors="ignore" if part else "strict")
     except UnicodeDecodeError:
-        raise InputError(f"{path.name} is not UTF-8 text: save it as UTF-8, or the numbers as .npy") from None
+        raise InputError(
+            f"{path.name} is not UTF-8 text: save it as UTF-8, or the numbers as .npy"
+        ) from None
     lines = text.splitlines()
-    lines = [line for line in (lines[:-1] if part and len(lines) > 1 else lines) if line.strip()][:50]
+    lines = [line for line in (lines[:-1] if part and len(lines) > 1 else lines) if line.strip()][
+        :50
+    ]
 
     def evenness(delimiter: str) -> tuple[bool, int, int]:
         try:
-            width, lines_of_it = Counter(len(row) for row in csv.reader(lines, delimiter=delimiter)).most_common(1)[0]
+            width, lines_of_it = Counter(
+                len(row) for row in csv.reader(lines, delimiter=delimiter)
+            ).most_common(1)[0]
         except csv.Error:  # a long line is too long a cell by the wrong delimiter
             return False, 0, 0
         return width > 1, lines_of_it, width
@@ -130,7 +144,11 @@ def _form(path: Path, head: bytes) -> _Form:
         table = list(csv.reader(lines, delimiter=delimiter))
     except csv.Error as error:
         raise InputError(f"{path.name}: {_in_our_words(error)}") from None
-    named = len(table[0]) > 1 and len(table) > 1 and not any(_is_number(row[0]) for row in table[1:] if row)
+    named = (
+        len(table[0]) > 1
+        and len(table) > 1
+        and not any(_is_number(row[0]) for row in table[1:] if row)
+    )
     first = table[0][1:] if named else table[0]
     header = not all(map(_is_number, first)) and len(table) > 1
     return _Form(delimiter, header, named, width, tuple(first) if header else ())
@@ -138,7 +156,9 @@ def _form(path: Path, head: bytes) -> _Form:
 
 def _records(path: Path, form: _Form) -> Iterator[tuple[int, list[str]]]:
     with path.open("rb") as raw:
-        reader = csv.reader(_lines(path, io.TextIOWrapper(raw, "utf-8-sig", newline="")), delimiter=form.delimiter)
+        reader = csv.reader(
+            _lines(path, io.TextIOWrapper(raw, "utf-8-sig", newline="")), delimiter=form.delimiter
+        )
         header = form.header
         try:
             for cells in reader:
@@ -149,9 +169,13 @@ def _records(path: Path, form: _Form) -> Iterator[tuple[int, list[str]]]:
                     continue
                 yield reader.line_num, cells
         except UnicodeDecodeError:
-            raise InputError(f"{path.name} is not UTF-8 text: save it as UTF-8, or the numbers as .npy") from None
+            raise InputError(
+                f"{path.name} is not UTF-8 text: save it as UTF-8, or the numbers as .npy"
+            ) from None
         except csv.Error as error:
-            raise InputError(f"{path.name}, line {reader.line_num}: {_in_our_words(error)}") from None
+            raise InputError(
+                f"{path.name}, line {reader.line_num}: {_in_our_words(error)}"
+            ) from None
 
 
 def _lines(path: Path, text: io.TextIOWrapper) -> Iterator[str]:
@@ -173,15 +197,23 @@ def _in_our_words(error: csv.Error) -> str:
     return f"{error}; write the file again"
 
 
-def _parse(path: Path, line: int, cells: list[str], form: _Form, rows: int) -> tuple[str, NDArray[np.float32]]:
+def _parse(
+    path: Path, line: int, cells: list[str], form: _Form, rows: int
+) -> tuple[str, NDArray[np.float32]]:
     name, numbers = (cells[0], cells[1:]) if form.named else (f"row {rows}", cells)
     try:
         values = np.array(numbers, dtype=np.float64)
     except ValueError:
         column = next(i for i, cell in enumerate(numbers) if not _is_number(cell))
         place = form.columns[column] if form.columns else f"column {column + 1 + form.named}"
-        cure = "fill it in or remove the record" if not numbers[column].strip() else "turn it into a number or drop the column"
-        raise InputError(f"{path.name}, line {line}, {place}: {numbers[column][:30]!r} is no number; {cure}") from None
+        cure = (
+            "fill it in or remove the record"
+            if not numbers[column].strip()
+            else "turn it into a number or drop the column"
+        )
+        raise InputError(
+            f"{path.name}, line {line}, {place}: {numbers[column][:30]!r} is no number; {cure}"
+        ) from None
     with np.errstate(over="ignore"):
         return name, values.astype(np.float32)
 
@@ -201,9 +233,7 @@ def _must_fit(path: Path, records: int, form: _Form, limit: int, about: str = ""
 
 
 def _too_many(path: Path, count: str, most: int) -> str:
-    return (
-        f"{path.name} has {count} records, {most:,} are the most that can be audited at once: audit a random part with --sample"
-    )
+    return f"{path.name} has {count} records, {most:,} are the most that can be audited at once: audit a random part with --sample"
 
 
 def _is_number(cell: str) -> bool:

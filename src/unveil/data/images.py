@@ -1,4 +1,5 @@
-"""Folders of images as vectors: every file the same size, pixels scaled from 0..255 to −1..1 as InstaHide does."""
+"""Folders of images as vectors: every file the same size, pixels scaled from 0..255 to −1..1 as
+InstaHide does."""
 
 from __future__ import annotations
 
@@ -18,13 +19,16 @@ from unveil.records import InputError, as_vectors
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
-"""What is tried, whatever the suffix says: Pillow would hand other formats, such as PostScript, to programs outside."""
+"""What is tried, whatever the suffix says: Pillow would hand other formats, such as PostScript, to
+programs outside."""
 PER_VALUE, PER_DECODED = 5, 8
-"""Bytes of memory: a value as byte and as float32; a value of the one image that is being decoded, in Pillow and in NumPy."""
+"""Bytes of memory: a value as byte and as float32; a value of the one image that is being decoded,
+in Pillow and in NumPy."""
 
 
 def load_image_folder(folder: str | Path, *, limit: int | None = None) -> NDArray[np.float32]:
-    """The images of a folder, in order of their names, one row each: (n, height·width·channels) in [−1, 1]."""
+    """The images of a folder, in order of their names, one row each: (n, height·width·channels) in
+    [−1, 1]."""
     pixels, _, _ = read_image_folder(folder, limit=limit)
     return as_vectors(scaled(pixels), "images")
 
@@ -45,16 +49,24 @@ def read_image_folder(
     limit: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[NDArray[np.uint8], tuple[str, ...], tuple[int, ...]]:
-    """Bytes (n, height·width·channels), file names, and (height, width[, 3]); a random `sample` of the files, or all.
+    """Bytes (n, height·width·channels), file names, and (height, width[, 3]); a random `sample` of
+    the files, or all.
 
-    More than `most` files, or `limit` bytes with the float32 they become (None: memory_limit), are refused before they are
+    More than `most` files, or `limit` bytes with the float32 they become (None: memory_limit), are
+    refused before they are
     unpacked: an image says in its first bytes how large it is.
     """
     # 1. Which files.
     folder = Path(folder)
-    files = sorted(p for p in folder.iterdir() if p.suffix.lower() in SUFFIXES) if folder.is_dir() else []
+    files = (
+        sorted(p for p in folder.iterdir() if p.suffix.lower() in SUFFIXES)
+        if folder.is_dir()
+        else []
+    )
     if not files:
-        raise InputError(f"no images in {folder}: give a folder that holds {', '.join(SUFFIXES[:3])} or similar files")
+        raise InputError(
+            f"no images in {folder}: give a folder that holds {', '.join(SUFFIXES[:3])} or similar files"
+        )
     if sample is not None and sample < len(files):
         assert rng is not None
         files = [files[i] for i in np.sort(rng.choice(len(files), sample, replace=False))]
@@ -71,12 +83,16 @@ def read_image_folder(
     must_fit(needed, what, limit, "make the images smaller, take a sample of them")
     for file in files[1:]:
         if (other := _shape(file)) != shape:
-            raise InputError(f"{file.name} is {other}, {files[0].name} is {shape}: bring all images to one size and mode")
+            raise InputError(
+                f"{file.name} is {other}, {files[0].name} is {shape}: bring all images to one size and mode"
+            )
     # 3. Their pixels.
     rows = np.empty((len(files), size), np.uint8)
     for i, file in enumerate(files):
         with _opened(file) as image:
-            rows[i] = np.asarray(image.convert("L" if len(shape) == 2 else "RGB"), dtype=np.uint8).ravel()
+            rows[i] = np.asarray(
+                image.convert("L" if len(shape) == 2 else "RGB"), dtype=np.uint8
+            ).ravel()
     return rows, tuple(file.name for file in files), shape
 
 
@@ -84,7 +100,9 @@ def _shape(file: Path) -> tuple[int, ...]:
     """(height, width) of a grey image, (height, width, 3) of any other; nothing is unpacked."""
     with _opened(file) as image:
         if image.mode.startswith(("I", "F")):
-            raise InputError(f"{file.name} has more than 8 bits per pixel: convert it to 8 bits, or pass an array")
+            raise InputError(
+                f"{file.name} has more than 8 bits per pixel: convert it to 8 bits, or pass an array"
+            )
         grey = image.mode in ("1", "L", "LA")
         return (image.height, image.width) if grey else (image.height, image.width, 3)
 

@@ -1,4 +1,5 @@
-"""Synthetic images (`eq:instahide_def`): y = |Xw|, or Xw with random signs, or, for MixUp, Xw as it is."""
+"""Synthetic images (`eq:instahide_def`): y = |Xw|, or Xw with random signs, or, for MixUp, Xw as it
+is."""
 
 from __future__ import annotations
 
@@ -8,8 +9,11 @@ from numpy.typing import NDArray
 from unveil.records import InputError, Scheme, Selection, row_blocks
 
 
-def mix(vectors: NDArray[np.float32], chosen: NDArray[np.int64], weight: float | NDArray[np.float64]) -> NDArray[np.float32]:
-    """weight·Σ of the chosen vectors, one row per row of `chosen` (rows, k), k ≥ 1; weights may be (rows, k) as well."""
+def mix(
+    vectors: NDArray[np.float32], chosen: NDArray[np.int64], weight: float | NDArray[np.float64]
+) -> NDArray[np.float32]:
+    """weight·Σ of the chosen vectors, one row per row of `chosen` (rows, k), k ≥ 1; weights may be
+    (rows, k) as well."""
     if isinstance(weight, np.ndarray):
         total = np.zeros((len(chosen), vectors.shape[1]))
         for column in range(chosen.shape[1]):
@@ -31,7 +35,8 @@ def encode(
     noise: float = 0.0,
     rng: np.random.Generator | None = None,
 ) -> NDArray[np.float32]:
-    """The (m, d) encodings of the selected vectors; `noise` is the standard deviation added before signs are hidden."""
+    """The (m, d) encodings of the selected vectors; `noise` is the standard deviation added before
+    signs are hidden."""
     if not noise >= 0:
         raise InputError(f"noise={noise!r}: give a standard deviation, 0 or more")
     if rng is None and (noise or scheme.signs == "random"):
@@ -44,10 +49,19 @@ def encode(
     for start, block in row_blocks(out):
         rows = slice(start, start + len(block))
         block[:] = 0
-        for vectors, chosen, weight in ((private, selection.private, own), (public, selection.public, others)):
+        for vectors, chosen, weight in (
+            (private, selection.private, own),
+            (public, selection.public, others),
+        ):
             if vectors is not None and chosen.shape[1]:
-                with np.errstate(over="ignore", invalid="ignore"):  # Encodings says it, with the place
-                    block += mix(vectors, chosen[rows], weight[rows] if isinstance(weight, np.ndarray) else weight)
+                with np.errstate(
+                    over="ignore", invalid="ignore"
+                ):  # Encodings says it, with the place
+                    block += mix(
+                        vectors,
+                        chosen[rows],
+                        weight[rows] if isinstance(weight, np.ndarray) else weight,
+                    )
         if noise:
             assert rng is not None
             block += np.float32(noise) * rng.standard_normal(block.shape, dtype=np.float32)

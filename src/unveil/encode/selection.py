@@ -1,11 +1,13 @@
 """The distribution 𝓓 over selection vectors (`defn:select_distribution`).
 
-Each encoding draws a uniform k_public-subset T₁ of the public and a uniform k_private-subset T₂ of the private
-vectors. The printed entries 1/√k_public and 1/√k_private do not give a unit vector when both parts are present;
-`Scheme.weighting` says which of three readings is meant, or that every encoding draws weights of its own (`encode.weights`).
+Each encoding draws a uniform k_public-subset T₁ of the public and a uniform k_private-subset T₂ of
+the private vectors. The printed entries 1/√k_public and 1/√k_private do not give a unit vector when
+both parts are present; `Scheme.weighting` says which of three readings is meant, or that every
+encoding draws weights of its own (`encode.weights`).
 
-`Scheme.pairing` "epochs" draws the private part as a training run does (Huang et al., `train_cross.py`): each epoch uses every
-private vector once per slot. There the public ones are permuted as well; here they are drawn independently, from the whole set.
+`Scheme.pairing` "epochs" draws the private part as a training run does (Huang et al.,
+`train_cross.py`): each epoch uses every private vector once per slot. There the public ones are
+permuted as well; here they are drawn independently, from the whole set.
 """
 
 from __future__ import annotations
@@ -39,8 +41,12 @@ def draw_selection(
     weights = draw_weights(scheme, m, weight_rng)
     own, others = weights[:, :k], weights[:, k:]
     if scheme.weighting == "sorted":
-        # Subsets come sorted by index: without a shuffle small indices would get large weights. Slots of epochs have an order.
-        own, others = own if epochs else weight_rng.permuted(own, axis=1), weight_rng.permuted(others, axis=1)
+        # Subsets come sorted by index: without a shuffle small indices would get large weights.
+        # Slots of epochs have an order.
+        own, others = (
+            own if epochs else weight_rng.permuted(own, axis=1),
+            weight_rng.permuted(others, axis=1),
+        )
     order = np.argsort(private, axis=1, kind="stable")
     return Selection(
         private=np.take_along_axis(private, order, axis=1),
@@ -58,7 +64,8 @@ def selection_matrix(indices: NDArray[np.int64], n: int, weight: float = 1.0) ->
 
 
 def _draw_epochs(n: int, k: int, m: int, rng: np.random.Generator, part: str) -> NDArray[np.int64]:
-    """Slot 0 counts through the vectors, the others are permutations, new in every epoch; the last epoch is cut."""
+    """Slot 0 counts through the vectors, the others are permutations, new in every epoch; the last
+    epoch is cut."""
     _must_suffice(n, k, part)
     if k == 0:
         return np.empty((m, 0), dtype=np.int64)
@@ -69,19 +76,24 @@ def _draw_epochs(n: int, k: int, m: int, rng: np.random.Generator, part: str) ->
 
 def _must_suffice(n: int, k: int, part: str) -> None:
     if k > n:
-        raise InputError(f"k_{part}={k} of only {n} {part} vectors: lower k_{part} or raise n_{part}")
+        raise InputError(
+            f"k_{part}={k} of only {n} {part} vectors: lower k_{part} or raise n_{part}"
+        )
 
 
 def _draw_subsets(n: int, k: int, m: int, rng: np.random.Generator, part: str) -> NDArray[np.int64]:
     _must_suffice(n, k, part)
     chosen = np.empty((m, k), dtype=np.int64)
-    # Draw with replacement, and redraw the rows that hold a repeat until none does: uniform over subsets, all rows at once.
-    # When k is a large part of n almost every row holds a repeat; then rank random keys instead.
+    # Draw with replacement, and redraw the rows that hold a repeat until none does: uniform over
+    # subsets, all rows at once. When k is a large part of n almost every row holds a repeat; then
+    # rank random keys instead.
     if k * k > n:
         step = max(1, (1 << 24) // max(1, n))
         for start in range(0, m, step):
             keys = rng.random((min(step, m - start), n))
-            chosen[start : start + step] = np.argpartition(keys, k - 1, axis=1)[:, :k] if k < n else np.arange(n)
+            chosen[start : start + step] = (
+                np.argpartition(keys, k - 1, axis=1)[:, :k] if k < n else np.arange(n)
+            )
     else:
         todo = np.arange(m)
         while todo.size:

@@ -1,4 +1,5 @@
-"""A complete instance with its truth: vectors, selections, encodings, each from its own named seed."""
+"""A complete instance with its truth: vectors, selections, encodings, each from its own named
+seed."""
 
 from __future__ import annotations
 
@@ -11,7 +12,15 @@ from unveil.data.gaussian import gaussian_vectors
 from unveil.encode.instahide import encode
 from unveil.encode.selection import draw_selection
 from unveil.parallel import must_fit
-from unveil.records import Encodings, InputError, Scheme, Selection, Simulation, as_shape, as_vectors
+from unveil.records import (
+    Encodings,
+    InputError,
+    Scheme,
+    Selection,
+    Simulation,
+    as_shape,
+    as_vectors,
+)
 from unveil.seeds import Rng, child, root
 
 
@@ -32,8 +41,9 @@ def simulate(
 ) -> Simulation:
     """Encode Gaussian vectors, or the vectors given as `private` and `public`, as `scheme` would.
 
-    Defaults: 100 private vectors of 3072 pixels, no public ones, 800 encodings. The user's own vectors are encoded
-    as they are; `Encodings.pixel_rms` is then None, since the Gaussian model's unit pixels cannot be assumed.
+    Defaults: 100 private vectors of 3072 pixels, no public ones, 800 encodings. The user's own
+    vectors are encoded as they are; `Encodings.pixel_rms` is then None, since the Gaussian model's
+    unit pixels cannot be assumed.
 
     shape   (height, width) or (height, width, channels), where vectors are images
     labels  (n_private,) class of each private vector, from 0; each encoding releases Σ λ·onehot over its private vectors
@@ -46,15 +56,27 @@ def simulate(
     given_private = None if private is None else as_vectors(private, "private")
     given_public = None if public is None else as_vectors(public, "public")
     d = _settle("d", d, [v.shape[1] for v in (given_private, given_public) if v is not None], 3072)
-    n_private = _settle("n_private", n_private, [] if given_private is None else [len(given_private)], 100)
+    n_private = _settle(
+        "n_private", n_private, [] if given_private is None else [len(given_private)], 100
+    )
     n_public = _settle("n_public", n_public, [] if given_public is None else [len(given_public)], 0)
     if not isinstance(m, (int, np.integer)) or m < 1:
         raise InputError(f"m={m!r}: ask for at least one encoding, and a whole number of them")
-    drawn = m + (n_private if given_private is None else 0) + (n_public if given_public is None else 0)
-    must_fit(4 * drawn * d, f"{m:,} encodings of {d:,} pixels, with the vectors drawn for them,", cure="lower m or d")
+    drawn = (
+        m + (n_private if given_private is None else 0) + (n_public if given_public is None else 0)
+    )
+    must_fit(
+        4 * drawn * d,
+        f"{m:,} encodings of {d:,} pixels, with the vectors drawn for them,",
+        cure="lower m or d",
+    )
     rngs = (child(seed, name) for name in ("selection-private", "selection-public", "weights"))
     selection = draw_selection(scheme, n_private, n_public, m, *rngs)
-    vectors = gaussian_vectors(n_private, d, child(seed, "private")) if given_private is None else given_private
+    vectors = (
+        gaussian_vectors(n_private, d, child(seed, "private"))
+        if given_private is None
+        else given_private
+    )
     others: NDArray[np.float32] | None = given_public
     if others is None and n_public:
         others = gaussian_vectors(n_public, d, child(seed, "public"))
@@ -62,12 +84,16 @@ def simulate(
     parts = vectors, others, selection
     if flips:
         if shape is None:
-            raise InputError("flips=True needs to know the images: add shape=(height, width[, channels])")
+            raise InputError(
+                "flips=True needs to know the images: add shape=(height, width[, channels])"
+            )
         parts = _with_flips(*parts, shape, child(seed, "flips"))
     values = encode(*parts, scheme, noise=noise, rng=child(seed, "signs-and-noise"))
     pixel_rms = 1.0 if given_private is None else None
     mixed = None if labels is None else _mix_labels(labels, n_private, selection, scheme)
-    return Simulation(Encodings(values, scheme, pixel_rms, shape, mixed), vectors, others, selection)
+    return Simulation(
+        Encodings(values, scheme, pixel_rms, shape, mixed), vectors, others, selection
+    )
 
 
 def _with_flips(
@@ -87,18 +113,34 @@ def _with_flips(
         return chosen + n * rng.integers(0, 2, size=chosen.shape)
 
     n_public = 0 if public is None else len(public)
-    chosen = replace(selection, private=either(selection.private, len(private)), public=either(selection.public, n_public))
+    chosen = replace(
+        selection,
+        private=either(selection.private, len(private)),
+        public=either(selection.public, n_public),
+    )
     return both(private), None if public is None else both(public), chosen
 
 
-def _mix_labels(labels: ArrayLike, n: int, selection: Selection, scheme: Scheme) -> NDArray[np.float32]:
+def _mix_labels(
+    labels: ArrayLike, n: int, selection: Selection, scheme: Scheme
+) -> NDArray[np.float32]:
     classes = np.asarray(labels)
     if classes.shape != (n,) or classes.dtype.kind not in "iu" or classes.min(initial=0) < 0:
-        raise InputError(f"labels: give the class of each of the {n} private vectors, whole numbers from 0")
+        raise InputError(
+            f"labels: give the class of each of the {n} private vectors, whole numbers from 0"
+        )
     count = int(classes.max(initial=0)) + 1
-    must_fit(12 * len(selection.private) * count, f"labels of {count:,} classes", cure="number the classes from 0")
+    must_fit(
+        12 * len(selection.private) * count,
+        f"labels of {count:,} classes",
+        cure="number the classes from 0",
+    )
     chosen = classes.astype(np.int64)[selection.private]
-    weights = np.full(chosen.shape, scheme.private_weight) if selection.weights is None else selection.weights
+    weights = (
+        np.full(chosen.shape, scheme.private_weight)
+        if selection.weights is None
+        else selection.weights
+    )
     mixed = np.zeros((len(chosen), count))
     np.add.at(mixed, (np.arange(len(chosen))[:, None], chosen), weights)
     return mixed.astype(np.float32)

@@ -1,19 +1,23 @@
-"""The dialects of λ: how an encoding draws its weights, private and public ones together, k = k_private + k_public of them.
+"""The dialects of λ: how an encoding draws its weights, private and public ones together, k =
+k_private + k_public of them.
 
   half-normal  |N(0, 1)| divided by the sum; private vectors only
   released     the same with public vectors, drawn again while one weight exceeds 0.65 or the private ones sum to less than 0.3:
-               InstaHide's own code (Huang, Song, Li, Arora, ICML 2020; github.com/Hazelsuko07/InstaHide, `train_cross.py`,
-               --upper and --dom). The code sums the first two weights, which are the private ones where k_private = 2, and has
-               no bounds for k = 1. Without public vectors (`train_inside.py`) it has the upper bound only; so it is here, since
-               the private ones then sum to 1
+               InstaHide's own code (Huang, Song, Li, Arora, ICML 2020;
+               github.com/Hazelsuko07/InstaHide, `train_cross.py`,
+               --upper and --dom). The code sums the first two weights, which are the private ones
+               where k_private = 2, and has no bounds for k = 1. Without public vectors
+               (`train_inside.py`) it has the upper bound only; so it is here, since the private
+               ones then sum to 1
   uniform      uniform numbers divided by their sum
   dirichlet    Dirichlet(1, …, 1): uniform over the simplex. GradAttack (Huang, Gupta, Song, Li, Arora, NeurIPS 2021) draws
                Dirichlet(3, 1, …, 1) between bounds, so that its first slot gets more
   sorted       as released, in descending order before bounds are looked at; private slots come first and get the largest. What
-               the wild has is k = 2, λ ← max(λ, 1 − λ) (MixMatch, Berthelot et al., NeurIPS 2019, and code after it): a record
-               outweighs what it is mixed with
+               the wild has is k = 2, λ ← max(λ, 1 − λ) (MixMatch, Berthelot et al., NeurIPS 2019,
+               and code after it): a record outweighs what it is mixed with
 
-Rows that miss the bounds are drawn again all at once; the law is that of drawing one row again and again. O(m·k) per round.
+Rows that miss the bounds are drawn again all at once; the law is that of drawing one row again and
+again. O(m·k) per round.
 """
 
 from __future__ import annotations
@@ -43,7 +47,9 @@ def released(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
 
 
 def uniform(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
-    return _shares(1.0 - rng.random((m, scheme.k_private + scheme.k_public)))  # (0, 1]: the sum is never zero
+    return _shares(
+        1.0 - rng.random((m, scheme.k_private + scheme.k_public))
+    )  # (0, 1]: the sum is never zero
 
 
 def dirichlet(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
@@ -66,7 +72,9 @@ LAWS: Mapping[str, Law] = {
 def draw_weights(scheme: Scheme, m: int, rng: np.random.Generator) -> Weights:
     """λ (m, k_private + k_public), private slots first; every row sums to 1."""
     if scheme.weighting not in LAWS:
-        raise InputError(f"weighting={scheme.weighting!r}: no law to draw weights from; choose one of {', '.join(LAWS)}")
+        raise InputError(
+            f"weighting={scheme.weighting!r}: no law to draw weights from; choose one of {', '.join(LAWS)}"
+        )
     return LAWS[scheme.weighting](m, scheme, rng)
 
 
@@ -75,11 +83,15 @@ def possible_laws(scheme: Scheme) -> list[Scheme]:
     if scheme.weighting != "unknown":
         return [scheme]
     names: tuple[Weighting, ...] = ("released", "uniform", "dirichlet", "sorted", "convex")
-    return [replace(scheme, weighting=name) for name in (*names, *(("half-normal",) if not scheme.k_public else ()))]
+    return [
+        replace(scheme, weighting=name)
+        for name in (*names, *(("half-normal",) if not scheme.k_public else ()))
+    ]
 
 
 def sample_weights(scheme: Scheme, m: int, rng: np.random.Generator) -> Weights:
-    """About m rows of weights: of the scheme's law, of its fixed weights, or of all laws together where it is unknown."""
+    """About m rows of weights: of the scheme's law, of its fixed weights, or of all laws together
+    where it is unknown."""
     schemes = possible_laws(scheme)
     return np.concatenate([_sample(one, max(1, m // len(schemes)), rng) for one in schemes])
 
@@ -87,7 +99,9 @@ def sample_weights(scheme: Scheme, m: int, rng: np.random.Generator) -> Weights:
 def _sample(scheme: Scheme, m: int, rng: np.random.Generator) -> Weights:
     if not scheme.fixed_weights:
         return draw_weights(scheme, m, rng)
-    row = np.r_[[scheme.private_weight] * scheme.k_private, [scheme.public_weight] * scheme.k_public]
+    row = np.r_[
+        [scheme.private_weight] * scheme.k_private, [scheme.public_weight] * scheme.k_public
+    ]
     return np.tile(row, (m, 1))
 
 
@@ -104,7 +118,9 @@ def _within_bounds(draw: Callable[[int], Weights], m: int, scheme: Scheme) -> We
     todo = np.arange(m)
     for _ in range(ROUNDS):
         found = weights[todo]
-        todo = todo[(found.max(axis=1) > LARGEST) | (found[:, : scheme.k_private].sum(axis=1) < least)]
+        todo = todo[
+            (found.max(axis=1) > LARGEST) | (found[:, : scheme.k_private].sum(axis=1) < least)
+        ]
         if not todo.size:
             return weights
         weights[todo] = draw(todo.size)

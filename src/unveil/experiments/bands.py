@@ -27,19 +27,29 @@ class Slope(NamedTuple):
 
 
 def mean_band(values: ArrayLike) -> Band:
-    """Mean over the first axis with Student's interval; a single value has none, and stands alone."""
+    """Mean over the first axis with Student's interval; a single value has none, and stands
+    alone."""
     array = np.asarray(values, dtype=np.float64)
     n, mean = len(array), np.mean(array, axis=0)
-    half = student.ppf(0.975, n - 1) * array.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros_like(mean)
+    half = (
+        student.ppf(0.975, n - 1) * array.std(axis=0, ddof=1) / np.sqrt(n)
+        if n > 1
+        else np.zeros_like(mean)
+    )
     return Band(mean, mean - half, mean + half)
 
 
 def share_band(count: ArrayLike, trials: ArrayLike) -> Band:
-    """A share with Wilson's interval, which stays inside [0, 1] and has a width at 0 and 1 as well."""
+    """A share with Wilson's interval, which stays inside [0, 1] and has a width at 0 and 1 as
+    well."""
     count, trials = np.asarray(count, dtype=np.float64), np.asarray(trials, dtype=np.float64)
     z, share = 1.96, count / trials
     centre = (share + z * z / (2 * trials)) / (1 + z * z / trials)
-    half = z * np.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials)) / (1 + z * z / trials)
+    half = (
+        z
+        * np.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+        / (1 + z * z / trials)
+    )
     return Band(share, np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0))
 
 
@@ -51,4 +61,6 @@ def power_law(x: ArrayLike, y: ArrayLike) -> Slope:
     left = b - b.mean() - exponent * centred
     error = float(np.sqrt(left @ left / (n - 2) / (centred @ centred))) if n > 2 else 0.0
     half = float(student.ppf(0.975, n - 2)) * error if n > 2 else 0.0
-    return Slope(exponent, exponent - half, exponent + half, float(np.exp(b.mean() - exponent * a.mean())))
+    return Slope(
+        exponent, exponent - half, exponent + half, float(np.exp(b.mean() - exponent * a.mean()))
+    )

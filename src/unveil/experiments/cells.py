@@ -1,7 +1,9 @@
-"""Finished cells of an experiment, kept on disk: a run that was interrupted goes on where it stopped, with the same bytes.
+"""Finished cells of an experiment, kept on disk: a run that was interrupted goes on where it
+stopped, with the same bytes.
 
-A cell is one setting and what was measured there, a JSON object. Its file is named after everything that decides the result:
-the package's version, the item, the setting, the seed. A damaged file is measured again.
+A cell is one setting and what was measured there, a JSON object. Its file is named after everything
+that decides the result: the package's version, the item, the setting, the seed. A damaged file is
+measured again.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ class Cells:
     folder: Path | None = None
     progress: Progress | None = None
 
-    def run(self, compute: Callable[..., Facts], settings: Sequence[Mapping[str, Any]], what: str = "") -> list[Facts]:
+    def run(
+        self, compute: Callable[..., Facts], settings: Sequence[Mapping[str, Any]], what: str = ""
+    ) -> list[Facts]:
         """compute(**setting, seed=…) for each setting, from disk where it was done before."""
         out = []
         for number, setting in enumerate(settings):
@@ -47,7 +51,8 @@ class Cells:
         path = None if self.folder is None else self.folder / f"{self.item}-{name[:24]}.json"
         found = None if path is None else kept_json(path, name)
         if found is None:
-            # Through JSON in any case, so that a number from disk and one just measured are the same.
+            # Through JSON in any case, so that a number from disk and one just measured are the
+            # same.
             found = json.loads(json.dumps(compute(**setting, seed=self.seed), allow_nan=False))
             if path is not None and not found.get(LOST):
                 path.parent.mkdir(parents=True, exist_ok=True)

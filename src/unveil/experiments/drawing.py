@@ -1,4 +1,5 @@
-"""How figures look: Okabe and Ito's colours, which colour-blind readers tell apart, and a marker or dash per series."""
+"""How figures look: Okabe and Ito's colours, which colour-blind readers tell apart, and a marker or
+dash per series."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Inside, figures are drawn in the house's sizes, and the same figure is saved as the same bytes."""
+    """Inside, figures are drawn in the house's sizes, and the same figure is saved as the same
+    bytes."""
     import matplotlib
 
     with matplotlib.rc_context({"svg.hashsalt": "unveil", **STYLE}):
@@ -46,7 +48,8 @@ def style() -> Iterator[None]:
 
 
 def panels(rows: int, columns: int, size: tuple[float, float], **how: Any) -> tuple[Figure, Any]:
-    """A figure and its axes, (columns,) for one row and (rows, columns) otherwise; drawn without a screen."""
+    """A figure and its axes, (columns,) for one row and (rows, columns) otherwise; drawn without a
+    screen."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -61,7 +64,10 @@ def panels(rows: int, columns: int, size: tuple[float, float], **how: Any) -> tu
 
 def save(figure: Figure, path: Path) -> None:
     """PATH.svg and PATH.png."""
-    for suffix, how in ((".svg", {"metadata": {"Date": None}}), (".png", {"dpi": 150, "metadata": {"Software": None}})):
+    for suffix, how in (
+        (".svg", {"metadata": {"Date": None}}),
+        (".png", {"dpi": 150, "metadata": {"Software": None}}),
+    ):
         drawn = io.BytesIO()
         figure.savefig(drawn, format=suffix[1:], **how)
         write_bytes(path.with_suffix(suffix), drawn.getvalue())

@@ -1,4 +1,5 @@
-"""One item on the page of results: what the paper says, what was measured, whether they agree. All from measured numbers."""
+"""One item on the page of results: what the paper says, what was measured, whether they agree. All
+from measured numbers."""
 
 from __future__ import annotations
 
@@ -20,4 +21,9 @@ class Section:
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """A table in Markdown; a bar inside a cell would end it."""
     cells = [list(heads), ["---"] * len(heads), *map(list, lines)]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in cells) + "\n"
+    return (
+        "\n".join(
+            "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in cells
+        )
+        + "\n"
+    )

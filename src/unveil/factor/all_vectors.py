@@ -1,16 +1,19 @@
 """Which private vectors does every encoding use? All of them at once, from noisy overlaps.
 
-Given a matrix S with E[S_ij] = 0 for encodings that share nothing and 1 for those that share one vector, find W ∈ {0,1}^{m×n}
-with k ones per row and S ≈ WWᵀ off the diagonal. Single entries of S may be far too noisy to round; what counts is that each
-vector is in mk/n encodings, and a cluster of that size pools as many entries.
+Given a matrix S with E[S_ij] = 0 for encodings that share nothing and 1 for those that share one
+vector, find W ∈ {0,1}^{m×n} with k ones per row and S ≈ WWᵀ off the diagonal. Single entries of S
+may be far too noisy to round; what counts is that each vector is in mk/n encodings, and a cluster
+of that size pools as many entries.
 
   seeds    U = the n leading eigenvectors of S; from each pair with a large (UUᵀ)_ij grow a cluster C ← rows with the largest
-           (UUᵀ·1_C), first half the expected size, then the expected size, then those above half the mean of the best half
+           (UUᵀ·1_C), first half the expected size, then the expected size, then those above half
+           the mean of the best half
   select   greedily the clusters that lie best in the span of U, and overlap the chosen ones by less than half
   refine   scores S·W(WᵀW + ½I)⁻¹ without each row's own part; every row takes its k best columns; to a fixed point
   reseed   columns that are weak or tiny are dropped and sought again in what is unexplained
 
-Cost a few products of m×m with m×n matrices, and one partial eigendecomposition. Sizes: m up to some thousands (S is dense).
+Cost a few products of m×m with m×n matrices, and one partial eigendecomposition. Sizes: m up to
+some thousands (S is dense).
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Factorisation:
-    """W (m, n) with k ones per row; scores (m, n): how strongly each row leans towards each column, about 1 for members;
+    """W (m, n) with k ones per row; scores (m, n): how strongly each row leans towards each column,
+    about 1 for members;
     trust (m,): 0 for rows that took no part, 1 for the others."""
 
     W: Matrix
@@ -34,8 +38,11 @@ class Factorisation:
     trust: Matrix
 
 
-def factor_overlaps(S: Matrix, k: int, n: int, *, among: NDArray[np.bool_] | None = None, rounds: int = 6) -> Factorisation:
-    """Seeds, then refinement and reseeding; the best W by squared error of S − WWᵀ off the diagonal.
+def factor_overlaps(
+    S: Matrix, k: int, n: int, *, among: NDArray[np.bool_] | None = None, rounds: int = 6
+) -> Factorisation:
+    """Seeds, then refinement and reseeding; the best W by squared error of S − WWᵀ off the
+    diagonal.
 
     `among` (m,): rows to rely on; the others are only scored against the columns found.
     """
@@ -84,7 +91,8 @@ def factor_overlaps(S: Matrix, k: int, n: int, *, among: NDArray[np.bool_] | Non
 
 
 def row_scores(S: Matrix, W: Matrix, ridge: float = 0.5) -> Matrix:
-    """Least squares of S on the columns of W, each member's own part taken out of its column (S has a zero diagonal)."""
+    """Least squares of S on the columns of W, each member's own part taken out of its column (S has
+    a zero diagonal)."""
     size = W.sum(axis=0)
     scores = np.linalg.solve(W.T @ W + ridge * np.eye(W.shape[1]), W.T @ S).T
     return np.asarray(np.where(W > 0, scores * size / np.maximum(size - 1, 1), scores))
@@ -93,7 +101,9 @@ def row_scores(S: Matrix, W: Matrix, ridge: float = 0.5) -> Matrix:
 def take_best(scores: Matrix, k: int) -> Matrix:
     """Ones at the k largest scores of each row."""
     W = np.zeros_like(scores)
-    np.put_along_axis(W, np.argpartition(-scores, min(k, scores.shape[1]) - 1, axis=1)[:, :k], 1.0, axis=1)
+    np.put_along_axis(
+        W, np.argpartition(-scores, min(k, scores.shape[1]) - 1, axis=1)[:, :k], 1.0, axis=1
+    )
     return W
 
 
@@ -106,8 +116,11 @@ def _refine(S: Matrix, W: Matrix, k: int, steps: int = 40) -> Matrix:
     return W
 
 
-def _grow(S: Matrix, k: float, n: int, steps: int = 12) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Clusters (m, seeds) grown from promising pairs, and how well each lies in the leading eigenspace."""
+def _grow(
+    S: Matrix, k: float, n: int, steps: int = 12
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Clusters (m, seeds) grown from promising pairs, and how well each lies in the leading
+    eigenspace."""
     m = len(S)
     U = eigh(S, subset_by_index=[m - n, m - 1])[1].astype(np.float32)
     P = U @ U.T

@@ -1,20 +1,23 @@
-"""Which private vectors does every encoding use? From sparse overlaps of many encodings, a few of them wrong.
+"""Which private vectors does every encoding use? From sparse overlaps of many encodings, a few of
+them wrong.
 
-The encodings that use one vector overlap pairwise: a clique of about mk/n rows in the graph of overlaps. Two encodings that
-share nothing, or that are joined by a wrong entry, have next to no common neighbours. So cliques are found locally:
+The encodings that use one vector overlap pairwise: a clique of about mk/n rows in the graph of
+overlaps. Two encodings that share nothing, or that are joined by a wrong entry, have next to no
+common neighbours. So cliques are found locally:
 
   seed     at a row with fewer than k columns: among its neighbours that share no column with it yet take the one with most
            of the others as neighbours; the two and what they have in common are the seed
   grow     C ← the rows that neighbour at least half as much of C as the members of C do on average
   refine   every row takes the k columns that most exceed half of the overlaps a member has; entries count with their
-           confidence; to a fixed point. Columns that are much less dense than most are two vectors in one, or nothing: they
-           are dropped
+           confidence; to a fixed point. Columns that are much less dense than most are two vectors
+           in one, or nothing: they are dropped
   again    seeding goes on in what is not explained, for smaller and smaller cliques: with k = 2 the encodings ab, bc, ca are
-           a clique as well, and are told apart from a vector by the larger cliques of a, b and c, which come first
+           a clique as well, and are told apart from a vector by the larger cliques of a, b and c,
+           which come first
 
-The number of vectors is not needed. Rows for which fewer than k columns are found keep −1 in the free places. Cost: a
-constant number of passes over the overlaps, each k lookups per entry; for each vector the square of a row's overlaps.
-Memory: a copy of the overlaps.
+The number of vectors is not needed. Rows for which fewer than k columns are found keep −1 in the
+free places. Cost: a constant number of passes over the overlaps, each k lookups per entry; for each
+vector the square of a row's overlaps. Memory: a copy of the overlaps.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ LOOSE = 0.6
 
 @dataclass(frozen=True, eq=False)
 class Subsets:
-    """members (m, k): the columns of each row, −1 in free places, which come last; columns: how many there are."""
+    """members (m, k): the columns of each row, −1 in free places, which come last; columns: how
+    many there are."""
 
     members: NDArray[np.int64]
     columns: int
@@ -56,7 +60,9 @@ def find_cliques(overlaps: Overlaps, *, rounds: int = 3) -> Subsets:
     members = np.full((m, k), -1, np.int64)
     columns = 0
     for turn in range(rounds):
-        for least in sorted({max(2, int(expected / 2)), max(2, int(expected / 4)), 3, 2}, reverse=True):
+        for least in sorted(
+            {max(2, int(expected / 2)), max(2, int(expected / 4)), 3, 2}, reverse=True
+        ):
             if turn == 0 and least == 2:  # pairs only once the rest is in order
                 continue
             columns = int(_seed(graph.indptr, graph.indices, single, members, columns, least))
@@ -71,11 +77,16 @@ def _graph(overlaps: Overlaps) -> tuple[sparse.csr_array, NDArray[np.bool_]]:
     row = np.repeat(np.arange(overlaps.m, dtype=matrix.indices.dtype), np.diff(matrix.indptr))
     keep = (weight >= TRUSTED) & (row != matrix.indices)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(row[keep], minlength=overlaps.m))])
-    return sparse.csr_array((weight[keep], matrix.indices[keep], indptr), shape=matrix.shape), matrix.data[keep] == 1
+    return sparse.csr_array(
+        (weight[keep], matrix.indices[keep], indptr), shape=matrix.shape
+    ), matrix.data[keep] == 1
 
 
-def _refine(graph: sparse.csr_array, members: NDArray[np.int64], columns: int, steps: int = 8) -> tuple[NDArray[np.int64], int]:
-    """Every row takes its best columns until nothing changes; copies are merged, columns of fewer than two rows dropped."""
+def _refine(
+    graph: sparse.csr_array, members: NDArray[np.int64], columns: int, steps: int = 8
+) -> tuple[NDArray[np.int64], int]:
+    """Every row takes its best columns until nothing changes; copies are merged, columns of fewer
+    than two rows dropped."""
     for _ in range(steps):
         within, size = _within(graph.indptr, graph.indices, graph.data, members, columns)
         # The median over members, not over columns: noise makes many small cliques.
@@ -90,10 +101,13 @@ def _refine(graph: sparse.csr_array, members: NDArray[np.int64], columns: int, s
 
 
 def _merged(members: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
-    """One name for columns that share more than half of the smaller one, where that is more than chance (4 rows or more)."""
+    """One name for columns that share more than half of the smaller one, where that is more than
+    chance (4 rows or more)."""
     m = len(members)
     row, place = np.nonzero(members >= 0)
-    W = sparse.csr_array((np.ones(len(row), np.int32), (row, members[row, place])), shape=(m, columns))
+    W = sparse.csr_array(
+        (np.ones(len(row), np.int32), (row, members[row, place])), shape=(m, columns)
+    )
     shared = sparse.triu(W.T @ W, 1).tocoo()
     size = np.bincount(members[row, place], minlength=columns)
     alike = shared.data > 0.5 * np.minimum(size[shared.row], size[shared.col])
@@ -132,7 +146,8 @@ def _share(members, i, j):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _seed(indptr, indices, single, members, columns, least):  # type: ignore[no-untyped-def]
-    """Cliques of `least` rows or more from all rows in turn; members in place (free places last); the number of columns."""
+    """Cliques of `least` rows or more from all rows in turn; members in place (free places last);
+    the number of columns."""
     m, k = members.shape
     filled = np.zeros(m, np.int64)
     for i in range(m):
@@ -157,8 +172,8 @@ def _seed(indptr, indices, single, members, columns, least):  # type: ignore[no-
                     count += 1
             if count + 1 < least:
                 break
-            # 2. the one that has most others as neighbours; with it, what they have in common. Rows that share two vectors
-            #    have the cliques of both in common.
+            # 2. the one that has most others as neighbours; with it, what they have in common. Rows
+            # that share two vectors have the cliques of both in common.
             best, most = -1, -1
             for t in range(indptr[i], indptr[i + 1]):
                 j = indices[t]
@@ -177,7 +192,8 @@ def _seed(indptr, indices, single, members, columns, least):  # type: ignore[no-
                 if stamp[indices[q]] == turn:
                     clique[size] = indices[q]
                     size += 1
-            # 3. grow: rows with at least half the neighbours in the clique that its members have on average
+            # 3. grow: rows with at least half the neighbours in the clique that its members have on
+            # average
             for _ in range(4):
                 reached = 0
                 for t in range(size):
@@ -200,7 +216,9 @@ def _seed(indptr, indices, single, members, columns, least):  # type: ignore[no-
                 for t in range(reached):
                     j = touched[t]
                     # A member does not neighbour itself.
-                    if hits[j] + (stamp[j] == turn) > bound + 0.5 and (filled[j] < k or stamp[j] == turn):
+                    if hits[j] + (stamp[j] == turn) > bound + 0.5 and (
+                        filled[j] < k or stamp[j] == turn
+                    ):
                         near[grown] = j
                         grown += 1
                         changed |= stamp[j] != turn
@@ -249,7 +267,8 @@ def _within(indptr, indices, weight, members, columns):  # type: ignore[no-untyp
 
 @njit(cache=True, nogil=True)
 def _take_best(indptr, indices, weight, members, within, size):  # type: ignore[no-untyped-def]
-    """The k columns by which the weight of a row most exceeds half of what their members have: where two fit, the larger."""
+    """The k columns by which the weight of a row most exceeds half of what their members have:
+    where two fit, the larger."""
     m, k = members.shape
     out = np.full((m, k), -1, np.int64)
     total = np.zeros(len(size))

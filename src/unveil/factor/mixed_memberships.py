@@ -1,7 +1,8 @@
-"""Which vectors does every encoding use, and how strongly? Z ≈ PPᵀ off the diagonal, P ≥ 0, k entries and sum 1 in each row.
+"""Which vectors does every encoding use, and how strongly? Z ≈ PPᵀ off the diagonal, P ≥ 0, k
+entries and sum 1 in each row.
 
-A symmetric nonnegative factorisation whose rows lie in a simplex with one corner per vector. Where weights vary, some encodings
-are almost nothing but one vector: they sit at the corners.
+A symmetric nonnegative factorisation whose rows lie in a simplex with one corner per vector. Where
+weights vary, some encodings are almost nothing but one vector: they sit at the corners.
 
   count    n = the place of the largest drop in the spectrum of Z, near 1/(mean of Z), which is n for subsets drawn uniformly
   space    R = the n leading eigenvectors times √eigenvalue, the diagonal filled in from R itself
@@ -32,14 +33,17 @@ NOTICEABLE = 0.08
 
 @dataclass(frozen=True, eq=False)
 class Memberships:
-    """members (m, k): columns by falling share; shares (m, k): their part of the encoding's power, in [0, 1]; n columns."""
+    """members (m, k): columns by falling share; shares (m, k): their part of the encoding's power,
+    in [0, 1]; n columns."""
 
     members: NDArray[np.int64]
     shares: Matrix
     n: int
 
 
-def mixed_memberships(Z: Matrix, k: int, *, fillings: int = 3, refits: int = 2) -> Memberships | None:
+def mixed_memberships(
+    Z: Matrix, k: int, *, fillings: int = 3, refits: int = 2
+) -> Memberships | None:
     """Count, space, corners, refine; None when Z tells of no more than k vectors."""
     Z = Z.copy()
     m = len(Z)
@@ -70,10 +74,12 @@ def mixed_memberships(Z: Matrix, k: int, *, fillings: int = 3, refits: int = 2) 
 
 
 def extend(Z: Matrix, known: Memberships, explained: NDArray[np.bool_]) -> Memberships | None:
-    """New columns for rows that are not explained; None when no two of them share an unknown vector.
+    """New columns for rows that are not explained; None when no two of them share an unknown
+    vector.
 
-    Explained rows hold known vectors only. So the regression of Z_ij, j explained, on the columns gives the known shares of
-    row i without bias, and the rest of it belongs to vectors not counted yet.
+    Explained rows hold known vectors only. So the regression of Z_ij, j explained, on the columns
+    gives the known shares of row i without bias, and the rest of it belongs to vectors not counted
+    yet.
     """
     k = known.members.shape[1]
     rows = np.flatnonzero(~explained)
@@ -99,7 +105,11 @@ def extend(Z: Matrix, known: Memberships, explained: NDArray[np.bool_]) -> Membe
         out[rows[alike]] = np.column_stack([part[alike], unknown[alike]])
         free &= ~alike
         n += 1
-    return Memberships(members, out / np.maximum(out.sum(axis=1, keepdims=True), 1e-30), n) if n > known.n else None
+    return (
+        Memberships(members, out / np.maximum(out.sum(axis=1, keepdims=True), 1e-30), n)
+        if n > known.n
+        else None
+    )
 
 
 def _corners(R: Matrix, n: int) -> NDArray[np.int64]:

@@ -1,8 +1,10 @@
-"""Squared correlations of all pairs of encodings: the similarity to start from when every encoding has weights of its own.
+"""Squared correlations of all pairs of encodings: the similarity to start from when every encoding
+has weights of its own.
 
-The folded covariance of two encodings is Ψ(z), and Ψ⁻¹ turns it into z². With weights u_i divided by their norm, encodings that
-share one vector a have z = u_ia·u_ja, so that Z = z² is PPᵀ off the diagonal, P = u² entry by entry: nonnegative, k entries per
-row, rows that sum to 1. For small z, Ψ(z) ≈ z²/π: the estimate is continued below zero along that line, and has no bias there.
+The folded covariance of two encodings is Ψ(z), and Ψ⁻¹ turns it into z². With weights u_i divided
+by their norm, encodings that share one vector a have z = u_ia·u_ja, so that Z = z² is PPᵀ off the
+diagonal, P = u² entry by entry: nonnegative, k entries per row, rows that sum to 1. For small z,
+Ψ(z) ≈ z²/π: the estimate is continued below zero along that line, and has no bias there.
 
 Dense, m×m: one matrix product.
 """

@@ -1,9 +1,10 @@
 """Which encodings of natural images share a private image, seen in their energies y².
 
-Signs are hidden, squares are not: y² = Σ λ²x² + cross terms, and what two encodings have in common adds to the covariance of
-their squares. Neighbouring pixels say nearly the same, so squares are whitened by their own covariance first (shrunk towards
-a multiple of the identity: the smallest components are noise). Of the 0.1 percent most similar pairs of the challenge's
-shape nine of ten share a private image.
+Signs are hidden, squares are not: y² = Σ λ²x² + cross terms, and what two encodings have in common
+adds to the covariance of their squares. Neighbouring pixels say nearly the same, so squares are
+whitened by their own covariance first (shrunk towards a multiple of the identity: the smallest
+components are noise). Of the 0.1 percent most similar pairs of the challenge's shape nine of ten
+share a private image.
 
     K = F (C + s·I)⁻¹ Fᵀ,   F the centred squares, C their covariance, s = 0.3·max(1, d/m)·tr C / d
 
@@ -23,8 +24,9 @@ SHRINKAGE = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Energies:
-    """gram (m, m): whitened products of centred squares; level (m,): the product of each with the mean square, whose own
-    product with itself is `level_norm`: what all encodings have in common."""
+    """gram (m, m): whitened products of centred squares; level (m,): the product of each with the
+    mean square, whose own product with itself is `level_norm`: what all encodings have in
+    common."""
 
     gram: NDArray[np.float32]
     level: NDArray[np.float32]
@@ -45,7 +47,8 @@ def whitened_energies(Y: NDArray[np.float32]) -> Energies:
         Z = solve_triangular(L, F.T, lower=True, overwrite_b=True, check_finite=False)
         flat = solve_triangular(L, mean, lower=True, check_finite=False)
         return Energies(np.asarray(Z.T @ Z), np.asarray(flat @ Z), float(flat @ flat))
-    # (FᵀF/m + s·I)⁻¹ by the m×m products alone: F(…)⁻¹Fᵀ = K(K/m + s·I)⁻¹, and likewise for the mean.
+    # (FᵀF/m + s·I)⁻¹ by the m×m products alone: F(…)⁻¹Fᵀ = K(K/m + s·I)⁻¹, and likewise for the
+    # mean.
     K = F @ F.T
     s = np.float32(shrinkage * np.trace(K) / m / d + 1e-12)
     inner = K / np.float32(m)

@@ -1,18 +1,21 @@
-"""GramExtract (`alg:private_attack`, `lem:gramextract`): from encodings to the overlaps of their private subsets.
+"""GramExtract (`alg:private_attack`, `lem:gramextract`): from encodings to the overlaps of their
+private subsets.
 
-The covariance of |y_i| and |y_j| over the pixels is Ψ of the correlation z(p, q) of two encodings that share p public and q
-private vectors: a lattice in q once p is known from the supports. The paper inverts Ψ entry by entry, rounds to multiples of
-1/k and subtracts the public part afterwards, which is right only for k_pub = k_priv; we round to the lattice that belongs to p.
-Since Ψ increases, rounding z is comparing the covariance with fixed thresholds: no entry is ever inverted.
+The covariance of |y_i| and |y_j| over the pixels is Ψ of the correlation z(p, q) of two encodings
+that share p public and q private vectors: a lattice in q once p is known from the supports. The
+paper inverts Ψ entry by entry, rounds to multiples of 1/k and subtracts the public part afterwards,
+which is right only for k_pub = k_priv; we round to the lattice that belongs to p. Since Ψ
+increases, rounding z is comparing the covariance with fixed thresholds: no entry is ever inverted.
 
 Two places for the thresholds between neighbouring q:
   "paper"     Ψ of the midpoint, i.e. z rounded to the nearest lattice point: the printed algorithm, one pass, nothing else;
   "balanced"  where both errors are equally likely. At overlap 0 Ψ is flat, and the paper's midpoint lies far too close to it:
               balanced needs about a third of the pixels.
 
-Where we go beyond the print (`gram/plan.py`, `gram/engine.py`): pairs are screened on part of the pixels, pairs in doubt are
-decided by their likelihood, and with a known public part a statistic that is linear in the overlap replaces the folded one.
-Every entry has a confidence, and the number of wrong pairs to expect is part of the result (`gram/evidence.py`).
+Where we go beyond the print (`gram/engine/plan.py`, `gram/engine/blocks.py`): pairs are screened on
+part of the pixels, pairs in doubt are decided by their likelihood, and with a known public part a
+statistic that is linear in the overlap replaces the folded one. Every entry has a confidence, and
+the number of wrong pairs to expect is part of the result (`gram/engine/evidence.py`).
 
 Cost m²/2 products of the screening pixels; memory: blocks under the limit, and the sparse result.
 """
@@ -26,12 +29,19 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unveil.gram.checkpoint import Checkpoint
-from unveil.gram.engine import Block, OverlapEngine, score_rows
-from unveil.gram.evidence import assemble, weigh_evidence
-from unveil.gram.executors import Task, run_blocks
+from unveil.gram.engine.blocks import Block, OverlapEngine, score_rows
+from unveil.gram.engine.checkpoint import Checkpoint
+from unveil.gram.engine.evidence import assemble, weigh_evidence
+from unveil.gram.engine.executors import Task, run_blocks
+from unveil.gram.engine.plan import (
+    ROUNDINGS,
+    Doubt,
+    OverlapPlan,
+    Rounding,
+    level_thresholds,
+    make_plan,
+)
 from unveil.gram.levels import Levels, folded_levels, lattice
-from unveil.gram.plan import ROUNDINGS, Doubt, OverlapPlan, Rounding, level_thresholds, make_plan
 from unveil.gram.statistics import STATISTICS, PublicPart, Statistic, public_part, statistic_levels
 from unveil.parallel import memory_limit as settle_limit
 from unveil.parallel import where, worker_count
@@ -58,10 +68,12 @@ def gram_extract(
     checkpoint: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Overlaps:
-    """How many private vectors each two encodings share; the public part is taken off by way of `supports`.
+    """How many private vectors each two encodings share; the public part is taken off by way of
+    `supports`.
 
     statistic   "auto": assisted when the public part is known, else folded with likelihood where in doubt
-                "folded", "squares", "assisted": this one alone; "likelihood": likelihood for all that survive the screen
+                "folded", "squares", "assisted": this one alone; "likelihood": likelihood for all
+                that survive the screen
     workers     threads, or processes of a local cluster; None: one per core. The result does not depend on it
     scheduler   None: threads; "processes": a local Dask cluster; "tcp://…": an existing one
     checkpoint  folder for finished blocks: the same call after an interruption goes on from there
@@ -94,7 +106,8 @@ def gram_extract(
 
 
 def overlap_thresholds(scheme: Scheme, d: int, rounding: Rounding) -> NDArray[np.float64]:
-    """(k_public+1, k_private): the folded covariance from which on, given p, the private overlap is at least q = 1, 2, …"""
+    """(k_public+1, k_private): the folded covariance from which on, given p, the private overlap is
+    at least q = 1, 2, …"""
     return level_thresholds(folded_levels(scheme), rounding, lattice(scheme))
 
 
@@ -109,7 +122,8 @@ def overlap_engine(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> OverlapEngine:
-    """Checked input and the plan for it, before any block is computed; `engine.plan` says what will happen."""
+    """Checked input and the plan for it, before any block is computed; `engine.plan` says what will
+    happen."""
     scheme = encodings.scheme
     if scheme.k_private < 1:
         raise InputError("k_private=0: encodings without a private part have no private overlaps")
@@ -118,7 +132,9 @@ def overlap_engine(
     if statistic not in ("auto", *STATISTICS):
         raise InputError(f"statistic={statistic!r}: choose one of auto, {', '.join(STATISTICS)}")
     if rounding == "paper" and statistic not in ("auto", "folded"):
-        raise InputError(f"rounding='paper' with statistic={statistic!r}: the paper's thresholds are for the folded statistic")
+        raise InputError(
+            f"rounding='paper' with statistic={statistic!r}: the paper's thresholds are for the folded statistic"
+        )
     worker_count(workers)
     limit = settle_limit(memory_limit)
     if supports is None and scheme.k_public:
@@ -132,14 +148,20 @@ def overlap_engine(
     if supports is not None and scheme.k_public:
         # Complains of supports that do not belong to these vectors.
         supports.incidence(len(vectors) if vectors is not None else int(supports.indices.max()) + 1)
-    part = public_part(encodings, supports.indices, vectors) if supports is not None and scheme.k_public else None
+    part = (
+        public_part(encodings, supports.indices, vectors)
+        if supports is not None and scheme.k_public
+        else None
+    )
     chosen, doubt = _choose(statistic, rounding, part)
     levels = statistic_levels(chosen, scheme, part)
     plan = _plan(encodings, part, chosen, doubt, rounding, levels, limit)
     return OverlapEngine(encodings.values, scheme, plan, levels, part, min(limit // 4, CACHE))
 
 
-def _choose(statistic: Choice, rounding: Rounding, part: PublicPart | None) -> tuple[Statistic, Doubt]:
+def _choose(
+    statistic: Choice, rounding: Rounding, part: PublicPart | None
+) -> tuple[Statistic, Doubt]:
     if statistic == "likelihood":
         return "folded", "always"
     if statistic != "auto":
@@ -200,7 +222,9 @@ def _blocks(
         progress("overlaps", len(done), len(tasks))
     if scheduler is None:  # threads share the limit; processes bring their own memory
         workers = max(1, min(worker_count(workers), (limit // 2) // engine.plan.bytes_per_task))
-    for task, block in run_blocks(engine, left, workers=workers, scheduler=scheduler) if left else ():
+    for task, block in (
+        run_blocks(engine, left, workers=workers, scheduler=scheduler) if left else ()
+    ):
         if checkpoint is not None:
             checkpoint.write(*task, block)
         done[task] = block

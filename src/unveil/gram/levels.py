@@ -1,13 +1,15 @@
-"""What a pair statistic is worth at each overlap: mean, noise and skewness of one pixel, for p shared public and q shared
-private vectors.
+"""What a pair statistic is worth at each overlap: mean, noise and skewness of one pixel, for p
+shared public and q shared private vectors.
 
-The correlation of two encodings is z(p, q) = (p·a_pub² + q·a_priv²) / (k_pub·a_pub² + k_priv·a_priv²), `lattice`. A statistic
-is an average over d pixels, so its mean and noise at every lattice point decide everything: thresholds, error rates, how many
-pixels a screen needs. They are integrals over two normal variables, taken in polar coordinates (kinks lie on angles, no tail
-is lost).
+The correlation of two encodings is z(p, q) = (p·a_pub² + q·a_priv²) / (k_pub·a_pub² +
+k_priv·a_priv²), `lattice`. A statistic is an average over d pixels, so its mean and noise at every
+lattice point decide everything: thresholds, error rates, how many pixels a screen needs. They are
+integrals over two normal variables, taken in polar coordinates (kinks lie on angles, no tail is
+lost).
 
 Two corrections that the printed analysis leaves out, both seen in the error counts:
-  * rows are divided by their own root mean square, which takes noise away (at z = 1/2 folded: 0.409 instead of 0.443);
+  * rows are divided by their own root mean square, which takes noise away (at z = 1/2 folded: 0.409
+  instead of 0.443);
   * sums of skew terms have a heavier upper tail than the normal law: x standard deviations count as
     x − skew/√d·(x² − 1)/6 (Cornish and Fisher's first term).
 """
@@ -30,7 +32,8 @@ OfMeans = Callable[[Array], float]
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """Mean, standard deviation and skewness of one pixel's statistic at each lattice point, each (k_public+1, k_private+1).
+    """Mean, standard deviation and skewness of one pixel's statistic at each lattice point, each
+    (k_public+1, k_private+1).
 
     raw_sd, raw_skew: the same when rows are not divided by their own root mean square.
     """
@@ -42,30 +45,36 @@ class Levels:
     raw_skew: Array
 
     def of_part(self, fraction: float) -> Levels:
-        """For a sum over this fraction of the pixels, where rows were normalised over all of them: so much less noise is
-        taken away."""
+        """For a sum over this fraction of the pixels, where rows were normalised over all of them:
+        so much less noise is taken away."""
         sd = np.sqrt(self.raw_sd**2 + fraction * (self.sd**2 - self.raw_sd**2))
         skew = self.raw_skew + fraction * (self.skew - self.raw_skew)
         return Levels(self.mean, sd, skew, self.raw_sd, self.raw_skew)
 
     def balanced(self) -> Array:
-        """(k_public+1, k_private): where mistaking q for q+1 is as many standard deviations away as the reverse."""
+        """(k_public+1, k_private): where mistaking q for q+1 is as many standard deviations away as
+        the reverse."""
         low, high = self.sd[:, :-1], self.sd[:, 1:]
         return np.asarray((self.mean[:, :-1] * high + self.mean[:, 1:] * low) / (low + high))
 
     def below(self, score: ArrayLike, p: int, q: int, d: int) -> Array:
         """P(average over d pixels < score) at (p, q)."""
-        return np.asarray(norm.cdf(normal_scale(score, self.mean[p, q], self.sd[p, q], self.skew[p, q], d)))
+        return np.asarray(
+            norm.cdf(normal_scale(score, self.mean[p, q], self.sd[p, q], self.skew[p, q], d))
+        )
 
     def quantile(self, probability: float, p: int, q: int, d: int) -> float:
         """The score that an average over d pixels stays below with this probability."""
         x = float(norm.ppf(probability))
         skew = self.skew[p, q] / np.sqrt(d)
-        return float(self.mean[p, q] + self.sd[p, q] / np.sqrt(d) * (x + skew * (min(x * x, 9.0) - 1) / 6))
+        return float(
+            self.mean[p, q] + self.sd[p, q] / np.sqrt(d) * (x + skew * (min(x * x, 9.0) - 1) / 6)
+        )
 
 
 def normal_scale(score: ArrayLike, mean: float, sd: float, skew: float, d: int) -> Array:
-    """A score in standard deviations of a normal law; the correction stops where it would turn back."""
+    """A score in standard deviations of a normal law; the correction stops where it would turn
+    back."""
     x = (np.asarray(score, dtype=np.float64) - mean) * (np.sqrt(d) / sd)
     s = skew / np.sqrt(d)
     reach = np.clip(x, -1.5 / max(abs(s), 1e-9), 1.5 / max(abs(s), 1e-9))
@@ -73,7 +82,8 @@ def normal_scale(score: ArrayLike, mean: float, sd: float, skew: float, d: int) 
 
 
 def lattice(scheme: Scheme) -> Array:
-    """z(p, q), shape (k_public+1, k_private+1): the correlation of encodings that share p public and q private vectors."""
+    """z(p, q), shape (k_public+1, k_private+1): the correlation of encodings that share p public
+    and q private vectors."""
     p = np.arange(scheme.k_public + 1)[:, None] * scheme.public_weight**2
     q = np.arange(scheme.k_private + 1)[None, :] * scheme.private_weight**2
     return np.minimum((p + q) / (scheme.public_variance + scheme.private_variance), 1.0)
@@ -87,7 +97,8 @@ def folded_levels(scheme: Scheme) -> Levels:
 
 @lru_cache(maxsize=64)
 def squares_levels(scheme: Scheme) -> Levels:
-    """(a² − 1)(b² − 1): mean 2z². Locally optimal at z = 0, but with heavy tails and far noisier from z = 1/2 on."""
+    """(a² − 1)(b² − 1): mean 2z². Locally optimal at z = 0, but with heavy tails and far noisier
+    from z = 1/2 on."""
     return _over_lattice(_squares, lattice(scheme))
 
 
@@ -95,9 +106,10 @@ def squares_levels(scheme: Scheme) -> Levels:
 def assisted_levels(k_private: int, k_public: int, ratio: float) -> Levels:
     """r_i·r_j of r = y·tanh(yμ/σ²) − μ, in units of σ², where ratio = E[μ²]/σ².
 
-    r, its square and its cube are functions of (g, μ), private part and public part. With their Hermite coefficients
-    c_{nl}, Mehler's formula gives E[f_i·f_j] = Σ c_{nl}²·(q/k_private)^n·(p/k_public)^l. For r only odd n + l occur, E[r | μ]
-    = 0 kills n = 0, and what is left is nearly linear in q: no flat spot at overlap 0.
+    r, its square and its cube are functions of (g, μ), private part and public part. With their
+    Hermite coefficients c_{nl}, Mehler's formula gives E[f_i·f_j] = Σ
+    c_{nl}²·(q/k_private)^n·(p/k_public)^l. For r only odd n + l occur, E[r | μ] = 0 kills n = 0,
+    and what is left is nearly linear in q: no flat spot at overlap 0.
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(96)
     weights = weights / weights.sum()
@@ -111,7 +123,9 @@ def assisted_levels(k_private: int, k_public: int, ratio: float) -> Levels:
     r = (mu + g) * np.tanh((mu + g) * mu) - mu
     private = (np.arange(k_private + 1) / k_private)[:, None] ** np.arange(degree)
     public = (np.arange(k_public + 1) / max(k_public, 1))[:, None] ** np.arange(degree)
-    first, second, third = (public @ ((H @ r**power @ H.T) ** 2).T @ private.T for power in (1, 2, 3))
+    first, second, third = (
+        public @ ((H @ r**power @ H.T) ** 2).T @ private.T for power in (1, 2, 3)
+    )
     variance = np.maximum(second - first**2, 1e-12)
     sd = np.sqrt(variance)
     skew = (third - 3 * first * second + 2 * first**3) / variance**1.5
@@ -120,7 +134,9 @@ def assisted_levels(k_private: int, k_public: int, ratio: float) -> Levels:
 
 def _folded(a: Array, b: Array) -> tuple[Array, OfMeans]:
     a, b = np.abs(a), np.abs(b)
-    return np.stack([a * b, a, b, a * a, b * b]), lambda t: (t[0] - t[1] * t[2]) / np.sqrt(t[3] * t[4])
+    return np.stack(
+        [a * b, a, b, a * a, b * b]
+    ), lambda t: (t[0] - t[1] * t[2]) / np.sqrt(t[3] * t[4])
 
 
 def _squares(a: Array, b: Array) -> tuple[Array, OfMeans]:
@@ -128,16 +144,19 @@ def _squares(a: Array, b: Array) -> tuple[Array, OfMeans]:
 
 
 def _over_lattice(statistic: Callable[[Array, Array], tuple[Array, OfMeans]], z: Array) -> Levels:
-    return Levels(*np.array([_moments(statistic, value) for value in z.ravel()]).T.reshape(5, *z.shape))
+    return Levels(
+        *np.array([_moments(statistic, value) for value in z.ravel()]).T.reshape(5, *z.shape)
+    )
 
 
 def _moments(statistic: Callable[[Array, Array], tuple[Array, OfMeans]], z: float) -> list[float]:
-    """Mean, standard deviation, skewness for one pixel, and the last two without normalisation, of a function h of pixel
-    means t.
+    """Mean, standard deviation, skewness for one pixel, and the last two without normalisation, of
+    a function h of pixel means t.
 
-    The delta method: to first order h moves by u = ∇h·t; Edgeworth's skewness is E[u³] + 3·∇hᵀΣHΣ∇h, H the second
-    derivatives: what normalising bends must be in it. Without normalisation h is the first mean, centred at the true means of
-    the others.
+    The delta method: to first order h moves by u = ∇h·t; Edgeworth's skewness is E[u³] +
+    3·∇hᵀΣHΣ∇h, H the second
+    derivatives: what normalising bends must be in it. Without normalisation h is the first mean,
+    centred at the true means of the others.
     """
     a, b, w = polar_nodes(z)
     terms, h = statistic(a, b)
@@ -150,21 +169,38 @@ def _moments(statistic: Callable[[Array, Array], tuple[Array, OfMeans]], z: floa
     at = np.eye(len(centre)) * step
     gradient = np.array([h(centre + e) - h(centre - e) for e in at]) / (2 * step)
     second = np.array(
-        [[h(centre + e + f) - h(centre + e - f) - h(centre - e + f) + h(centre - e - f) for f in at] for e in at]
+        [
+            [
+                h(centre + e + f) - h(centre + e - f) - h(centre - e + f) + h(centre - e - f)
+                for f in at
+            ]
+            for e in at
+        ]
     ) / (4 * step * step)
     u = gradient @ T
     sd = max(float(np.sqrt(u * u @ weights)), 1e-6)
-    skew = (float(u**3 @ weights) + 3 * float(gradient @ covariance @ second @ covariance @ gradient)) / sd**3
+    skew = (
+        float(u**3 @ weights) + 3 * float(gradient @ covariance @ second @ covariance @ gradient)
+    ) / sd**3
     # The same function with the last two means, the rows' mean squares, held fixed.
     v = gradient[:-2] @ T[:-2]
-    if len(centre) == 3:  # squares: (a² − 1)(b² − 1), so the rows' mean squares stay in to first order
+    if (
+        len(centre) == 3
+    ):  # squares: (a² − 1)(b² − 1), so the rows' mean squares stay in to first order
         v = T[0] - T[1] - T[2]
     raw = max(float(np.sqrt(v * v @ weights)), 1e-6)
-    return [float(h(centre)), sd, float(np.clip(skew, -30, 30)), raw, float(np.clip(v**3 @ weights / raw**3, -30, 30))]
+    return [
+        float(h(centre)),
+        sd,
+        float(np.clip(skew, -30, 30)),
+        raw,
+        float(np.clip(v**3 @ weights / raw**3, -30, 30)),
+    ]
 
 
 def polar_nodes(z: float, angles: int = 1024, radii: int = 64) -> tuple[Array, Array, Array]:
-    """Nodes and weights for two standard normal variables with correlation z; f(−a, −b) = f(a, b) halves the circle."""
+    """Nodes and weights for two standard normal variables with correlation z; f(−a, −b) = f(a, b)
+    halves the circle."""
     x, w = np.polynomial.legendre.leggauss(radii)
     r = 5 * (x + 1)
     theta = np.pi * (np.arange(angles) + 0.5) / angles

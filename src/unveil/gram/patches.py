@@ -1,17 +1,21 @@
-"""How alike encodings are where pixels go together, as in images: by patches of pixels within which hidden signs hardly change.
+"""How alike encodings are where pixels go together, as in images: by patches of pixels within which
+hidden signs hardly change.
 
-At one pixel the sign of z = Σx is hidden. In a patch of an image z mostly has one sign, so that y = ±z there, one sign for all
-of the patch, and the square of a product of two encodings does not ask which:
+At one pixel the sign of z = Σx is hidden. In a patch of an image z mostly has one sign, so that y =
+±z there, one sign for all of the patch, and the square of a product of two encodings does not ask
+which:
 
     K_ij = Σ_patches ⟨u_i, u_j⟩²,   u = y·(C + s·I)^(−½) within the patch,   C = E[y yᵀ],   s = 0.03·tr C / |patch|
 
-Whitening counts what differs between images, not the brightness that they share. Encodings with q members in common have
-⟨u_i, u_j⟩ of about ±q/k in every patch, so that the root of K above what all pairs have grows like q. Squares of single pixels
-(`gram.energies`) are patches of one pixel: on photographs, k = 3, one shared image then stands out by 1.5 times the spread of
-pairs that share none; with 8 patches by 7.
+Whitening counts what differs between images, not the brightness that they share. Encodings with q
+members in common have ⟨u_i, u_j⟩ of about ±q/k in every patch, so that the root of K above what all
+pairs have grows like q. Squares of single pixels (`gram.energies`) are patches of one pixel: on
+photographs, k = 3, one shared image then stands out by 1.5 times the spread of pairs that share
+none; with 8 patches by 7.
 
-Patches come from the encodings alone, whatever the order of pixels: pixels are halved by their leading principal component,
-again and again, each half without what it has in common. O(m·d) for patches, O(m²·d) for products.
+Patches come from the encodings alone, whatever the order of pixels: pixels are halved by their
+leading principal component, again and again, each half without what it has in common. O(m·d) for
+patches, O(m²·d) for products.
 """
 
 from __future__ import annotations
@@ -21,26 +25,30 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 PATCHES = 8
-"""With 4 to 32 of them about as many encodings of photographs are read right; fewer suit pictures with one object each."""
+"""With 4 to 32 of them about as many encodings of photographs are read right; fewer suit pictures
+with one object each."""
 SHRINKAGE = 0.03
 """Ten times as much leaves too much brightness in, a tenth of it lets noise in."""
 FEWEST = 16
-"""Pixels of a patch, at least: with four, as in a table of 30 columns, one shared record does not stand out."""
+"""Pixels of a patch, at least: with four, as in a table of 30 columns, one shared record does not
+stand out."""
 ALIKE = 0.6
-"""Correlation of a pixel with its nearest relative, from which pixels go together: images have 0.8 and more, independent pixels
-of 20 vectors and more below 0.5."""
+"""Correlation of a pixel with its nearest relative, from which pixels go together: images have 0.8
+and more, independent pixels of 20 vectors and more below 0.5."""
 LOOKED = 1000
 """Pixels looked at to tell: their correlations are a matter of a moment."""
 STEPS = 30
 """Of power iteration: a rough component does, since pixels near the border may go either way."""
 STILL = 1e-4
-"""Spread of a pixel, relative to the largest value of all, below which it says nothing: rounding alone leaves 1e-7."""
+"""Spread of a pixel, relative to the largest value of all, below which it says nothing: rounding
+alone leaves 1e-7."""
 
 Floats = NDArray[np.float32]
 
 
 def go_together(Y: Floats) -> bool:
-    """Whether there are pixels for all patches, and a typical one has another that is nearly the same."""
+    """Whether there are pixels for all patches, and a typical one has another that is nearly the
+    same."""
     A = _standardised(Y[:, :: -(-Y.shape[1] // LOOKED)])
     if A.shape[1] < FEWEST * PATCHES:
         return False
@@ -50,7 +58,8 @@ def go_together(Y: Floats) -> bool:
 
 
 def patches(Y: Floats, rng: np.random.Generator, count: int = PATCHES) -> list[NDArray[np.int64]]:
-    """Pixels in `count` groups (a power of two) of those that go together; pixels that never change are left out."""
+    """Pixels in `count` groups (a power of two) of those that go together; pixels that never change
+    are left out."""
     A = _standardised(Y)
     groups = [np.arange(A.shape[1])]
     while 2 * len(groups) <= count:
@@ -60,7 +69,8 @@ def patches(Y: Floats, rng: np.random.Generator, count: int = PATCHES) -> list[N
 
 
 def patch_similarity(Y: Floats, rng: np.random.Generator) -> NDArray[np.float64]:
-    """S (m, m): the root of K above what is common to all pairs, about 0 for pairs that share nothing, growing with overlap."""
+    """S (m, m): the root of K above what is common to all pairs, about 0 for pairs that share
+    nothing, growing with overlap."""
     m = len(Y)
     K = np.zeros((m, m), np.float32)
     for patch in patches(Y, rng):
@@ -94,7 +104,9 @@ def _standardised(Y: Floats) -> Floats:
     return np.asarray((A - A.mean(axis=0)) / spread[spread > STILL])
 
 
-def _halves(A: Floats, group: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[np.int64]]:
+def _halves(
+    A: Floats, group: NDArray[np.int64], rng: np.random.Generator
+) -> list[NDArray[np.int64]]:
     """The two sides of the leading component, of the same size."""
     if len(group) < 2:
         return [group]

@@ -1,7 +1,9 @@
-"""Similarity of all pairs of encodings, not rounded: what factorisations start from when single overlaps are too noisy to read.
+"""Similarity of all pairs of encodings, not rounded: what factorisations start from when single
+overlaps are too noisy to read.
 
-Dense, m×m: for up to some thousand encodings. |y| is the better statistic for correlations of 1/3 and more, y² for smaller
-ones; there bright pixels are clipped, since one of them lifts many pairs together.
+Dense, m×m: for up to some thousand encodings. |y| is the better statistic for correlations of 1/3
+and more, y² for smaller ones; there bright pixels are clipped, since one of them lifts many pairs
+together.
 """
 
 from __future__ import annotations
@@ -17,9 +19,11 @@ from unveil.records import Encodings, Supports
 
 
 def similarity(magnitudes: NDArray[np.float32], k: int) -> NDArray[np.float64]:
-    """S with E[S_ij] = 0 for disjoint subsets and 1 for one shared vector: folded for k ≤ 3, clipped squares beyond.
+    """S with E[S_ij] = 0 for disjoint subsets and 1 for one shared vector: folded for k ≤ 3,
+    clipped squares beyond.
 
-    |y| is the better statistic for correlations of 1/3 and more, y² for smaller ones; bright pixels are clipped.
+    |y| is the better statistic for correlations of 1/3 and more, y² for smaller ones; bright pixels
+    are clipped.
     """
     if k <= 3:
         F, _ = feature_rows(magnitudes, "folded", np.arange(magnitudes.shape[1]))
@@ -34,19 +38,26 @@ def similarity(magnitudes: NDArray[np.float32], k: int) -> NDArray[np.float64]:
     return np.asarray(F @ F.T, dtype=np.float64) / one
 
 
-def assisted_similarity(encodings: Encodings, public: NDArray[np.float32], supports: Supports) -> NDArray[np.float64]:
-    """The same with a public part: from the posterior mean r of every private part, E[S_ij] is the overlap itself.
+def assisted_similarity(
+    encodings: Encodings, public: NDArray[np.float32], supports: Supports
+) -> NDArray[np.float64]:
+    """The same with a public part: from the posterior mean r of every private part, E[S_ij] is the
+    overlap itself.
 
-    r carries a share q of the variance of the private part, and ⟨r_i, r_j⟩ the share q² of their inner product.
+    r carries a share q of the variance of the private part, and ⟨r_i, r_j⟩ the share q² of their
+    inner product.
     """
     part = public_part(encodings, supports.indices, public)
     F, _ = feature_rows(encodings.values, "assisted", np.arange(encodings.d), part)
     share = float(np.einsum("ij,ij->", F, F, dtype=np.float64)) / len(F)
-    return np.asarray(F @ F.T, dtype=np.float64) * (encodings.scheme.k_private / max(share, 1e-30) ** 2)
+    return np.asarray(F @ F.T, dtype=np.float64) * (
+        encodings.scheme.k_private / max(share, 1e-30) ** 2
+    )
 
 
 def _clipped_square_level(z: float) -> float:
-    """Cov(min(a², 5), min(b², 5)) at correlation z, by Gauss–Hermite quadrature in the Hermite expansion of min(x², 5)."""
+    """Cov(min(a², 5), min(b², 5)) at correlation z, by Gauss–Hermite quadrature in the Hermite
+    expansion of min(x², 5)."""
     x = np.linspace(-12, 12, 48001)
     density = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi) * (x[1] - x[0])
     f = np.minimum(x**2, 5)
@@ -59,7 +70,8 @@ def _clipped_square_level(z: float) -> float:
 
 
 def estimate_vectors(S: NDArray[np.float64], k: int, *, linear: bool = False) -> int:
-    """n from the mean similarity of two encodings: E[S] = Σ_q P(overlap q)·level(q), subsets drawn uniformly.
+    """n from the mean similarity of two encodings: E[S] = Σ_q P(overlap q)·level(q), subsets drawn
+    uniformly.
 
     `linear`: level(q) = q, as `assisted_similarity` has it.
     """
@@ -68,7 +80,9 @@ def estimate_vectors(S: NDArray[np.float64], k: int, *, linear: bool = False) ->
     level = np.arange(k + 1.0) if linear else psi(np.arange(k + 1) / k) / psi(1 / k)
 
     def expected(n: int) -> float:
-        return sum(comb(k, q) * comb(n - k, k - q) * float(level[q]) for q in range(1, k + 1)) / comb(n, k)
+        return sum(
+            comb(k, q) * comb(n - k, k - q) * float(level[q]) for q in range(1, k + 1)
+        ) / comb(n, k)
 
     n = k + 1
     while n < m and expected(n) > mean:

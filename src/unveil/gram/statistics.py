@@ -1,13 +1,16 @@
-"""Pair statistics as features: one row per encoding, so that a product of two rows estimates a known function of their overlap.
+"""Pair statistics as features: one row per encoding, so that a product of two rows estimates a
+known function of their overlap.
 
     folded     (|y| − mean)/rms                 mean Ψ(z): the paper (`alg:private_attack`)
     squares    y²/mean(y²) − 1                  mean 2z²: locally optimal at overlap 0, heavy tails
     assisted   y·tanh(yμ/σ²) − μ                needs the public part μ; nearly linear in the private overlap
-    likelihood folded features for the product, then the likelihood of the pair for all that survive (`gram/likelihood.py`)
+    likelihood folded features for the product, then the likelihood of the pair for all that survive
+    (`gram/engine/likelihood.py`)
 
-The assisted feature is the posterior mean of the private part g given y = |μ + g| and μ, σ² the variance of g: of the two signs
-±y the one that agrees with μ is e^{2yμ/σ²} times as likely. Rows are divided by √d (and by σ), so that products are averages.
-Screening pixels come first in every row (`pixel_order`). Cost: a few operations per number, in blocks of rows.
+The assisted feature is the posterior mean of the private part g given y = |μ + g| and μ, σ² the
+variance of g: of the two signs ±y the one that agrees with μ is e^{2yμ/σ²} times as likely. Rows
+are divided by √d (and by σ), so that products are averages. Screening pixels come first in every
+row (`pixel_order`). Cost: a few operations per number, in blocks of rows.
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class PublicPart:
-    """What is known of the public part: sorted `supports` (m, k_public), and for the assisted statistic the vectors themselves.
+    """What is known of the public part: sorted `supports` (m, k_public), and for the assisted
+    statistic the vectors themselves.
 
     `variance` is σ², that of the private part; `ratio` is E[μ²]/σ².
     """
@@ -41,8 +45,11 @@ class PublicPart:
     ratio: float
 
 
-def public_part(encodings: Encodings, supports: NDArray[np.int64], vectors: Floats | None) -> PublicPart:
-    """σ² from the scheme when the pixels' root mean square is known, else from what the public part leaves of E[y²]."""
+def public_part(
+    encodings: Encodings, supports: NDArray[np.int64], vectors: Floats | None
+) -> PublicPart:
+    """σ² from the scheme when the pixels' root mean square is known, else from what the public part
+    leaves of E[y²]."""
     scheme = encodings.scheme
     sorted_supports = np.ascontiguousarray(np.sort(supports, axis=1), dtype=np.int32)
     if vectors is None:
@@ -52,7 +59,9 @@ def public_part(encodings: Encodings, supports: NDArray[np.int64], vectors: Floa
         variance = scheme.private_variance * encodings.pixel_rms**2
     else:
         variance = max(_mean_square(encodings.values) - public_power, 1e-3 * public_power, 1e-30)
-    return PublicPart(sorted_supports, vectors, scheme.public_weight, variance, public_power / variance)
+    return PublicPart(
+        sorted_supports, vectors, scheme.public_weight, variance, public_power / variance
+    )
 
 
 def statistic_levels(statistic: Statistic, scheme: Scheme, public: PublicPart | None) -> Levels:
@@ -61,13 +70,16 @@ def statistic_levels(statistic: Statistic, scheme: Scheme, public: PublicPart | 
         return squares_levels(scheme)
     if statistic == "assisted":
         if public is None or public.vectors is None:
-            raise InputError("statistic='assisted' without public vectors: pass public= and k_public of 1 or more")
+            raise InputError(
+                "statistic='assisted' without public vectors: pass public= and k_public of 1 or more"
+            )
         return assisted_levels(scheme.k_private, scheme.k_public, public.ratio)
     return folded_levels(scheme)
 
 
 def pixel_order(d: int, screen: int) -> NDArray[np.intp]:
-    """All pixels, `screen` evenly spaced ones first: images are smooth, so a corner of them would not stand for the rest."""
+    """All pixels, `screen` evenly spaced ones first: images are smooth, so a corner of them would
+    not stand for the rest."""
     if screen >= d:
         return np.arange(d)
     first = np.arange(screen) * d // screen
@@ -75,11 +87,17 @@ def pixel_order(d: int, screen: int) -> NDArray[np.intp]:
 
 
 def feature_rows(
-    values: Floats, statistic: Statistic, order: NDArray[np.intp], public: PublicPart | None = None, start: int = 0
+    values: Floats,
+    statistic: Statistic,
+    order: NDArray[np.intp],
+    public: PublicPart | None = None,
+    start: int = 0,
 ) -> tuple[Floats, Floats]:
-    """Features (rows, d) in `order`, and mean/rms of each row, which takes folded features back to magnitudes.
+    """Features (rows, d) in `order`, and mean/rms of each row, which takes folded features back to
+    magnitudes.
 
-    `start` is the place of the first row among all encodings: it finds the supports. A row without contrast has zero features.
+    `start` is the place of the first row among all encodings: it finds the supports. A row without
+    contrast has zero features.
     """
     values = np.asarray(values)
     if statistic == "assisted":
@@ -91,10 +109,15 @@ def feature_rows(
     return out, offset
 
 
-def _assisted_rows(values: Floats, order: NDArray[np.intp], public: PublicPart, start: int) -> Floats:
+def _assisted_rows(
+    values: Floats, order: NDArray[np.intp], public: PublicPart, start: int
+) -> Floats:
     assert public.vectors is not None
     out = np.empty(values.shape, np.float32)
-    sharpness, scale = np.float32(1 / public.variance), np.float32(1 / np.sqrt(public.variance * values.shape[1]))
+    sharpness, scale = (
+        np.float32(1 / public.variance),
+        np.float32(1 / np.sqrt(public.variance * values.shape[1])),
+    )
     for at, rows in row_blocks(values, 1 << 18):
         y = np.abs(rows)
         chosen = public.supports[start + at : start + at + len(rows)]
@@ -112,13 +135,17 @@ def _assisted_rows(values: Floats, order: NDArray[np.intp], public: PublicPart, 
 
 
 def _mean_square(array: Floats) -> float:
-    total = sum(float(np.einsum("ij,ij->", block, block, dtype=np.float64)) for _, block in row_blocks(array, 1 << 20))
+    total = sum(
+        float(np.einsum("ij,ij->", block, block, dtype=np.float64))
+        for _, block in row_blocks(array, 1 << 20)
+    )
     return total / array.size
 
 
 @njit(cache=True, nogil=True)
 def _fill_rows(values, order, squared, out, offset):  # type: ignore[no-untyped-def]
-    """Folded or squared features of every row. Sums in double precision; a row without contrast becomes zeros."""
+    """Folded or squared features of every row. Sums in double precision; a row without contrast
+    becomes zeros."""
     rows, d = values.shape
     for i in range(rows):
         total, power = 0.0, 0.0

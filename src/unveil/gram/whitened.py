@@ -1,12 +1,13 @@
-"""Overlaps where signs are kept: y = Wx is linear, and products of encodings say who mixes whom without any folding.
+"""Overlaps where signs are kept: y = Wx is linear, and products of encodings say who mixes whom
+without any folding.
 
 Two statistics, both in units in which one shared vector counts 1:
 
     plain      ⟨y_i, y_j⟩/d, divided by what one vector brings to ⟨y, y⟩/d. Its noise is 1/√d per vector, and vectors that look
                alike count as shared. Any size: blocks of rows, rounded, kept sparse
     whitened   UUᵀ·mk/n, U the leading left singular vectors of Y, n of them. With n ≤ d independent vectors the columns of Y
-               span what the columns of W span, so that UUᵀ = W(WᵀW)⁻¹Wᵀ, whatever the vectors are: no noise from finite d, none
-               from vectors that are alike. Dense, m×m
+               span what the columns of W span, so that UUᵀ = W(WᵀW)⁻¹Wᵀ, whatever the vectors are:
+               no noise from finite d, none from vectors that are alike. Dense, m×m
 
 n is where the singular values fall off: the rank of Y, which noise only blurs.
 """
@@ -28,7 +29,8 @@ Floats = NDArray[np.float32]
 
 
 def spectrum(Y: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Eigenvalues of YYᵀ, falling, and its eigenvectors (m, min(m, d)): from the smaller of the two Gram matrices."""
+    """Eigenvalues of YYᵀ, falling, and its eigenvectors (m, min(m, d)): from the smaller of the two
+    Gram matrices."""
     m, d = Y.shape
     if m <= d:
         values, vectors = eigh(np.asarray(Y @ Y.T, np.float64))
@@ -36,7 +38,9 @@ def spectrum(Y: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     wide = Y.astype(np.float64)
     values, right = eigh(wide.T @ wide)
     values, right = values[::-1], right[:, ::-1]
-    return values, (wide @ right) / np.sqrt(np.maximum(values, 1e-12 * max(float(values[0]), 1e-300)))
+    return values, (wide @ right) / np.sqrt(
+        np.maximum(values, 1e-12 * max(float(values[0]), 1e-300))
+    )
 
 
 def rank_of(values: NDArray[np.float64]) -> int | None:
@@ -70,14 +74,17 @@ def rounded(S: NDArray[np.float64], k: int) -> Overlaps:
 
 
 def plain_overlaps(Y: Floats, k: int, limit: int, progress: Progress | None = None) -> Overlaps:
-    """Rounded, in blocks of rows; what all encodings have in common is taken off first, since it makes all pairs alike."""
+    """Rounded, in blocks of rows; what all encodings have in common is taken off first, since it
+    makes all pairs alike."""
     m, d = Y.shape
     centre = Y.mean(axis=0)
     one = sum(float(np.square(y - centre, dtype=np.float64).sum()) for y in Y) / m / k
     step = rows_per_block(16 * m + 4 * d, limit // 4, most=1024)
     parts = []
     for start in range(0, m, step):
-        shared = np.rint((Y[start : start + step] - centre) @ (Y - centre).T / np.float32(max(one, 1e-30)))
+        shared = np.rint(
+            (Y[start : start + step] - centre) @ (Y - centre).T / np.float32(max(one, 1e-30))
+        )
         here = np.arange(len(shared))
         shared[here, start + here] = k
         parts.append(sparse.csr_array(np.clip(shared, 0, k).astype(np.int8)))

@@ -1,7 +1,8 @@
 """Relations between given pairs of encodings under noise: every two pairs are compared.
 
-Hashing has no use where cells would be as wide as the values. Evidence is the likelihood ratio of a Gaussian residual against
-chance, pixel by pixel, with room for outliers. A comparison ends when it has fallen behind for good.
+Hashing has no use where cells would be as wide as the values. Evidence is the likelihood ratio of a
+Gaussian residual against chance, pixel by pixel, with room for outliers. A comparison ends when it
+has fallen behind for good.
 """
 
 from __future__ import annotations
@@ -18,23 +19,33 @@ from unveil.relations.find import ENOUGH, Relations, one_order
 from unveil.relations.sketch import Index, Sketch
 
 PEAK = 0.87
-"""log of 2·`WIDTH`/√(2π): a Gaussian residual's density at zero, over that of chance, where `nats` counts a whole window."""
+"""log of 2·`WIDTH`/√(2π): a Gaussian residual's density at zero, over that of chance, where `nats`
+counts a whole window."""
 OUTLIER = -4.6
 """Nats that a pixel costs at most, log of 0.01: as many pixels may be off by more than noise."""
 SHORT = 4.0
-"""Standard deviations by which a true relation's evidence may fall short of its mean: three in a hundred thousand do."""
+"""Standard deviations by which a true relation's evidence may fall short of its mean: three in a
+hundred thousand do."""
 BEHIND = -10.0
-"""Nats behind chance at which a comparison ends: a true relation falls so far behind once in e^10 = 22,000 times."""
+"""Nats behind chance at which a comparison ends: a true relation falls so far behind once in e^10 =
+22,000 times."""
 NOISY_LUCK = 16.0
-"""Nats beyond the number of comparisons under noise: more than for exact relations, as pixels repeat each other."""
+"""Nats beyond the number of comparisons under noise: more than for exact relations, as pixels
+repeat each other."""
 
 
-def find_among(sketch: Sketch, pairs: Index, *, progress: Progress | None = None, enough: int = ENOUGH) -> Relations:
+def find_among(
+    sketch: Sketch, pairs: Index, *, progress: Progress | None = None, enough: int = ENOUGH
+) -> Relations:
     """Relations between the given `pairs` (p, 2) of encodings alone."""
-    quads = compare(_all_differences(sketch, pairs), pairs, sketch.nats, enough * sketch.m, progress)
+    quads = compare(
+        _all_differences(sketch, pairs), pairs, sketch.nats, enough * sketch.m, progress
+    )
     if quads is None:
         return Relations(np.empty((0, 4), np.int64), False, 0)
-    return Relations(np.unique(np.sort(quads, axis=1) if sketch.free else one_order(quads), axis=0), True, 0)
+    return Relations(
+        np.unique(np.sort(quads, axis=1) if sketch.free else one_order(quads), axis=0), True, 0
+    )
 
 
 def compare(
@@ -44,17 +55,21 @@ def compare(
     most: int,
     progress: Progress | None = None,
 ) -> Index | None:
-    """(r, 4) pairs (p, 2) next to each other that have a difference in common at every pixel, `most` or a little more.
+    """(r, 4) pairs (p, 2) next to each other that have a difference in common at every pixel,
+    `most` or a little more.
 
-    differences (p, pixels, options): in units of the spread; two options: as they are, four: up to a common sign of the pair
-    nats (pixels,): what agreement is worth there. None: they are not worth enough to tell anything from chance
+    differences (p, pixels, options): in units of the spread; two options: as they are, four: up to
+    a common sign of the pair
+    nats (pixels,): what agreement is worth there. None: they are not worth enough to tell anything
+    from chance
     """
     gain = nats + PEAK
     mean, deviation = float((gain - 0.5).sum()), float(np.sqrt(0.5 * len(gain)))
     least = 2 * log(max(len(pairs), 2)) + NOISY_LUCK
     if len(pairs) < 2 or mean < least:
         return None
-    # Pixels that repeat each other can lift chance above `least`, never to where true relations are.
+    # Pixels that repeat each other can lift chance above `least`, never to where true relations
+    # are.
     need = max(least, mean - SHORT * deviation)
     blocks = [(s, min(s + 256, len(pairs))) for s in range(0, len(pairs), 256)]
     found: list[Index] = []
@@ -62,7 +77,14 @@ def compare(
 
     def search(block: tuple[int, int]) -> None:
         if sum(map(len, found)) < most:
-            hits = _search_pairs(differences, np.ascontiguousarray(pairs), *block, gain.astype(np.float32), need, 4 * most)
+            hits = _search_pairs(
+                differences,
+                np.ascontiguousarray(pairs),
+                *block,
+                gain.astype(np.float32),
+                need,
+                4 * most,
+            )
             found.append(np.asarray(hits, np.int64))
 
     def done(_: tuple[int, int]) -> None:
@@ -75,7 +97,8 @@ def compare(
 
 
 def _all_differences(sketch: Sketch, pairs: Index) -> NDArray[np.float32]:
-    """(pairs, pixels, 2 or 4): what each pair's difference may be, in units of the spread; without a public part up to sign."""
+    """(pairs, pixels, 2 or 4): what each pair's difference may be, in units of the spread; without
+    a public part up to sign."""
     a, b = pairs.T
     hi, lo = sketch.hi / sketch.spread, sketch.lo / sketch.spread
     if sketch.free:
@@ -106,7 +129,9 @@ def _search_pairs(differences, pairs, begin, end, gain, need, most):  # type: ig
                     best = np.float32(1e9)
                     for u in range(options):
                         for v in range(options):
-                            best = min(best, abs(differences[i, p, u] - sign * differences[j, p, v]))
+                            best = min(
+                                best, abs(differences[i, p, u] - sign * differences[j, p, v])
+                            )
                     total += max(gain[p] - np.float32(0.5) * best * best, floor)
                     if total < BEHIND:
                         break

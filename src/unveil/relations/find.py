@@ -2,15 +2,16 @@
 
     z_a − z_b = z_c − z_d   with z = ±y − c, the signs free at every pixel
 
-says that the pairs {a, b} and {c, d} have a difference in common. At a pixel without public part a pair has two differences up
-to sign, |y_a − y_b| and y_a + y_b, with one it has four. So
+says that the pairs {a, b} and {c, d} have a difference in common. At a pixel without public part a
+pair has two differences up to sign, |y_a − y_b| and y_a + y_b, with one it has four. So
 
   keys      a few pivot pixels, rounded to a grid: every choice of one difference per pivot is a key of the pair
   collide   pairs with equal keys are compared at all pixels of the sketch, and most are ruled out by the next one
   accept    where the evidence, in nats against chance, exceeds what the number of comparisons can reach by luck
 
-Cost: m²/2 pairs, 2^t keys each for t pivots (4^t with a public part). A share holds the keys whose difference at the first
-pivot lies in one interval, and memory one share per core at a time (`relations.share`).
+Cost: m²/2 pairs, 2^t keys each for t pivots (4^t with a public part). A share holds the keys whose
+difference at the first pivot lies in one interval, and memory one share per core at a time
+(`relations.share`).
 """
 
 from __future__ import annotations
@@ -28,33 +29,41 @@ from unveil.relations.share import pairs_between, search_share
 from unveil.relations.sketch import Index, Sketch
 
 LUCK = 12.0
-"""Nats of evidence beyond the number of comparisons: one false relation in e^12 = 160,000 runs, if pixels were independent."""
+"""Nats of evidence beyond the number of comparisons: one false relation in e^12 = 160,000 runs, if
+pixels were independent."""
 CELL = 64.0
-"""Width of a grid cell in spreads of a residual: 1% of the relations are cut apart by the borders of each pivot's cells."""
+"""Width of a grid cell in spreads of a residual: 1% of the relations are cut apart by the borders
+of each pivot's cells."""
 COARSE = 6.0
-"""The same under noise, where finer cells say little more and cut more: about one relation in eight is lost per pivot."""
+"""The same under noise, where finer cells say little more and cut more: about one relation in eight
+is lost per pivot."""
 CANDIDATES = 3e7
 """Comparisons that pivots should leave: each costs a few times as much as a key."""
 MOST_KEYS = 2e9
 """Keys that may be generated: about half a minute on two cores."""
 MANY_KEYS = 2e8
-"""Keys beyond which half of the shares will do: four encodings are two pairs in three ways, so that a relation lies in three
-shares, and half of them hold seven in eight relations."""
+"""Keys beyond which half of the shares will do: four encodings are two pairs in three ways, so that
+a relation lies in three shares, and half of them hold seven in eight relations."""
 ENTRY = 20
-"""Bytes per key while a share is worked on: the key with its pair, as generated and in buckets, and its place in a chain."""
+"""Bytes per key while a share is worked on: the key with its pair, as generated and in buckets, and
+its place in a chain."""
 SHARE = 2_000_000
 """Keys of a share, where memory allows: one of its buckets then fits the first cache."""
 FULLEST = 3000
-"""Keys that one key is compared with; where more are equal, pixels have hardly anything to tell apart."""
+"""Keys that one key is compared with; where more are equal, pixels have hardly anything to tell
+apart."""
 MOST_ROWS = 65_535
-"""Encodings that are searched, so that a pair fits into 32 bits; more would be two thousand million pairs."""
+"""Encodings that are searched, so that a pair fits into 32 bits; more would be two thousand million
+pairs."""
 ENOUGH = 60
-"""Relations per encoding, found up to three times each, after which the search ends: their rank has long been reached."""
+"""Relations per encoding, found up to three times each, after which the search ends: their rank has
+long been reached."""
 
 
 @dataclass(frozen=True, eq=False)
 class Relations:
-    """quads (r, 4): z_a − z_b − z_c + z_d = 0 for some signs at every pixel. Without a public part the order means nothing.
+    """quads (r, 4): z_a − z_b − z_c + z_d = 0 for some signs at every pixel. Without a public part
+    the order means nothing.
 
     possible: whether the pixels carry enough evidence for any relation to be told from chance
     """
@@ -68,7 +77,12 @@ class Relations:
 
 
 def find_relations(
-    sketch: Sketch, *, noisy: bool = False, limit: int, progress: Progress | None = None, enough: float = ENOUGH
+    sketch: Sketch,
+    *,
+    noisy: bool = False,
+    limit: int,
+    progress: Progress | None = None,
+    enough: float = ENOUGH,
 ) -> Relations:
     """Relations among encodings, none of them equal to another. `limit`: bytes."""
     sketch = sketch if sketch.m <= MOST_ROWS else sketch.of(np.arange(MOST_ROWS))
@@ -81,12 +95,13 @@ def find_relations(
     keys = pairs * per_pair
     # Where there are few pairs all can be compared, as they must be where pixels take few values.
     fullest = keys if pairs**2 / 2 <= 10 * CANDIDATES else FULLEST
-    # 1. The encodings in the order of the first pivot; with a public part each of them twice, by either value.
+    # 1. The encodings in the order of the first pivot; with a public part each of them twice, by
+    # either value.
     first = sketch.hi[:, 0] if sketch.free else np.concatenate([sketch.hi[:, 0], sketch.lo[:, 0]])
     order = np.argsort(first, kind="stable")
     values, rows = first[order], (order % m).astype(np.int64)
-    # 2. Shares: intervals of the difference there, as many as memory asks for. They do not depend on workers, so that the
-    #    result does not.
+    # 2. Shares: intervals of the difference there, as many as memory asks for. They do not depend
+    # on workers, so that the result does not.
     most_keys = min(SHARE, max(limit // 16 // ENTRY, 1 << 16))
     workers = min(worker_count(where().workers), max(1, limit // 4 // ENTRY // most_keys))
     per_run = per_pair // (2 if sketch.free else 4)
@@ -138,8 +153,8 @@ def find_relations(
 
 
 def _told_apart(sketch: Sketch, quads: Index) -> Index:
-    """Relations no two of whose encodings have the same public part: z_a − z_b could be z_b − z_a, all signs turned, and
-    then nobody knows which of two relations it is."""
+    """Relations no two of whose encodings have the same public part: z_a − z_b could be z_b − z_a,
+    all signs turned, and then nobody knows which of two relations it is."""
     offset = sketch.hi + sketch.lo
     keep = np.ones(len(quads), bool)
     for i in range(4):
@@ -158,19 +173,26 @@ def one_order(quads: Index) -> Index:
 
 
 def _pivots(sketch: Sketch, pairs: int, cell: float) -> tuple[int, NDArray[np.float64], int]:
-    """(number of pivots, the first pixels; grid of each; keys per pair): as few as leave `CANDIDATES` comparisons."""
+    """(number of pivots, the first pixels; grid of each; keys per pair): as few as leave
+    `CANDIDATES` comparisons."""
     branch = 2 if sketch.free else 4
     grid = cell * sketch.spread
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, sketch.m, (2, 20_000))
     left, per_pair, t = pairs**2 / 2.0, 1, 0
-    while t < len(grid) and (t == 0 or (left > CANDIDATES and pairs * per_pair * branch <= MOST_KEYS)):
+    while t < len(grid) and (
+        t == 0 or (left > CANDIDATES and pairs * per_pair * branch <= MOST_KEYS)
+    ):
         one, two = sketch.hi[a, t] - sketch.hi[b, t], sketch.hi[a, t] - sketch.lo[b, t]
         cells = np.rint(np.abs(np.concatenate([one, two])) / grid[t])
         count = np.unique(cells, return_counts=True)[1] / len(cells)
         same = max(float((count**2).sum()) - 1 / len(cells), 1e-9)
         fewer = left * branch**2 * same
-        if t and fewer + pairs * per_pair * branch >= left + pairs * per_pair and pairs**2 / 2 <= 10 * CANDIDATES:
+        if (
+            t
+            and fewer + pairs * per_pair * branch >= left + pairs * per_pair
+            and pairs**2 / 2 <= 10 * CANDIDATES
+        ):
             break  # more keys, and hardly fewer comparisons: few levels, say
         left = fewer
         per_pair *= branch
@@ -181,12 +203,14 @@ def _pivots(sketch: Sketch, pairs: int, cell: float) -> tuple[int, NDArray[np.fl
 def _shares(
     values: NDArray[np.float64], free: bool, cell: float, count: int, per_run: int, most: int
 ) -> list[tuple[float, float, int, int]]:
-    """Intervals [low, high) of the first difference with about as many keys each: (low, high, part, parts). Borders lie on
-    those of cells; where a cell alone has too many keys they are parted by their hash."""
+    """Intervals [low, high) of the first difference with about as many keys each: (low, high, part,
+    parts). Borders lie on those of cells; where a cell alone has too many keys they are parted by
+    their hash."""
     rng = np.random.default_rng(0)
     a, b = values[rng.integers(0, len(values), (2, 200_000))]
     sample = np.concatenate([np.abs(a - b), a + b]) if free else np.abs(a - b)
-    # Cells are centred at multiples of their width: zero, and the steps of a pixel of few levels, lie in their middle.
+    # Cells are centred at multiples of their width: zero, and the steps of a pixel of few levels,
+    # lie in their middle.
     borders = (np.floor(np.quantile(sample, np.arange(1, count) / count) / cell) + 0.5) * cell
     edges = np.unique(np.concatenate([[0.0], borders, [np.inf]]))
     out = []

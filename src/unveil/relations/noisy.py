@@ -1,9 +1,11 @@
-"""Relations under rounding and noise: candidates by similarity, then a likelihood ratio, then the size of what is left.
+"""Relations under rounding and noise: candidates by similarity, then a likelihood ratio, then the
+size of what is left.
 
     1  pairs ← most similar encodings          whitened energies (`gram.energies`): a guide, no more; wrong pairs cost time only
     2  relations ← every two of these pairs    Gaussian residuals against chance, pixel by pixel (`relations.among`)
     3  relations ← those with the least residual  on many more pixels: a relation that nearly holds, because two vectors are
-                                               alike, leaves more than noise does; and that least residual is the noise
+                                               alike, leaves more than noise does; and that least
+                                               residual is the noise
 
 Under noise hashing finds nothing: a cell wide enough for noise holds most pairs of encodings.
 """
@@ -24,25 +26,34 @@ PIXELS = 256
 MORE_PIXELS = 1536
 """Pixels on which the residual is measured, to one part in thirty."""
 PER_ROW = (8, 30)
-"""Candidate pairs per encoding: few where similarity tells much, as for images; more where few relations were found."""
+"""Candidate pairs per encoding: few where similarity tells much, as for images; more where few
+relations were found."""
 ENOUGH = 3
 """Relations per encoding with which the search ends."""
 SHARP = 5.0
 """Standard deviations by which a residual may exceed the least ones."""
 CENTRES, TOGETHER = 1024, 12
-"""Pixels around which others are gathered, and how many: two by two with three colours, or a little more of a grey image."""
+"""Pixels around which others are gathered, and how many: two by two with three colours, or a little
+more of a grey image."""
 ALIKE = 0.85
 """Correlation over the encodings from which on pixels go together."""
 SLACK = 1.6
-"""Room for signs that change among pixels that go together, as a factor of the noise of their mean."""
+"""Room for signs that change among pixels that go together, as a factor of the noise of their
+mean."""
 LEAST = 0.1
 """The share of relations, those with the smallest residuals, that measure the noise."""
 
 
 def find_noisy(
-    y: NDArray[np.float32], noise: float, limit: int, rng: np.random.Generator, *, progress: Progress | None = None
+    y: NDArray[np.float32],
+    noise: float,
+    limit: int,
+    rng: np.random.Generator,
+    *,
+    progress: Progress | None = None,
 ) -> tuple[Sketch, Relations]:
-    """(a sketch, relations among its rows) of |Σx| = y (m, d), unit weights, with noise of about `noise`, or less."""
+    """(a sketch, relations among its rows) of |Σx| = y (m, d), unit weights, with noise of about
+    `noise`, or less."""
     m = len(y)
     smooth, less = blurred(y, noise, rng)
     view = sketch(smooth, None, less, rng, PIXELS)
@@ -66,11 +77,15 @@ def find_noisy(
     return view, found
 
 
-def blurred(y: NDArray[np.float32], noise: float, rng: np.random.Generator) -> tuple[NDArray[np.float32], float]:
-    """(means of pixels that go together (m, p), the noise of such a mean); the pixels themselves where none do.
+def blurred(
+    y: NDArray[np.float32], noise: float, rng: np.random.Generator
+) -> tuple[NDArray[np.float32], float]:
+    """(means of pixels that go together (m, p), the noise of such a mean); the pixels themselves
+    where none do.
 
-    Neighbouring pixels of an image have the same sign in nearly every encoding, so that their mean magnitude is the magnitude
-    of their mean, with less noise. Which pixels are neighbours is seen in their correlation: no shape needs to be known.
+    Neighbouring pixels of an image have the same sign in nearly every encoding, so that their mean
+    magnitude is the magnitude of their mean, with less noise. Which pixels are neighbours is seen
+    in their correlation: no shape needs to be known.
     """
     d = y.shape[1]
     centres = rng.permutation(d)[:CENTRES]
@@ -86,7 +101,9 @@ def blurred(y: NDArray[np.float32], noise: float, rng: np.random.Generator) -> t
     return np.ascontiguousarray(mean, dtype=np.float32), noise * SLACK / np.sqrt(TOGETHER)
 
 
-def _sharpest(y: NDArray[np.float32], quads: Index, noise: float, rng: np.random.Generator) -> Index:
+def _sharpest(
+    y: NDArray[np.float32], quads: Index, noise: float, rng: np.random.Generator
+) -> Index:
     """Relations whose residuals are no larger than noise makes them, by the smallest there are."""
     if len(quads) < 20:
         return quads

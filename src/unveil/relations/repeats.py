@@ -1,4 +1,5 @@
-"""Encodings that are equal: they say nothing new, and relations are looked for among one of each kind."""
+"""Encodings that are equal: they say nothing new, and relations are looked for among one of each
+kind."""
 
 from __future__ import annotations
 
@@ -8,19 +9,25 @@ from numpy.typing import NDArray
 from unveil.relations.sketch import ROUNDING, Index
 
 PIXELS = 64
-"""Pixels whose random combination orders the encodings: with 64 of 8 bits each, hardly two different ones fall together."""
+"""Pixels whose random combination orders the encodings: with 64 of 8 bits each, hardly two
+different ones fall together."""
 
 
 def distinct(y: NDArray[np.floating], c: NDArray[np.floating] | None) -> tuple[Index, Index]:
-    """(one encoding of each kind, for every encoding the position of its like among these). Equal encodings agree within
-    rounding, not to the last bit; so do their public parts c."""
+    """(one encoding of each kind, for every encoding the position of its like among these). Equal
+    encodings agree within rounding, not to the last bit; so do their public parts c."""
     m, d = y.shape
     rng = np.random.default_rng(0)
     some = rng.permutation(d)[:PIXELS]
     weights = rng.random(len(some)) + 0.5
-    values = y[:, some].astype(np.float64) if c is None else np.hstack([y[:, some], c[:, some]]).astype(np.float64)
+    values = (
+        y[:, some].astype(np.float64)
+        if c is None
+        else np.hstack([y[:, some], c[:, some]]).astype(np.float64)
+    )
     weights = weights if c is None else np.concatenate([weights, rng.random(len(some)) + 0.5])
-    # 1. Neighbours in the order of a random combination, as far as rounding lets equal ones be apart.
+    # 1. Neighbours in the order of a random combination, as far as rounding lets equal ones be
+    # apart.
     key = values @ weights
     apart = 2 * ROUNDING * float(np.abs(values).max(axis=0) @ weights)
     order = np.argsort(key, kind="stable")

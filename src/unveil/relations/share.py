@@ -1,4 +1,5 @@
-"""The inner loops of the search for relations: keys of a share of the pairs, brought together, compared.
+"""The inner loops of the search for relations: keys of a share of the pairs, brought together,
+compared.
 
 Plain arrays in, plain arrays out; `relations.find` says what they mean.
 
@@ -41,7 +42,9 @@ def _apart(hi, lo, free, a, b, c, d, p):  # type: ignore[no-untyped-def]
         ya, yb, yc, yd = hi[a, p], hi[b, p], hi[c, p], hi[d, p]
         less, more = abs(ya - yb), abs(ya + yb)
         fewer, further = abs(yc - yd), abs(yc + yd)
-        return min(min(abs(less - fewer), abs(less - further)), min(abs(more - fewer), abs(more - further)))
+        return min(
+            min(abs(less - fewer), abs(less - further)), min(abs(more - fewer), abs(more - further))
+        )
     for choice in range(16):
         one = (hi[a, p] if choice & 1 else lo[a, p]) - (hi[b, p] if choice & 2 else lo[b, p])
         two = (hi[c, p] if choice & 4 else lo[c, p]) - (hi[d, p] if choice & 8 else lo[d, p])
@@ -51,8 +54,9 @@ def _apart(hi, lo, free, a, b, c, d, p):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _evidence(hi, lo, free, a, b, c, d, spread, nats, begin, rest, need):  # type: ignore[no-untyped-def]
-    """Whether z_a − z_b = z_c − z_d holds at all pixels, with enough evidence against chance; pivots, which are before pixel
-    `begin`, are looked at last: they have hardly anything to say any more."""
+    """Whether z_a − z_b = z_c − z_d holds at all pixels, with enough evidence against chance;
+    pivots, which are before pixel `begin`, are looked at last: they have hardly anything to say any
+    more."""
     total = 0.0
     pixels = len(nats)
     for at in range(pixels):
@@ -60,7 +64,8 @@ def _evidence(hi, lo, free, a, b, c, d, spread, nats, begin, rest, need):  # typ
         z = _apart(hi, lo, free, a, b, c, d, p) / spread[p]
         if z > 6.0:
             return False
-        # Within the width a pixel is worth its nats, beyond it costs what the tail of a Gaussian costs.
+        # Within the width a pixel is worth its nats, beyond it costs what the tail of a Gaussian
+        # costs.
         total += nats[p] if z <= WIDTH else nats[p] - 0.5 * z * z
         if total + rest[at] < need:
             return False
@@ -69,7 +74,8 @@ def _evidence(hi, lo, free, a, b, c, d, spread, nats, begin, rest, need):  # typ
 
 @njit(cache=True, nogil=True)
 def _run(values, i, low, high, total):  # type: ignore[no-untyped-def]
-    """The places j > i with low ≤ values[j] − values[i] < high, or values[j] + values[i] if `total`: from, to."""
+    """The places j > i with low ≤ values[j] − values[i] < high, or values[j] + values[i] if
+    `total`: from, to."""
     base = -values[i] if total else values[i]
     start = max(i + 1, np.searchsorted(values, base + low))
     return start, max(start, np.searchsorted(values, base + high))
@@ -87,9 +93,13 @@ def pairs_between(values, free, low, high):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _keys(hi, lo, free, values, rows, t, grid, low, high, part, parts):  # type: ignore[no-untyped-def]
-    """Keys of one share: 32 bits of hash, then the two encodings. The hash is linear, Σ cell·constant: one sum per key."""
+    """Keys of one share: 32 bits of hash, then the two encodings. The hash is linear, Σ
+    cell·constant: one sum per key."""
     branch = 2 if free else 4
-    out = np.empty(max(16, pairs_between(values, free, low, high) * branch ** (t - 1) // parts * 5 // 4), np.uint64)
+    out = np.empty(
+        max(16, pairs_between(values, free, low, high) * branch ** (t - 1) // parts * 5 // 4),
+        np.uint64,
+    )
     count = 0
     hashes = np.empty(branch ** (t - 1), np.uint64)
     option = np.empty(4)
@@ -109,7 +119,8 @@ def _keys(hi, lo, free, values, rows, t, grid, low, high, part, parts):  # type:
                     continue
                 first = values[j] + values[i] if total else values[j] - values[i]
                 cell = np.int64(first * per_cell[0] + 0.5)
-                # Zero up to rounding has no sign: with a public part both orders of the pair are keys.
+                # Zero up to rounding has no sign: with a public part both orders of the pair are
+                # keys.
                 for turn in range(2 if cell == 0 and not free else 1):
                     if turn:
                         a, b = b, a
@@ -118,7 +129,10 @@ def _keys(hi, lo, free, values, rows, t, grid, low, high, part, parts):  # type:
                     for q in range(1, t):
                         _differences(hi, lo, free, a, b, q, option)
                         for o in range(branch - 1, -1, -1):
-                            step = np.uint64(np.int64(np.floor(option[o] * per_cell[q] + 0.5))) * factor[q]
+                            step = (
+                                np.uint64(np.int64(np.floor(option[o] * per_cell[q] + 0.5)))
+                                * factor[q]
+                            )
                             for s in range(size):
                                 hashes[o * size + s] = hashes[s] + step
                         size *= branch
@@ -128,7 +142,9 @@ def _keys(hi, lo, free, values, rows, t, grid, low, high, part, parts):  # type:
                         out = more
                     pair = np.uint64(a << 16 | b)
                     for s in range(size):
-                        if parts > 1 and (hashes[s] >> np.uint64(16) & np.uint64(0xFFFF)) % np.uint64(parts) != np.uint64(part):
+                        if parts > 1 and (
+                            hashes[s] >> np.uint64(16) & np.uint64(0xFFFF)
+                        ) % np.uint64(parts) != np.uint64(part):
                             continue
                         out[count] = (hashes[s] & upper) | pair
                         count += 1
@@ -153,14 +169,21 @@ def _bucketed(keys):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def search_share(hi, lo, free, values, rows, t, grid, spread, nats, need, low, high, part, parts, most, fullest):  # type: ignore[no-untyped-def]
-    """Relations (r, 4) whose keys fall into one share; a key is compared with `fullest` others at most."""
+def search_share(  # type: ignore[no-untyped-def]
+    hi, lo, free, values, rows, t, grid, spread, nats, need, low, high, part, parts, most, fullest
+):
+    """Relations (r, 4) whose keys fall into one share; a key is compared with `fullest` others at
+    most."""
     pixels = len(nats)
     rest = np.zeros(pixels)  # what the pixels after the at-th that is looked at can still say
     for at in range(pixels - 2, -1, -1):
         rest[at] = rest[at + 1] + nats[(t + at + 1) % pixels]
     after = t % pixels
-    next_hi, next_lo, close = hi[:, after].copy().reshape(-1, 1), lo[:, after].copy().reshape(-1, 1), 6.0 * spread[after]
+    next_hi, next_lo, close = (
+        hi[:, after].copy().reshape(-1, 1),
+        lo[:, after].copy().reshape(-1, 1),
+        6.0 * spread[after],
+    )
     keys, start = _bucketed(_keys(hi, lo, free, values, rows, t, grid, low, high, part, parts))
     # Within a bucket a hash table: the last key of each slot, and for every key the one before it.
     slots = np.full(1 << SLOTS, -1, np.int64)
@@ -185,7 +208,11 @@ def search_share(hi, lo, free, values, rows, t, grid, spread, nats, need, low, h
                     # The next pixel rules most of them out; it alone is in the cache.
                     near = _apart(next_hi, next_lo, free, a, b, c, d, 0) <= close
                     different = a != c and a != d and b != c and b != d
-                    if near and different and _evidence(hi, lo, free, a, b, c, d, spread, nats, t, rest, need):
+                    if (
+                        near
+                        and different
+                        and _evidence(hi, lo, free, a, b, c, d, spread, nats, t, rest, need)
+                    ):
                         if count == len(out):
                             more = np.empty((2 * count, 4), np.int64)
                             more[:count] = out

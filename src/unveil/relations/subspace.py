@@ -1,17 +1,20 @@
-"""From relations to subsets: the null space of the relations is what the columns of W span, and W is sparse in it.
+"""From relations to subsets: the null space of the relations is what the columns of W span, and W
+is sparse in it.
 
-Let R hold one row per relation, with the signs that make it vanish. Every pixel gives such signs, up to one sign per encoding,
-so that one good pixel is enough: R·D·W = 0 for some diagonal D of signs. Where the relations are many, nothing else is in the
-null space, and its dimension is the number of private vectors. No pixel values are needed beyond that, so that it does not
-matter whether there are more pixels than vectors.
+Let R hold one row per relation, with the signs that make it vanish. Every pixel gives such signs,
+up to one sign per encoding, so that one good pixel is enough: R·D·W = 0 for some diagonal D of
+signs. Where the relations are many, nothing else is in the null space, and its dimension is the
+number of private vectors. No pixel values are needed beyond that, so that it does not matter
+whether there are more pixels than vectors.
 
     1  V ← null space of R                          (m, n) orthonormal, one dense eigenproblem
     2  C ← V·A, A orthogonal, Σ C⁴ largest          the sparsest basis there is: columns of D·W, nearly (A ← polar((VA)³ᵀV)ᵀ)
     3  exact columns ← the only vector of the span that vanishes wherever a column of C is small; its entries are 0 and ±1
     4  every row with k members is a subset; what is not explained yet goes through 2 and 3 again
 
-Step 2 is dictionary learning by ℓ4 maximisation (Zhai, Yang, Liao, Wright, Ma: "Complete dictionary learning via ℓ4-norm
-maximization over the orthogonal group", JMLR 2020): some twenty products of n×m matrices. The signs of D do no harm there.
+Step 2 is dictionary learning by ℓ4 maximisation (Zhai, Yang, Liao, Wright, Ma: "Complete dictionary
+learning via ℓ4-norm maximization over the orthogonal group", JMLR 2020): some twenty products of
+n×m matrices. The signs of D do no harm there.
 """
 
 from __future__ import annotations
@@ -25,30 +28,37 @@ from scipy.linalg import eigh
 
 from unveil.relations.sketch import WIDTH, Floats, Index, Sketch
 
-PATTERNS = np.array([[1, a, b, c] for a in (1, -1) for b in (1, -1) for c in (1, -1)], dtype=np.float64)
+PATTERNS = np.array(
+    [[1, a, b, c] for a in (1, -1) for b in (1, -1) for c in (1, -1)], dtype=np.float64
+)
 """Signs of four encodings, up to a common one."""
 CLEAR = (12.0, 5.0, 3.5)
-"""Signs are taken where the second best leave so many spreads more than the best: none is wrong, or one in a million, or one in
-a thousand."""
+"""Signs are taken where the second best leave so many spreads more than the best: none is wrong, or
+one in a million, or one in a thousand."""
 ENOUGH = 0.5
-"""The share of the encodings in relations whose subsets are enough to go on from; the others follow by matching."""
+"""The share of the encodings in relations whose subsets are enough to go on from; the others follow
+by matching."""
 RICH = 2.5
-"""Encodings there must be for each dimension of the null space: with fewer most of it is what relations do not tie."""
+"""Encodings there must be for each dimension of the null space: with fewer most of it is what
+relations do not tie."""
 NULL = 1e-9
-"""Eigenvalues of RᵀR below this share of the largest are zero: those that are not are whole numbers' work, above 1e-4."""
+"""Eigenvalues of RᵀR below this share of the largest are zero: those that are not are whole
+numbers' work, above 1e-4."""
 STEPS = 200
 """Steps of the ℓ4 ascent; it takes twenty, and a hundred where encodings are few."""
 STARTS = 6
 """Ascents from different random bases, where one ends short of a sparse basis."""
 SUPPORTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
-"""Where the support of an approximate column may be cut, relative to its largest entries; the widest that has one answer."""
+"""Where the support of an approximate column may be cut, relative to its largest entries; the
+widest that has one answer."""
 WHOLE = 1e-6
 """How near to 0 and ±1 the entries of an exact column are: whole numbers, up to rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class Subsets:
-    """rows (r,) with the vectors each mixes, members (r, k) named 0 … columns−1, and the sign (r,) each row has in V."""
+    """rows (r,) with the vectors each mixes, members (r, k) named 0 … columns−1, and the sign (r,)
+    each row has in V."""
 
     rows: Index
     members: Index
@@ -59,8 +69,9 @@ class Subsets:
 def subsets_of(sketch: Sketch, quads: Index, k: int, rng: np.random.Generator) -> Index:
     """members (m, k) of the encodings of a sketch, −1 where relations do not tell.
 
-    Signs are first taken only where they are certain. Under noise that leaves too few relations, and signs that are wrong now
-    and then do better: a wrong one takes away no more than the columns it touches.
+    Signs are first taken only where they are certain. Under noise that leaves too few relations,
+    and signs that are wrong now and then do better: a wrong one takes away no more than the columns
+    it touches.
     """
     best = np.full((sketch.m, k), -1, np.int64)
     most = len(np.unique(quads))
@@ -78,7 +89,8 @@ def subsets_of(sketch: Sketch, quads: Index, k: int, rng: np.random.Generator) -
 
 
 def relation_matrix(sketch: Sketch, quads: Index, clear: float = 0.0) -> sparse.csr_array:
-    """R (relations, m): by the pixel that fixes the signs of most relations; with a public part the order of `quads` has them.
+    """R (relations, m): by the pixel that fixes the signs of most relations; with a public part the
+    order of `quads` has them.
 
     clear: by how many spreads the second best signs must be worse; 0 for `CLEAR[0]`
     """
@@ -89,7 +101,9 @@ def relation_matrix(sketch: Sketch, quads: Index, clear: float = 0.0) -> sparse.
         residual = np.abs(sketch.hi[quads, p] @ PATTERNS.T)
         two = np.partition(residual, 1, axis=1)[:, :2]
         spread = sketch.spread[p]
-        sure = (two[:, 0] <= WIDTH * spread) & (two[:, 1] - two[:, 0] > (clear or CLEAR[0]) * spread)
+        sure = (two[:, 0] <= WIDTH * spread) & (
+            two[:, 1] - two[:, 0] > (clear or CLEAR[0]) * spread
+        )
         if sure.sum() > best[0]:
             best = int(sure.sum()), PATTERNS[residual.argmin(axis=1)], sure
     return _rows(quads[best[2]], best[1][best[2]], sketch.m)
@@ -101,7 +115,8 @@ def _rows(quads: Index, signs: Floats, m: int) -> sparse.csr_array:
 
 
 def null_space(R: sparse.csr_array) -> tuple[Index, Floats]:
-    """(rows that take part in a relation, an orthonormal basis (rows, n) of what vanishes under R)."""
+    """(rows that take part in a relation, an orthonormal basis (rows, n) of what vanishes under
+    R)."""
     rows = np.flatnonzero(np.diff(R.tocsc().indptr)).astype(np.int64)
     if not len(rows):
         return rows, np.empty((0, 0))
@@ -111,7 +126,8 @@ def null_space(R: sparse.csr_array) -> tuple[Index, Floats]:
 
 
 def sparse_basis(V: Floats, rng: np.random.Generator) -> Floats:
-    """C (m, n), orthonormal, spanning what V spans, with the largest sum of fourth powers that an ascent finds."""
+    """C (m, n), orthonormal, spanning what V spans, with the largest sum of fourth powers that an
+    ascent finds."""
     n = V.shape[1]
     A = np.linalg.qr(rng.standard_normal((n, n)))[0]
     C = V @ A
@@ -134,13 +150,15 @@ def subsets(V: Floats, k: int, rng: np.random.Generator) -> Subsets:
         return Subsets(np.empty(0, np.int64), np.empty((0, k), np.int64), np.empty(0), 0)
     rest = V
     for _ in range(STARTS):
-        # 1. An approximate sparse basis of what is not explained yet; 2. each of its vectors made exact.
+        # 1. An approximate sparse basis of what is not explained yet; 2. each of its vectors made
+        # exact.
         found = [exact_column(V, c) for c in sparse_basis(rest, rng).T]
         before = columns.shape[1]
         columns = _distinct(np.column_stack([columns, *(c for c in found if c is not None)]))
         if columns.shape[1] >= n:
             break
-        # 3. Columns that are missing vanish in the rows that have k members already. Where that leads nowhere: another start.
+        # 3. Columns that are missing vanish in the rows that have k members already. Where that
+        # leads nowhere: another start.
         full = V[np.count_nonzero(columns, axis=1) == k]
         values, vectors = eigh(full.T @ full)
         rest = V @ vectors[:, values < NULL]
@@ -150,9 +168,11 @@ def subsets(V: Floats, k: int, rng: np.random.Generator) -> Subsets:
 
 
 def exact_column(V: Floats, c: Floats) -> Floats | None:
-    """The vector of 0 and ±1 in the span of V whose support is where c is large; None where there is none, or several.
+    """The vector of 0 and ±1 in the span of V whose support is where c is large; None where there
+    is none, or several.
 
-    V is orthonormal: vectors of its span that vanish outside Ω are those on which V restricted to Ω has singular value 1.
+    V is orthonormal: vectors of its span that vanish outside Ω are those on which V restricted to Ω
+    has singular value 1.
     """
     size = np.sort(np.abs(c))[::-1]
     for share in SUPPORTS:
@@ -179,7 +199,8 @@ def _distinct(columns: Floats) -> Floats:
 
 
 def _assembled(columns: Floats, k: int) -> Subsets:
-    """Rows with k members of one sign, once every column has the sign that makes it so in most rows."""
+    """Rows with k members of one sign, once every column has the sign that makes it so in most
+    rows."""
     n = columns.shape[1]
     whole = np.flatnonzero(np.count_nonzero(columns, axis=1) == k)
     members = np.nonzero(columns[whole])[1].reshape(len(whole), k).astype(np.int64)
@@ -190,7 +211,8 @@ def _assembled(columns: Floats, k: int) -> Subsets:
 
 
 def _column_signs(members: Index, sign: Floats, n: int) -> Floats:
-    """One sign per column so that, in most rows, the members' entries have one sign: the leading eigenvector of who agrees."""
+    """One sign per column so that, in most rows, the members' entries have one sign: the leading
+    eigenvector of who agrees."""
     if not len(members):
         return np.ones(n)
     A = np.zeros((n, n))

@@ -1,7 +1,8 @@
 """Where the marks of each figure go: the leakage curve, the images, the overlap matrix.
 
-Only geometry and pixels; the template draws them, so that every text in a figure is escaped like all others. Images larger
-than the page can carry are averaged in blocks: whatever they show, together they stay below `BUDGET` bytes.
+Only geometry and pixels; the template draws them, so that every text in a figure is escaped like
+all others. Images larger than the page can carry are averaged in blocks: whatever they show,
+together they stay below `BUDGET` bytes.
 """
 
 from __future__ import annotations
@@ -24,8 +25,16 @@ LARGEST_MATRIX = 512
 LOG_FROM = 30
 """The axis of m is logarithmic when the largest m is this many times the smallest."""
 
-# Dark blue to yellow (cividis): brightness alone carries the order, so every kind of colour vision reads it.
-CIVIDIS = ((0, 34, 78), (53, 69, 108), (102, 105, 112), (148, 142, 119), (200, 184, 102), (254, 232, 56))
+# Dark blue to yellow (cividis): brightness alone carries the order, so every kind of colour vision
+# reads it.
+CIVIDIS = (
+    (0, 34, 78),
+    (53, 69, 108),
+    (102, 105, 112),
+    (148, 142, 119),
+    (200, 184, 102),
+    (254, 232, 56),
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +55,8 @@ class Dot:
 
 @dataclass(frozen=True)
 class Curve:
-    """The leakage curve in the coordinates of an SVG of width × height; left, right, top, bottom bound its axes."""
+    """The leakage curve in the coordinates of an SVG of width × height; left, right, top, bottom
+    bound its axes."""
 
     width: int
     height: int
@@ -77,7 +87,8 @@ class Curve:
 
 @dataclass(frozen=True)
 class Tile:
-    """One record: its name, its outcome where known, and (label, image) pairs; an image that is missing is ""."""
+    """One record: its name, its outcome where known, and (label, image) pairs; an image that is
+    missing is ""."""
 
     name: str
     outcome: str
@@ -101,7 +112,9 @@ def curve(points: Sequence[CurvePoint], m: int, width: int, height: int) -> Curv
     smallest, largest = max(1, min(m, points[0].m)), max(m, points[-1].m, 1)
     logarithmic = largest / smallest > LOG_FROM
     first = float(smallest) if logarithmic else 0.0
-    scale: Callable[[float], float] = (lambda value: log(max(value, first))) if logarithmic else float
+    scale: Callable[[float], float] = (
+        (lambda value: log(max(value, first))) if logarithmic else float
+    )
 
     def x(value: float) -> float:
         share = (scale(value) - scale(first)) / (scale(largest) - scale(first))
@@ -120,7 +133,9 @@ def curve(points: Sequence[CurvePoint], m: int, width: int, height: int) -> Curv
         bottom,
         across=tuple(Mark(x(value), f"{value:,}") for value in marks),
         up=tuple(Mark(y(share), percent(share)) for share in (0, 0.25, 0.5, 0.75, 1)),
-        dots=tuple(Dot(x(p.m), y(p.exact), y(p.low), y(p.high), y(p.approximate), _told(p)) for p in points),
+        dots=tuple(
+            Dot(x(p.m), y(p.exact), y(p.low), y(p.high), y(p.approximate), _told(p)) for p in points
+        ),
         release=x(m),
         logarithmic=logarithmic,
     )
@@ -149,13 +164,16 @@ def tiles(pictures: Pictures, records: Sequence[RecordRisk]) -> tuple[tuple[Tile
     out = []
     for i in range(count):
         name = pictures.names[i] if i < len(pictures.names) else f"record {i}"
-        images = tuple((label, _image(array[i], factor) if i < len(array) else "") for label, array in rows)
+        images = tuple(
+            (label, _image(array[i], factor) if i < len(array) else "") for label, array in rows
+        )
         out.append(Tile(name, outcomes.get(name, ""), images))
     return tuple(out), factor
 
 
 def matrix(values: NDArray[np.float32] | None) -> Matrix | None:
-    """The overlap matrix as a picture with a legend; whole numbers keep a colour of their own each."""
+    """The overlap matrix as a picture with a legend; whole numbers keep a colour of their own
+    each."""
     if values is None or values.ndim != 2 or not values.size:
         return None
     size = len(values)
@@ -163,14 +181,23 @@ def matrix(values: NDArray[np.float32] | None) -> Matrix | None:
     shown = np.maximum(_shrunk(shown, ceil(max(shown.shape) / LARGEST_MATRIX)), 0.0)
     top = float(shown.max()) or 1.0
     stops = np.linspace(0, 255, len(CIVIDIS))
-    palette = np.stack([np.interp(np.arange(256), stops, channel) for channel in zip(*CIVIDIS, strict=True)], axis=1)
+    palette = np.stack(
+        [np.interp(np.arange(256), stops, channel) for channel in zip(*CIVIDIS, strict=True)],
+        axis=1,
+    )
     palette = palette.round().astype(np.uint8)
     whole = top <= 8 and bool((values == np.round(values)).all())
     steps = range(ceil(top) + 1) if whole else (0.0, top / 2, top)
     legend = tuple(
-        (f"{step}" if whole else f"{step:.2g}", "#" + bytes(palette[round(255 * min(step / top, 1))]).hex()) for step in steps
+        (
+            f"{step}" if whole else f"{step:.2g}",
+            "#" + bytes(palette[round(255 * min(step / top, 1))]).hex(),
+        )
+        for step in steps
     )
-    return Matrix(data_uri(png((255 * shown / top).round().astype(np.uint8), palette)), size, legend)
+    return Matrix(
+        data_uri(png((255 * shown / top).round().astype(np.uint8), palette)), size, legend
+    )
 
 
 def percent(share: float) -> str:
@@ -213,7 +240,12 @@ def _marks(largest: float, most: int) -> list[int]:
 def _log_marks(first: float, last: float) -> list[int]:
     decades = range(floor(log10(first)), ceil(log10(last)) + 1)
     digits = (1, 3) if len(decades) < 4 else (1,)
-    return [10**power * digit for power in decades for digit in digits if first <= 10**power * digit <= last]
+    return [
+        10**power * digit
+        for power in decades
+        for digit in digits
+        if first <= 10**power * digit <= last
+    ]
 
 
 def _told(point: CurvePoint) -> str:

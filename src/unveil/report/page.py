@@ -1,9 +1,10 @@
 """The report: one HTML file that works offline, verdict first; and the same content as JSON.
 
-Everything is inside the file: style, script, figures. Text from outside (names of files, reasons) passes Jinja's autoescape,
-and the page's Content-Security-Policy allows only the one script and the one style sheet whose hashes it names, images as
-data, and no request at all: markup that slipped in could still not run. The first hundred rows of the table read without
-scripts; the others wait in a <template>, since laying out thousands takes seconds, and a hundred at a time does not.
+Everything is inside the file: style, script, figures. Text from outside (names of files, reasons)
+passes Jinja's autoescape, and the page's Content-Security-Policy allows only the one script and the
+one style sheet whose hashes it names, images as data, and no request at all: markup that slipped in
+could still not run. The first hundred rows of the table read without scripts; the others wait in a
+<template>, since laying out thousands takes seconds, and a hundred at a time does not.
 """
 
 from __future__ import annotations
@@ -39,19 +40,32 @@ def write_report(audit: Audit, path: str | Path) -> Path:
 
 
 def write_json(audit: Audit, path: str | Path) -> Path:
-    """Write what the report shows as JSON: images as PNG in base64, the overlap matrix as numbers."""
+    """Write what the report shows as JSON: images as PNG in base64, the overlap matrix as
+    numbers."""
     target = _target(path)
     shown = audit.pictures
-    overlaps = None if shown.overlaps is None else [[round(float(value), 4) for value in row] for row in shown.overlaps]
-    kinds = {kind: figures.image_uris(getattr(shown, kind)) for kind in ("originals", "encodings", "recoveries")}
-    store.write_json(target, {**audit.facts(), "pictures": {**kinds, "names": list(shown.names), "overlaps": overlaps}})
+    overlaps = (
+        None
+        if shown.overlaps is None
+        else [[round(float(value), 4) for value in row] for row in shown.overlaps]
+    )
+    kinds = {
+        kind: figures.image_uris(getattr(shown, kind))
+        for kind in ("originals", "encodings", "recoveries")
+    }
+    store.write_json(
+        target,
+        {**audit.facts(), "pictures": {**kinds, "names": list(shown.names), "overlaps": overlaps}},
+    )
     return target
 
 
 def render(audit: Audit) -> str:
     """The page as text."""
     style, script = _part("page.css"), _part("page.js")
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
     environment.filters |= {"number": _number, "percent": figures.percent, "duration": _duration}
     tiles, shrunk = figures.tiles(audit.pictures, audit.records)
     counts = Counter(record.outcome for record in audit.records)
@@ -61,8 +75,13 @@ def render(audit: Audit) -> str:
     return environment.from_string(_part("page.html")).render(
         audit=audit,
         level=LEVELS[audit.verdict.level],
-        counts=[(outcome, counts[outcome], counts[outcome] / max(1, len(audit.records))) for outcome in OUTCOMES],
-        curves=[figures.curve(audit.curve, audit.m, *size) for size in ((960, 400), (340, 300))] if audit.curve else [],
+        counts=[
+            (outcome, counts[outcome], counts[outcome] / max(1, len(audit.records)))
+            for outcome in OUTCOMES
+        ],
+        curves=[figures.curve(audit.curve, audit.m, *size) for size in ((960, 400), (340, 300))]
+        if audit.curve
+        else [],
         tiles=tiles,
         shrunk=shrunk,
         matrix=figures.matrix(audit.pictures.overlaps),
@@ -102,7 +121,8 @@ def _target(path: str | Path) -> Path:
 
 
 def _part(name: str) -> str:
-    """A part of the page as it will stand between its tags, every byte of it: the policy's hash is of this text."""
+    """A part of the page as it will stand between its tags, every byte of it: the policy's hash is
+    of this text."""
     return files("unveil.report").joinpath("template", name).read_text("utf-8")
 
 
@@ -112,7 +132,11 @@ def _hash(text: str) -> str:
 
 def _risk(record: RecordRisk) -> tuple[int, float, int]:
     """The most endangered first: by outcome, then by how few encodings it takes."""
-    return OUTCOMES.index(record.outcome), inf if record.from_m is None else record.from_m, record.index
+    return (
+        OUTCOMES.index(record.outcome),
+        inf if record.from_m is None else record.from_m,
+        record.index,
+    )
 
 
 def _facts(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
@@ -122,7 +146,10 @@ def _facts(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str
             yield from _facts(value, f"{above}{key} · ")
         else:
             size = key.endswith("_bytes") and isinstance(value, int)
-            yield f"{above}{key}", f"{value:,} ({value / 2**20:,.0f} MiB)" if size else _shown(value)
+            yield (
+                f"{above}{key}",
+                f"{value:,} ({value / 2**20:,.0f} MiB)" if size else _shown(value),
+            )
 
 
 def _shown(value: Any) -> str:

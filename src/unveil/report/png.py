@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 
 def png(pixels: NDArray[np.uint8], palette: NDArray[np.uint8] | None = None) -> bytes:
-    """(height, width) grey values, or indices into `palette` (colours, 3); or (height, width, 3) colours."""
+    """(height, width) grey values, or indices into `palette` (colours, 3); or (height, width, 3)
+    colours."""
     height, width = pixels.shape[:2]
     kind = 3 if palette is not None else 2 if pixels.ndim == 3 else 0
     rows = np.ascontiguousarray(pixels).reshape(height, -1)
-    # Differences to the row above (modulo 256, as the format wants them) suit pictures; noise and palettes do better without.
+    # Differences to the row above (modulo 256, as the format wants them) suit pictures; noise and
+    # palettes do better without.
     above = np.diff(rows, axis=0, prepend=np.zeros_like(rows[:1]))
     streams = (np.insert(filtered, 0, code, axis=1) for code, filtered in ((0, rows), (2, above)))
     body = min((zlib.compress(stream.tobytes(), 9) for stream in streams), key=len)

@@ -1,20 +1,23 @@
 """How much of an image came back: SSIM, PSNR, and the four scores of the InstaHide challenge.
 
-Images have pixels in [−1, 1]; of recovered ones, what is outside is clipped. Bytes are brought there from 0..255.
+Images have pixels in [−1, 1]; of recovered ones, what is outside is clipped. Bytes are brought
+there from 0..255.
 
-SSIM. Wang, Bovik, Sheikh and Simoncelli, IEEE Trans. Image Processing 13 (2004), over 7×7 uniform windows that lie inside the
-image, sample variances, K₁ = 0.01, K₂ = 0.03 and a range of 2; the mean over windows and channels. This is scikit-image's
-`structural_similarity(channel_axis=-1, data_range=2)`. Of a pair of images only the covariance is new: O(d) per pair.
+SSIM. Wang, Bovik, Sheikh and Simoncelli, IEEE Trans. Image Processing 13 (2004), over 7×7 uniform
+windows that lie inside the image, sample variances, K₁ = 0.01, K₂ = 0.03 and a range of 2; the mean
+over windows and channels. This is scikit-image's `structural_similarity(channel_axis=-1,
+data_range=2)`. Of a pair of images only the covariance is new: O(d) per pair.
 
-The challenge (github.com/Hazelsuko07/InstaHide_Challenge, "Format and Rules") takes one image per encoding and holds it against
-the two private images mixed into it, then takes means over encodings:
+The challenge (github.com/Hazelsuko07/InstaHide_Challenge, "Format and Rules") takes one image per
+encoding and holds it against the two private images mixed into it, then takes means over encodings:
 
   Max_SSIM   the larger SSIM of the two, by which attacks are ranked      Mean_SSIM  their mean
   Min_L2     the smaller difference of the two                            Mean_L2    their mean
 
-The rules say "L2 difference"; here it is the mean squared difference of pixels. The leaderboard agrees: the attack with Min_L2
-0.00 has Mean_L2 0.27, so that unrelated images differ by 0.54; two images of CIFAR-10 differ by 0.49 in the mean square and
-0.70 in its root. (The text of the rules has Max_L2 where the leaderboard has Min_L2; 0.01 can only be the smaller of the two.)
+The rules say "L2 difference"; here it is the mean squared difference of pixels. The leaderboard
+agrees: the attack with Min_L2 0.00 has Mean_L2 0.27, so that unrelated images differ by 0.54; two
+images of CIFAR-10 differ by 0.49 in the mean square and 0.70 in its root. (The text of the rules
+has Max_L2 where the leaderboard has Min_L2; 0.01 can only be the smaller of the two.)
 """
 
 from __future__ import annotations
@@ -45,7 +48,8 @@ Images = NDArray[np.float64]
 class ImageScores:
     """Recovered images held against the true ones, one to one.
 
-    matches (n,): the recovered image that stands for each true one, or -1; ssim, psnr (n,): how well, and 0 where there is none
+    matches (n,): the recovered image that stands for each true one, or -1; ssim, psnr (n,): how
+    well, and 0 where there is none
     """
 
     matches: NDArray[np.int64]
@@ -67,7 +71,8 @@ class ImageScores:
 
 @dataclass(frozen=True)
 class ChallengeScores:
-    """Means over encodings, as the rules of the challenge define them; L2 is the mean squared difference of pixels."""
+    """Means over encodings, as the rules of the challenge define them; L2 is the mean squared
+    difference of pixels."""
 
     max_ssim: float
     mean_ssim: float
@@ -94,13 +99,18 @@ def image_scores(recovered: ArrayLike, truth: ArrayLike, shape: tuple[int, ...])
 def challenge_scores(
     decryption: ArrayLike, private: ArrayLike, pairs: NDArray[np.int64], shape: tuple[int, ...]
 ) -> ChallengeScores:
-    """decryption (m, d): one image per encoding; private (n, d); pairs (m, k): the private images mixed into each encoding."""
+    """decryption (m, d): one image per encoding; private (n, d); pairs (m, k): the private images
+    mixed into each encoding."""
     X, T = _as_images(decryption, shape, "decryption"), _as_truth(private, shape)
     pairs = np.asarray(pairs)
     if pairs.ndim != 2 or not pairs.size or pairs.dtype.kind not in "iu" or len(pairs) != len(X):
-        raise InputError(f"pairs of shape {pairs.shape}: give the private images of each of the {len(X)} encodings, (m, k)")
+        raise InputError(
+            f"pairs of shape {pairs.shape}: give the private images of each of the {len(X)} encodings, (m, k)"
+        )
     if pairs.min() < 0 or pairs.max() >= len(T):
-        raise InputError(f"pairs name private images beyond the {len(T)} there are: give indices from 0")
+        raise InputError(
+            f"pairs name private images beyond the {len(T)} there are: give indices from 0"
+        )
     similar, differ = np.empty(pairs.shape), np.empty(pairs.shape)
     private_windows = _Local.of(T)
     for rows in _blocks(len(X), X[0].size):
@@ -117,8 +127,13 @@ def challenge_scores(
 
 
 def are_images(truth: NDArray[np.float32], shape: tuple[int, ...] | None) -> bool:
-    """Whether these scores apply: vectors with the shape of an image that is large enough, and pixels in range."""
-    return shape is not None and min(shape[:2]) >= WINDOW and float(np.abs(truth).max()) <= RANGE / 2 + SLACK
+    """Whether these scores apply: vectors with the shape of an image that is large enough, and
+    pixels in range."""
+    return (
+        shape is not None
+        and min(shape[:2]) >= WINDOW
+        and float(np.abs(truth).max()) <= RANGE / 2 + SLACK
+    )
 
 
 def ssim(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -174,7 +189,9 @@ def _ssim(a: _Local, b: _Local) -> NDArray[np.float64]:
 def _windows(images: Images) -> Images:
     """Mean of every window that lies inside, (n, height − 6, width − 6, channels)."""
     edge = WINDOW // 2
-    return np.asarray(uniform_filter(images, size=(1, WINDOW, WINDOW, 1))[:, edge:-edge, edge:-edge])
+    return np.asarray(
+        uniform_filter(images, size=(1, WINDOW, WINDOW, 1))[:, edge:-edge, edge:-edge]
+    )
 
 
 def _mean_square(A: Images, B: Images) -> NDArray[np.float64]:
@@ -184,13 +201,19 @@ def _mean_square(A: Images, B: Images) -> NDArray[np.float64]:
 def _same(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> tuple[Images, Images]:
     A, B = (_as_images(values, shape, "images") for values in (first, second))
     if len(A) != len(B):
-        raise InputError(f"{len(A)} images and {len(B)} others: give as many, they are compared one by one")
+        raise InputError(
+            f"{len(A)} images and {len(B)} others: give as many, they are compared one by one"
+        )
     return A, B
 
 
 def _as_truth(values: Any, shape: tuple[int, ...]) -> Images:
     array = np.asanyarray(values)
-    if array.dtype.kind == "f" and array.size and max(abs(float(array.min())), abs(float(array.max()))) > RANGE / 2 + SLACK:
+    if (
+        array.dtype.kind == "f"
+        and array.size
+        and max(abs(float(array.min())), abs(float(array.max()))) > RANGE / 2 + SLACK
+    ):
         raise InputError(
             f"private images from {array.min():.3g} to {array.max():.3g}: bring them to [-1, 1], or give bytes from 0 to 255"
         )
@@ -202,11 +225,17 @@ def _as_images(values: Any, shape: tuple[int, ...], name: str) -> Images:
     array = np.asanyarray(values)
     if array.dtype == np.uint8:
         array = array.astype(np.float32) / np.float32(127.5) - np.float32(1)
-    flat = as_vectors(array.reshape(len(array), -1) if array.ndim > 2 and array.size else array, name)
+    flat = as_vectors(
+        array.reshape(len(array), -1) if array.ndim > 2 and array.size else array, name
+    )
     height, width, *channels = as_shape(shape, flat.shape[1])
     if min(height, width) < WINDOW:
         raise InputError(f"images of {height}×{width} pixels: SSIM needs {WINDOW}×{WINDOW} or more")
-    return np.clip(flat, -RANGE / 2, RANGE / 2).astype(np.float64).reshape(len(flat), height, width, *(channels or [1]))
+    return (
+        np.clip(flat, -RANGE / 2, RANGE / 2)
+        .astype(np.float64)
+        .reshape(len(flat), height, width, *(channels or [1]))
+    )
 
 
 def _blocks(count: int, pixels: int) -> Iterator[slice]:

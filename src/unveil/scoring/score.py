@@ -1,9 +1,10 @@
 """Which recovered vectors equal which private ones?
 
-Exact means: status "verified", and every pixel within `tolerance` of one private vector. When the recovery is not signed,
-one sign per pixel, the same for all vectors, is free: relative signs count. So vectors are first matched by magnitudes, then
-one sign per pixel is chosen for all matched vectors together (the one with the smaller total error), then errors are taken
-with signs. Values that a recovery lists as open (`doubtful`) are not compared: they claim nothing.
+Exact means: status "verified", and every pixel within `tolerance` of one private vector. When the
+recovery is not signed, one sign per pixel, the same for all vectors, is free: relative signs count.
+So vectors are first matched by magnitudes, then one sign per pixel is chosen for all matched
+vectors together (the one with the smaller total error), then errors are taken with signs. Values
+that a recovery lists as open (`doubtful`) are not compared: they claim nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def score(recovery: Recovery, private: ArrayLike, *, tolerance: float = 1e-2) ->
         each = sign_votes(X[voters], truth[nearest[voters]], tolerance)
         votes = (each if told is None else each * told[voters]).sum(axis=0)
         signs = np.where(votes < 0, np.float32(-1), np.float32(1))
-        # Private vectors that differ in signs only have the same magnitudes: match again, now with signs.
+        # Private vectors that differ in signs only have the same magnitudes: match again, now with
+        # signs.
         nearest = _nearest(signs * X, truth, True, told)
     error = np.empty(len(X))
     for i, j in enumerate(nearest):
@@ -47,24 +49,33 @@ def score(recovery: Recovery, private: ArrayLike, *, tolerance: float = 1e-2) ->
     return Scores(exact, wrong, len(truth) - exact, matches, nearest, error, tolerance)
 
 
-def sign_votes(X: NDArray[np.float32], truth: NDArray[np.float32], tolerance: float) -> NDArray[np.float32]:
-    """How much each pixel of each vector speaks for its sign as it is, and, negative, for the other one; capped, so that one
-    vector that is far off does not decide for all."""
+def sign_votes(
+    X: NDArray[np.float32], truth: NDArray[np.float32], tolerance: float
+) -> NDArray[np.float32]:
+    """How much each pixel of each vector speaks for its sign as it is, and, negative, for the other
+    one; capped, so that one vector that is far off does not decide for all."""
     cap = np.float32(10 * tolerance)
     return np.asarray(np.minimum(np.abs(X + truth), cap) - np.minimum(np.abs(X - truth), cap))
 
 
 def _nearest(
-    X: NDArray[np.float32], truth: NDArray[np.float32], signed: bool, told: NDArray[np.bool_] | None = None
+    X: NDArray[np.float32],
+    truth: NDArray[np.float32],
+    signed: bool,
+    told: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.int64]:
-    """Index of the true vector nearest to each row of X in the Euclidean sense (of magnitudes when not signed), over the
-    values that are `told`."""
+    """Index of the true vector nearest to each row of X in the Euclidean sense (of magnitudes when
+    not signed), over the values that are `told`."""
     best = np.full(len(X), np.inf)
     index = np.zeros(len(X), dtype=np.int64)
     shown = X if told is None else np.where(told, X, np.float32(0))
     for start, block in row_blocks(truth):
         T = block if signed else np.abs(block)
-        size = np.einsum("ij,ij->i", T, T)[None, :] if told is None else told.astype(np.float32) @ (T * T).T
+        size = (
+            np.einsum("ij,ij->i", T, T)[None, :]
+            if told is None
+            else told.astype(np.float32) @ (T * T).T
+        )
         distance = size - 2 * (shown @ T.T)
         j = distance.argmin(axis=1) if len(X) else np.empty(0, dtype=np.int64)
         value = distance[np.arange(len(X)), j]

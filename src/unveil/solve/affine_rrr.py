@@ -1,11 +1,12 @@
-"""All private vectors from known subsets: |a·Wx + c| = y at every pixel, for hundreds of unknowns, batched over pixels.
+"""All private vectors from known subsets: |a·Wx + c| = y at every pixel, for hundreds of unknowns,
+batched over pixels.
 
 `a` is one weight for all, or one for every member of every row (rows, k).
 
-Relaxed reflect-reflect between two sets: the magnitudes {v : |v| = y} and the range {a·Wx + c}. With the projections P_A
-(put the sign of v on y) and P_B (weighted least squares), the iteration is v ← v + β·(P_A(2·P_B(v) − v) − P_B(v)). All
-pixels share W, so that a step is three sparse products and one dense one with the inverse of WᵀDW. Rows of weight 0 do not
-take part.
+Relaxed reflect-reflect between two sets: the magnitudes {v : |v| = y} and the range {a·Wx + c}.
+With the projections P_A (put the sign of v on y) and P_B (weighted least squares), the iteration is
+v ← v + β·(P_A(2·P_B(v) − v) − P_B(v)). All pixels share W, so that a step is three sparse products
+and one dense one with the inverse of WᵀDW. Rows of weight 0 do not take part.
 """
 
 from __future__ import annotations
@@ -23,13 +24,19 @@ Weight = float | NDArray[np.float64]
 class Range:
     """The affine range a·Wx + c of given rows, and weighted least squares onto it."""
 
-    def __init__(self, members: NDArray[np.int64], n: int, weights: NDArray[np.float64], a: Weight) -> None:
+    def __init__(
+        self, members: NDArray[np.int64], n: int, weights: NDArray[np.float64], a: Weight
+    ) -> None:
         m, k = members.shape
         data = np.broadcast_to(np.asarray(a, np.float32), (m, k)).ravel()
         self.W = sparse.csr_array((data, members.ravel(), np.arange(m + 1) * k), shape=(m, n))
-        self.WtD = sparse.csr_array(self.W.T.multiply(weights[None, :].astype(np.float32))).astype(np.float32)
+        self.WtD = sparse.csr_array(self.W.T.multiply(weights[None, :].astype(np.float32))).astype(
+            np.float32
+        )
         self.gram = np.asarray((self.WtD @ self.W).toarray(), dtype=np.float64)
-        self.inverse = np.linalg.inv(self.gram + 1e-4 * np.mean(np.square(a)) * np.eye(n)).astype(np.float32)
+        self.inverse = np.linalg.inv(self.gram + 1e-4 * np.mean(np.square(a)) * np.eye(n)).astype(
+            np.float32
+        )
 
     def fit(self, v: Values) -> Values:
         """x that minimises Σ weight·(a·Wx − v)²."""
@@ -40,7 +47,8 @@ class Range:
         return np.asarray(np.linalg.pinv(self.gram, rcond=1e-9, hermitian=True), dtype=np.float64)
 
     def pinv(self) -> NDArray[np.float64]:
-        """Pseudo-inverse of WᵀDW, for exact least squares where vectors are not determined; computed once."""
+        """Pseudo-inverse of WᵀDW, for exact least squares where vectors are not determined;
+        computed once."""
         return self._pinv
 
     def image(self, x: Values) -> Values:
@@ -59,7 +67,8 @@ def solve_all(
     steps: int,
     beta: float = 0.5,
 ) -> tuple[Values, Values]:
-    """x (n, pixels) and the iterate v (rows, pixels), from `start` (rows, pixels); rows with weight 0 keep their start."""
+    """x (n, pixels) and the iterate v (rows, pixels), from `start` (rows, pixels); rows with weight
+    0 keep their start."""
     use = np.flatnonzero(weights > 0)
     target = Range(members[use], n, weights[use], a[use] if isinstance(a, np.ndarray) else a)
     y = magnitudes[use]
@@ -70,7 +79,9 @@ def solve_all(
         for _ in range(steps):
             onto = target.image(target.fit(v - c)) + c
             v = v + step * (np.copysign(y, 2 * onto - v) - onto)
-        v = np.nan_to_num(v, nan=0.0, posinf=0.0, neginf=0.0)  # subsets that contradict each other can drive it off
+        v = np.nan_to_num(
+            v, nan=0.0, posinf=0.0, neginf=0.0
+        )  # subsets that contradict each other can drive it off
         x = target.fit(v - c)
         for _ in range(6):
             x = target.fit(np.copysign(y, target.image(x) + c) - c)

@@ -1,4 +1,5 @@
-"""From a guess at the subsets to exact ones where signs are kept: y = Σ_{i∈S} x_i, linear, unit weights.
+"""From a guess at the subsets to exact ones where signs are kept: y = Σ_{i∈S} x_i, linear, unit
+weights.
 
   values    x ← least squares of the trusted rows, all pixels at once, by conjugate gradients on WᵀW: a constant number of
             sparse products, since W of random subsets is well conditioned
@@ -6,7 +7,8 @@
   trusted   rows that are reproduced, and as long as few are, those that fit best: a wrong row misses by whole vectors, a right
             one only by what the wrong ones spread
   grow      what is left of rows with one unknown vector z, outside the span of the known ones, is the same for all rows of z:
-            they are grouped by it, and the coefficients of two rows differ by 1 where one has a vector and the other has not
+            they are grouped by it, and the coefficients of two rows differ by 1 where one has a
+            vector and the other has not
 
 Nothing here proves anything; `certify` does. Cost per round O(m·n·d) for coefficients.
 """
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil.records import Progress
-from unveil.solve.descent import Members, uses
+from unveil.solve.subsets.descent import Members, uses
 
 TOLERANCE = 1e-4
 """Largest residual of a reproduced row, relative to the rms of y."""
@@ -40,8 +42,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class LinearFit:
-    """rows (r,) explained by members (r, k) of values (n, d); exact: whether they are reproduced, or only fitted; miss (r,):
-    rms of what is left of each row."""
+    """rows (r,) explained by members (r, k) of values (n, d); exact: whether they are reproduced,
+    or only fitted; miss (r,): rms of what is left of each row."""
 
     rows: NDArray[np.int64]
     members: Members
@@ -53,7 +55,8 @@ class LinearFit:
 def settle_linear(
     y: Floats, members: Members, trusted: NDArray[np.bool_], *, progress: Progress | None = None
 ) -> LinearFit | None:
-    """The subsets that hold, from a guess `members` (m, k), −1 in free places, of the `trusted` rows. None: none does."""
+    """The subsets that hold, from a guess `members` (m, k), −1 in free places, of the `trusted`
+    rows. None: none does."""
     m, k = members.shape
     rms = float(np.sqrt(np.mean(y**2))) or 1.0
     trusted = trusted & (members >= 0).all(axis=1)
@@ -87,7 +90,9 @@ def settle_linear(
         best = quality
         keep = needed(members, np.flatnonzero(trusted))
         found = keep, members[keep]
-        members, more = grow(y, x, members, np.flatnonzero(~trusted), float(np.median(miss[trusted])))
+        members, more = grow(
+            y, x, members, np.flatnonzero(~trusted), float(np.median(miss[trusted]))
+        )
         trusted = trusted.copy()
         trusted[more] = True
     if found is None or len(found[0]) <= k + 1:
@@ -98,7 +103,8 @@ def settle_linear(
 def _fit_trusted(
     y: Floats, members: Members, trusted: NDArray[np.bool_], bound: float
 ) -> tuple[NDArray[np.int64], Members, Floats] | None:
-    """Rows, their members with names 0, 1, …, and values; rows that miss far more than most are left out."""
+    """Rows, their members with names 0, 1, …, and values; rows that miss far more than most are
+    left out."""
     k = members.shape[1]
     rows = np.flatnonzero(trusted)
     for trim in range(TRIMS + 1):
@@ -122,7 +128,9 @@ def _solved(y: Floats, rows: NDArray[np.int64], members: Members, bound: float) 
     named = names.reshape(members.shape).astype(np.int64)
     x = least_squares(y[rows], named, len(used))
     rest = y[rows] - x[named].sum(axis=1)
-    return LinearFit(rows, named, x, bool(np.abs(rest).max() <= bound), np.sqrt(np.mean(rest**2, axis=1)))
+    return LinearFit(
+        rows, named, x, bool(np.abs(rest).max() <= bound), np.sqrt(np.mean(rest**2, axis=1))
+    )
 
 
 def different(x: Floats) -> tuple[Floats, NDArray[np.int64]]:
@@ -139,14 +147,15 @@ def different(x: Floats) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def spread(members: Members, n: int, rng: np.random.Generator, probes: int = 64) -> Floats:
-    """(n,) standard error of each vector's pixels for noise of size 1: √diag (WᵀW)⁻¹, by what least squares makes of noise."""
+    """(n,) standard error of each vector's pixels for noise of size 1: √diag (WᵀW)⁻¹, by what least
+    squares makes of noise."""
     x = least_squares(rng.standard_normal((len(members), probes)), members, n)
     return np.asarray(np.sqrt(np.mean(x**2, axis=1)))
 
 
 def needed(members: Members, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows that say something: a vector that only one row uses explains that row whatever it is. So does one used twice by
-    a row."""
+    """Rows that say something: a vector that only one row uses explains that row whatever it is. So
+    does one used twice by a row."""
     part = np.sort(members[rows], axis=1)
     rows = rows[(np.diff(part, axis=1) > 0).all(axis=1)]
     while len(rows):
@@ -159,9 +168,12 @@ def needed(members: Members, rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def least_squares(y: Floats, members: Members, n: int) -> Floats:
-    """x (n, d) of y = Wx, conjugate gradients with one step size per pixel; the shortest solution where there are several."""
+    """x (n, d) of y = Wx, conjugate gradients with one step size per pixel; the shortest solution
+    where there are several."""
     m, k = members.shape
-    W = sparse.csr_array((np.ones(m * k), (np.repeat(np.arange(m), k), members.ravel())), shape=(m, n))
+    W = sparse.csr_array(
+        (np.ones(m * k), (np.repeat(np.arange(m), k), members.ravel())), shape=(m, n)
+    )
     scale = 1 / np.sqrt(np.maximum(uses(members, n), 1))
     A = sparse.csr_array(W.multiply(scale[None, :]))
     At = sparse.csr_array(A.T)
@@ -216,9 +228,12 @@ def _best_members(y: Floats, x: Floats, k: int) -> Members:
     return np.sort(chosen, axis=1)
 
 
-def grow(y: Floats, x: Floats, members: Members, left: NDArray[np.int64], noise: float) -> tuple[Members, NDArray[np.int64]]:
-    """Members of all rows, those of rows `left` that share one unknown vector found, with new names from len(x) on; and which
-    rows these are. `noise`: rms of what is left of a row that is known."""
+def grow(
+    y: Floats, x: Floats, members: Members, left: NDArray[np.int64], noise: float
+) -> tuple[Members, NDArray[np.int64]]:
+    """Members of all rows, those of rows `left` that share one unknown vector found, with new names
+    from len(x) on; and which rows these are. `noise`: rms of what is left of a row that is
+    known."""
     n, d = x.shape
     k = members.shape[1]
     out = members.copy()
@@ -227,7 +242,8 @@ def grow(y: Floats, x: Floats, members: Members, left: NDArray[np.int64], noise:
     c = coefficients(y[left], x)
     rest = y[left] - c @ x
     size = np.linalg.norm(rest, axis=1)
-    # Two rows of one vector differ by noise only, those of two vectors by as much as they have outside the span.
+    # Two rows of one vector differ by noise only, those of two vectors by as much as they have
+    # outside the span.
     near = 2 * noise * np.sqrt(d) + 1e-3 * size
     free = size > 2 * near
     found, new = [np.empty(0, np.int64)], n
@@ -238,7 +254,11 @@ def grow(y: Floats, x: Floats, members: Members, left: NDArray[np.int64], noise:
         free[same] = False
         own = c[same] - c[same].min(axis=0)  # 1 where the row has a vector that another one has not
         has = np.rint(own)
-        right = (np.abs(own - has).max(axis=1) < WHOLE) & (has.max(axis=1) == 1) & (has.sum(axis=1) == k - 1)
+        right = (
+            (np.abs(own - has).max(axis=1) < WHOLE)
+            & (has.max(axis=1) == 1)
+            & (has.sum(axis=1) == k - 1)
+        )
         if right.sum() < 2:
             continue
         rows = left[same[right]]

@@ -1,17 +1,20 @@
-"""LearnPublic (`alg:public_attack`): one call for every method, checked input, supports with confidence.
+"""LearnPublic (`alg:public_attack`): one call for every method, checked input, supports with
+confidence.
 
 `folded-em` has four ways, by what is known:
 
-    weights of the scheme, k_public given       `supports.folded_em`
-    weights of the scheme, k_public unknown     k from a sample (`supports.weights`), then the same
-    weights unknown                             `supports.weights`, each encoding by itself
-    k_private = 0                               `supports.phase_retrieval`: nothing is noise, so w is exact
+    weights of the scheme, k_public given       `supports.folded.search`
+    weights of the scheme, k_public unknown     k from a sample (`supports.weights.stepwise`), then the same
+    weights unknown                             `supports.weights.stepwise`, each encoding by itself
+    k_private = 0                               `supports.weights.exact`: nothing is noise, so w is exact
 
-Where the public vectors are not independent Gaussian pixels (`supports.pixel_law`) a warning says so, `supports.tree_search`
-goes on from what folded-em found, and its measured margins decide; with weights or k_public unknown nothing is certain there.
+Where the public vectors are not independent Gaussian pixels (`supports.correlated.pixel_law`) a
+warning says so, `supports.correlated.tree_search` goes on from what folded-em found, and its
+measured margins decide; with weights or k_public unknown nothing is certain there.
 
-The private variance is the scheme's as long as the encodings agree. Additive noise, private vectors that are not standard or
-of unknown scale show in the mean of y²: then the variance is taken from there.
+The private variance is the scheme's as long as the encodings agree. Additive noise, private vectors
+that are not standard or of unknown scale show in the mean of y²: then the variance is taken from
+there.
 """
 
 from __future__ import annotations
@@ -25,22 +28,23 @@ from numpy.typing import ArrayLike
 from unveil.parallel import memory_limit as settle_limit
 from unveil.parallel import worker_count
 from unveil.records import Encodings, InputError, Progress, Scheme, Supports, as_public, row_blocks
-from unveil.supports.confidence import MARGIN, confidence, is_certain
-from unveil.supports.diagonal import diagonal_supports
-from unveil.supports.folded import Floats, Indices, Model
-from unveil.supports.folded_em import Found, block_columns, folded_em
-from unveil.supports.moment import moment_matrix
-from unveil.supports.phase_retrieval import TOLERANCE, retrieve
-from unveil.supports.pixel_law import departures
-from unveil.supports.sdp import solve_sdp, top_coordinates
-from unveil.supports.survey import Public, survey_public
-from unveil.supports.tree_search import measured_search
-from unveil.supports.weights import PRICE, SAMPLE, Estimate, estimate_scheme, learn_weights
+from unveil.supports.correlated.pixel_law import departures
+from unveil.supports.correlated.tree_search import measured_search
+from unveil.supports.folded.confidence import MARGIN, confidence, is_certain
+from unveil.supports.folded.likelihood import Floats, Indices, Model
+from unveil.supports.folded.search import Found, block_columns, folded_em
+from unveil.supports.folded.survey import Public, survey_public
+from unveil.supports.paper.diagonal import diagonal_supports
+from unveil.supports.paper.moment import moment_matrix
+from unveil.supports.paper.sdp import solve_sdp, top_coordinates
+from unveil.supports.weights.exact import TOLERANCE, retrieve
+from unveil.supports.weights.stepwise import PRICE, SAMPLE, Estimate, estimate_scheme, learn_weights
 
 METHODS = ("folded-em", "diagonal", "sdp")
 SDP_LARGEST = 1000
 TOO_GOOD, TOO_MANY = 3.5, 0.02
-"""A fit z beyond 3.5 has a chance of 2e-4; more than one in fifty, and two, show a private part that is not Gaussian."""
+"""A fit z beyond 3.5 has a chance of 2e-4; more than one in fifty, and two, show a private part
+that is not Gaussian."""
 
 
 def learn_public(
@@ -54,7 +58,8 @@ def learn_public(
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Supports:
-    """supp([w]_S) of every encoding: `indices` (m, k_public), sorted in each row, with a confidence in [0, 1].
+    """supp([w]_S) of every encoding: `indices` (m, k_public), sorted in each row, with a confidence
+    in [0, 1].
 
     method    "folded-em": search in the folded-normal likelihood, with confidence; public vectors may be memory-mapped
               "diagonal":  the screen of the paper's experiments, any n_public, all encodings in blocks
@@ -66,18 +71,27 @@ def learn_public(
     if method not in METHODS:
         raise InputError(f"method={method!r}: choose one of {', '.join(METHODS)}")
     if k_public not in ("scheme", None):
-        raise InputError(f"k_public={k_public!r}: say it in the Scheme, or give None to have it estimated")
+        raise InputError(
+            f"k_public={k_public!r}: say it in the Scheme, or give None to have it estimated"
+        )
     if weights not in ("scheme", "unknown"):
         raise InputError(f"weights={weights!r}: choose one of scheme, unknown")
     if method != "folded-em" and (k_public is None or weights == "unknown"):
-        raise InputError(f"method={method!r} needs k_public and weights of the scheme: use method='folded-em'")
+        raise InputError(
+            f"method={method!r} needs k_public and weights of the scheme: use method='folded-em'"
+        )
     limit, workers = settle_limit(memory_limit), worker_count(workers)
     if k_public is None and public is None:
         raise InputError("k_public=None but no public vectors: pass public=")
     vectors = as_public(public, encodings)
     k = encodings.scheme.k_public
     if vectors is None or (k == 0 and k_public is not None):
-        return Supports(np.empty((encodings.m, 0), np.int64), np.ones(encodings.m), method, np.ones(encodings.m, bool))
+        return Supports(
+            np.empty((encodings.m, 0), np.int64),
+            np.ones(encodings.m),
+            method,
+            np.ones(encodings.m, bool),
+        )
     if weights == "scheme" and not encodings.scheme.fixed_weights and encodings.scheme.k_private:
         raise InputError(
             f"weighting={encodings.scheme.weighting!r}: every encoding has weights of its own; "
@@ -86,7 +100,10 @@ def learn_public(
     if method == "sdp":
         return _sdp(encodings, vectors, progress)
     if method == "diagonal":
-        return Supports(*diagonal_supports(encodings.magnitudes(), vectors, k, limit=limit, progress=progress), method)
+        return Supports(
+            *diagonal_supports(encodings.magnitudes(), vectors, k, limit=limit, progress=progress),
+            method,
+        )
     surveyed = survey_public(vectors, block_columns(encodings.d, limit))
     if surveyed.count < max(1, 0 if k_public is None else k):
         raise InputError(
@@ -99,7 +116,9 @@ def learn_public(
     if differ and weights == "scheme" and k_public is not None:
         return job.with_measured_margins(differ)
     if differ:
-        return _in_doubt(job.with_unknown_weights() if weights == "unknown" else job.with_equal_weights(), differ)
+        return _in_doubt(
+            job.with_unknown_weights() if weights == "unknown" else job.with_equal_weights(), differ
+        )
     return job.with_unknown_weights() if weights == "unknown" else job.with_equal_weights()
 
 
@@ -116,18 +135,32 @@ class _Job:
 
     def with_equal_weights(self) -> Supports:
         if self.k is None:
-            estimate = estimate_scheme(self.encodings, self.public, limit=self.limit, workers=self.workers)
+            estimate = estimate_scheme(
+                self.encodings, self.public, limit=self.limit, workers=self.workers
+            )
             if estimate.k == 0:
                 m = self.encodings.m
                 words = "no public vector stands out: k_public is 0, or there are too few pixels"
-                return Supports(np.empty((m, 0), np.int64), np.zeros(m), "folded-em", np.zeros(m, bool), warning=words)
+                return Supports(
+                    np.empty((m, 0), np.int64),
+                    np.zeros(m),
+                    "folded-em",
+                    np.zeros(m, bool),
+                    warning=words,
+                )
             model = self._model(estimate.k, estimate)
         else:
             model = self._model(self.k)
         found = self._search(self.encodings, model, self.progress)
         warning = "" if self.k is None else self._contradiction(model, found)
-        if self.k is not None and not warning and np.mean(found.fit > TOO_GOOD) > TOO_MANY + 2 / self.encodings.m:
-            return self.with_measured_margins("private vectors are not independent Gaussian pixels", found.indices)
+        if (
+            self.k is not None
+            and not warning
+            and np.mean(found.fit > TOO_GOOD) > TOO_MANY + 2 / self.encodings.m
+        ):
+            return self.with_measured_margins(
+                "private vectors are not independent Gaussian pixels", found.indices
+            )
         return Supports(
             found.indices,
             confidence(found.margin, found.fit) * (not warning),
@@ -138,16 +171,24 @@ class _Job:
         )
 
     def with_measured_margins(self, differ: str, start: Indices | None = None) -> Supports:
-        """The scheme's weights, vectors that are not Gaussian, `differ` says in what; from `start`, if there is one."""
+        """The scheme's weights, vectors that are not Gaussian, `differ` says in what; from `start`,
+        if there is one."""
         k = self.encodings.scheme.k_public
         if start is None:
             start = self._search(self.encodings, self._model(k)).indices
         found = measured_search(
-            self.encodings, self.public, start, limit=self.limit, workers=self.workers, progress=self.progress
+            self.encodings,
+            self.public,
+            start,
+            limit=self.limit,
+            workers=self.workers,
+            progress=self.progress,
         )
         words = [f"{differ}: margins were measured instead of assumed"]
         if 2 * int(found.stands.sum()) < self.encodings.m:
-            words.append(f"most encodings look like more or fewer members than k_public={k}: check the scheme")
+            words.append(
+                f"most encodings look like more or fewer members than k_public={k}: check the scheme"
+            )
         return Supports(
             found.indices,
             found.confidence,
@@ -158,8 +199,9 @@ class _Job:
         )
 
     def with_unknown_weights(self) -> Supports:
-        """A member is safe by what dropping it loses beyond what the best of n others would gain in its place. With k unknown
-        nothing is certain: a further vector of tiny weight can never be ruled out."""
+        """A member is safe by what dropping it loses beyond what the best of n others would gain in
+        its place. With k unknown nothing is certain: a further vector of tiny weight can never be
+        ruled out."""
         found = learn_weights(
             self.encodings,
             self.public,
@@ -203,41 +245,56 @@ class _Job:
             interchangeable=self.public.interchangeable,
         )
 
-    def _search(self, encodings: Encodings, model: Model, progress: Progress | None = None) -> Found:
-        return folded_em(encodings, self.public, model, limit=self.limit, workers=self.workers, progress=progress)
+    def _search(
+        self, encodings: Encodings, model: Model, progress: Progress | None = None
+    ) -> Found:
+        return folded_em(
+            encodings, self.public, model, limit=self.limit, workers=self.workers, progress=progress
+        )
 
     def _model(self, k: int, estimate: Estimate | None = None) -> Model:
-        """The scheme with k public vectors; where it is more than a twentieth off the estimate, the estimate."""
+        """The scheme with k public vectors; where it is more than a twentieth off the estimate, the
+        estimate."""
         scheme = replace(self.encodings.scheme, k_public=k)
         if estimate is not None and abs(estimate.weight / scheme.public_weight - 1) > 0.05:
             return Model(k, estimate.weight, estimate.variance, self.public.power)
         return Model(k, scheme.public_weight, self._private_variance(scheme), self.public.power)
 
     def _private_variance(self, scheme: Scheme) -> float:
-        """The scheme's, or what the public part leaves of mean y² when that is off by more than chance (5σ) or all we know."""
+        """The scheme's, or what the public part leaves of mean y² when that is off by more than
+        chance (5σ) or all we know."""
         encodings, power = self.encodings, self.public.power
-        total = sum(float(np.einsum("ij,ij->", y, y, dtype=np.float64)) for _, y in row_blocks(encodings.values))
+        total = sum(
+            float(np.einsum("ij,ij->", y, y, dtype=np.float64))
+            for _, y in row_blocks(encodings.values)
+        )
         total /= encodings.values.size
         known = scheme.public_variance * power
         left = max(total - known, 1e-3 * total, 1e-12)
         if encodings.pixel_rms is None:
             return left
         expected = scheme.private_variance * encodings.pixel_rms**2
-        # Encodings share public vectors: no more than n_public/k_public of them count as independent.
+        # Encodings share public vectors: no more than n_public/k_public of them count as
+        # independent.
         independent = encodings.d * min(encodings.m, max(1, self.public.count // scheme.k_public))
         chance = np.sqrt((2 * known**2 + 4 * known * expected) / independent)
         return expected if abs(total - known - expected) <= 5 * chance else left
 
     def _contradiction(self, model: Model, found: Found) -> str:
-        """In words: that another k_public fits these encodings, and the given one does not. Empty: no contradiction."""
+        """In words: that another k_public fits these encodings, and the given one does not. Empty:
+        no contradiction."""
         typical = float(np.median(found.fit))
         if typical > -1.5 - 2 / np.sqrt(self.encodings.m):
             return ""
-        estimate = estimate_scheme(self.encodings, self.public, limit=self.limit, workers=self.workers)
+        estimate = estimate_scheme(
+            self.encodings, self.public, limit=self.limit, workers=self.workers
+        )
         if estimate.k in (0, model.k):
             return ""
         some = np.arange(0, self.encodings.m, -(-self.encodings.m // SAMPLE))
-        sample = Encodings(self.encodings.values[some], self.encodings.scheme, self.encodings.pixel_rms)
+        sample = Encodings(
+            self.encodings.values[some], self.encodings.scheme, self.encodings.pixel_rms
+        )
         better = float(np.median(self._search(sample, self._model(estimate.k, estimate)).fit))
         if better < max(-1.5, typical + 1):
             return ""
@@ -248,7 +305,8 @@ class _Job:
 
 
 def _in_doubt(found: Supports, differ: str) -> Supports:
-    """Margins of a likelihood that is known to be wrong: nothing is certain, nothing likelier than not."""
+    """Margins of a likelihood that is known to be wrong: nothing is certain, nothing likelier than
+    not."""
     words = f"{differ}: with weights or k_public unknown nothing is certain"
     return replace(
         found,
@@ -261,7 +319,9 @@ def _in_doubt(found: Supports, differ: str) -> Supports:
 def _sdp(encodings: Encodings, vectors: Floats, progress: Progress | None) -> Supports:
     k = encodings.scheme.k_public
     if len(vectors) > SDP_LARGEST:
-        raise InputError(f"method='sdp' with n_public={len(vectors)}: it costs n_public³ per step; use method='folded-em'")
+        raise InputError(
+            f"method='sdp' with n_public={len(vectors)}: it costs n_public³ per step; use method='folded-em'"
+        )
     indices, margin = np.empty((encodings.m, k), np.int64), np.empty(encodings.m)
     for i in range(encodings.m):
         moment = moment_matrix(encodings.magnitudes(slice(i, i + 1))[0], vectors)

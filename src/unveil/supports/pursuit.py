@@ -1,8 +1,10 @@
-"""The public part where signs are kept: y = Σ_{i∈S} b·p_i + private part, linear, so that plain products find it.
+"""The public part where signs are kept: y = Σ_{i∈S} b·p_i + private part, linear, so that plain
+products find it.
 
-Matching pursuit with a known weight: the vector that takes most off ‖r‖² is 2b⟨p, r⟩ − b²‖p‖² ahead; k_public times, then each
-choice is taken back and made again with the others in place, until nothing changes. The private part is noise of the size of a
-private pixel: products have a signal of b‖p‖² against a noise of √(rest of the variance)·‖p‖. Cost m·n_public·d per choice.
+Matching pursuit with a known weight: the vector that takes most off ‖r‖² is 2b⟨p, r⟩ − b²‖p‖²
+ahead; k_public times, then each choice is taken back and made again with the others in place, until
+nothing changes. The private part is noise of the size of a private pixel: products have a signal of
+b‖p‖² against a noise of √(rest of the variance)·‖p‖. Cost m·n_public·d per choice.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ SWEEPS = 3
 Floats = NDArray[np.float32]
 
 
-def pursue(Y: Floats, public: Floats, k: int, weight: float, limit: int, progress: Progress | None = None) -> NDArray[np.int64]:
+def pursue(
+    Y: Floats, public: Floats, k: int, weight: float, limit: int, progress: Progress | None = None
+) -> NDArray[np.int64]:
     """(m, k) sorted: the public vectors of each encoding, each with the same weight."""
     m, d = Y.shape
     out = np.empty((m, k), np.int64)

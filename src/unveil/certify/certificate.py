@@ -1,0 +1,330 @@
+"""May a recovered vector be called verified? Every doubt about a solution for all vectors at once,
+vector by vector.
+
+Re-encoding is exact by construction. What is left is uniqueness, of values and of subsets:
+
+  unexplained   fewer than half of the encodings are explained: then k_private or the weighting may be wrong, and what fits may
+                fit for the wrong reason; nothing is verified
+  rank          the encodings do not determine the vector even with all signs known: a null vector of W touches it (bipartite
+                pieces for k = 2, vectors that always occur together, ones used once)
+  one solution  independent solves disagree (`solve.pixels.pixels`)
+  group         it hangs together with only a few others: the sign per pixel of such a group is its own
+  complement    n = 2k in a group: x'_i = Σ x/k − x_i with complements taken inside gives the same encodings
+  design        another reading of the subsets cannot be ruled out (`certify.design`: a theorem, from W alone). Where the size
+                of a private pixel is known, it decides between the readings of a vector of few
+                encodings
+  alias         it is a combination of others: with z = a + b − p the encodings {p, q, z} are {a, b, q} under another name.
+                An alias z shares some p with all of its encodings, or is −Σ of its at most 2k−1
+                partners (for k = 2 the triangle ab, bc, ca is also the star za, zb, zc); with fewer
+                pixels than vectors these are looked for alone. Public vectors count among the
+                others
+  relabelling   all of its encodings can be read without it, as those of another vector with other labels, private or public,
+                and its size does not tell the two apart (`certify.relabelling`)
+  against       half as many encodings as speak for it are nearly reproduced with it, and contradict it
+  surplus       fewer than two different encodings more than unknowns in its group
+  pixels        an alternative hides from two solves with probability ½ per pixel: `FEWEST_PIXELS` leave one in a million.
+                And pixels of few levels are reproduced by chance: what they say must exceed the
+                choices there are
+  scale         recovered pixels are not of the size they are expected to have, or vectors not independent: a part c that all
+                encodings share looks like x + c/k, and n = k + k' vectors mixed k' at a time like n
+                others mixed k at a time
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import LinAlgError, cholesky, eigh
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import lsmr
+
+from unveil.certify.design import in_doubt
+from unveil.certify.relabelling import PublicPart, relabelled
+from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings
+from unveil.solve.pixels.chance import needed_nats
+from unveil.solve.pixels.pixels import PixelSolution
+from unveil.solve.subsets.descent import uses
+
+FEWEST_PIXELS = 20
+DENSE = 2000
+"""Vectors up to which null vectors come from one dense decomposition."""
+
+
+def certify(
+    encodings: Encodings,
+    members: NDArray[np.int64],
+    explained: int,
+    solution: PixelSolution,
+    *,
+    public: PublicPart | None = None,
+    signed: bool = False,
+    nats: NDArray[np.float64] | None = None,
+    doubtful: NDArray[np.bool_] | None = None,
+    searched: bool = False,
+    against: NDArray[np.int64] | None = None,
+) -> tuple[NDArray[np.str_], list[str]]:
+    """Status and reason of each vector; `members` (rows, k) of the explained encodings, all
+    reproduced at solved pixels.
+
+    public: the public part of the same rows
+    nats (d,): what each pixel says against chance (`solve.pixels.chance`), where that was measured:
+    then evidence counts, not pixels
+    doubtful (n, d): values that are known to be open; a vector is judged by the others
+    searched: all solutions of a pixel were searched for, so that its number of pixels says nothing
+    against (n,): encodings left over that contradict the vector (`certify.contradictions`)
+    signed: signs are known, by a public part or because they were kept, so that groups need not
+    hang together. Another solution of Wx = y is one of |Wx| = |y| as well: what rules out all of
+    the latter rules out all of the former
+    """
+    n, d = solution.values.shape
+    k = members.shape[1]
+    kept = encodings.scheme.signs == "kept"
+    other = relabelled(members, solution.values, public, encodings.pixel_rms, kept=kept)
+    all_members = members
+    members = np.unique(
+        np.sort(members, axis=1), axis=0
+    )  # an encoding drawn twice says nothing new
+    degree = uses(members, n)
+    undetermined = undetermined_by(members, n)
+    whole = doubt_about_all(
+        encodings,
+        explained,
+        solution,
+        ~undetermined & (solution.differs == 0),
+        nats,
+        doubtful,
+        searched,
+    )
+    need = needed_nats(n, k, encodings.m)
+    said = (
+        np.full(n, np.inf)
+        if nats is None
+        else nats @ ~(np.zeros((n, d), bool) if doubtful is None else doubtful).T
+    )
+    open_values = np.zeros(n, int) if doubtful is None else doubtful.sum(axis=1)
+    main = int(np.bincount(solution.group).argmax())
+    sizes = np.bincount(solution.group)
+    rows_of_group = np.bincount(solution.group[members[:, 0]], minlength=len(sizes))
+    alias = dependent(members, solution.values, (solution.group == main) | signed)
+    if public is not None:
+        alias |= made_of_public(solution.values, public.vectors)
+    # Where the size of a private pixel is known, it tells a vector from the other readings of its
+    # few encodings, and from those with other public vectors (`relabelled`).
+    sized = encodings.pixel_rms is not None
+    names = None if public is None or sized else public.names
+    design = in_doubt(all_members, n, signed=signed, public=names, own_rows=True)
+    unsolved = int((~solution.solved).sum())
+    status, reasons = np.full(n, VERIFIED, dtype="<U10"), []
+    for i in range(n):
+        g = int(solution.group[i])
+        if unsolved:
+            what, why = UNRESOLVED, f"{unsolved} of {d} pixels were not solved"
+        elif whole:
+            what, why = AMBIGUOUS, whole
+        elif degree[i] == 1:
+            what, why = AMBIGUOUS, "appears in one encoding only"
+        elif undetermined[i]:
+            what, why = AMBIGUOUS, f"the {degree[i]} encodings that use it do not determine it"
+        elif solution.differs[i]:
+            what, why = (
+                AMBIGUOUS,
+                f"another value fits as well at {int(solution.differs[i])} of {d} pixels",
+            )
+        elif said[i] < need or (not searched and d - open_values[i] < FEWEST_PIXELS):
+            what, why = (
+                AMBIGUOUS,
+                f"{open_values[i]} of {d} values are open, and the others say too little",
+            )
+        elif g != main and not signed:
+            what, why = (
+                AMBIGUOUS,
+                f"linked with only {sizes[g] - 1} others, whose sign per pixel is their own",
+            )
+        elif rows_of_group[g] < sizes[g] + 2:
+            what, why = AMBIGUOUS, "hardly more encodings than unknowns"
+        elif alias[i]:
+            what, why = (
+                AMBIGUOUS,
+                "a combination of other vectors: its encodings can be explained in another way",
+            )
+        elif sizes[g] == 2 * k:
+            what, why = (
+                AMBIGUOUS,
+                "there are n = 2·k_private vectors: their complements fit as well",
+            )
+        elif design.doubt[i] and not (design.few[i] and sized):
+            what, why = AMBIGUOUS, design.reasons[i]
+        elif against is not None and 2 * against[i] >= degree[i]:
+            what, why = (
+                AMBIGUOUS,
+                f"{degree[i]} encodings speak for it, and {against[i]} that it nearly fits against it",
+            )
+        elif other[i]:
+            what, why = (
+                AMBIGUOUS,
+                "all encodings that use it can be explained by another vector, with other labels",
+            )
+        else:
+            what, why = (
+                VERIFIED,
+                f"{degree[i]} different encodings reproduced at all {d} pixels by one solution only",
+            )
+            if open_values[i]:
+                why += f", up to {open_values[i]} values that are open"
+        status[i] = what
+        reasons.append(why)
+    return status, reasons
+
+
+def doubt_about_all(
+    encodings: Encodings,
+    explained: int,
+    solution: PixelSolution,
+    sure: NDArray[np.bool_],
+    nats: NDArray[np.float64] | None = None,
+    doubtful: NDArray[np.bool_] | None = None,
+    searched: bool = False,
+) -> str:
+    d = encodings.d
+    if 2 * explained < encodings.m:
+        return f"only {explained} of {encodings.m} encodings are explained: are k_private and the weighting right?"
+    if not searched and d < FEWEST_PIXELS:
+        return f"{d} pixels are too few to rule out another solution: {FEWEST_PIXELS} are needed"
+    need = needed_nats(len(solution.values), encodings.scheme.k_private, encodings.m)
+    if nats is not None and nats.sum() < need:
+        return f"the {d} pixels take too few values: an encoding says {nats.sum():.0f} nats against chance, {need:.0f} are needed"
+    if encodings.pixel_rms is None:
+        return ""
+    X = solution.values[sure]
+    if doubtful is not None:
+        X = np.where(doubtful[sure], 0, X)
+    n = len(X)
+    if not n:
+        return "no vector is determined by these encodings"
+    rms = float(np.sqrt(np.mean(X**2)))
+    if abs(rms / encodings.pixel_rms - 1) > min(max(0.02, 5 / np.sqrt(2 * n * d)), 0.2):
+        return (
+            f"the scale is in doubt: recovered pixels have rms {rms:.2f}, expected {encodings.pixel_rms} "
+            "(check weighting and k_private, or set pixel_rms; None if unknown)"
+        )
+    # Correlations of independent vectors are N(0, 1/d): their squares, times d, sum to a χ² with
+    # one degree per pair.
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    pairs = n * (n - 1) / 2
+    total = d * (_sum_of_squared_products(unit) - n) / 2
+    chance = 6 * np.sqrt(2 * pairs) + 6
+    if d * pairs * 0.15**2 < chance:
+        return f"{d} pixels of {n} vectors are too few to rule out a part that all encodings share"
+    if total > pairs + chance:
+        rms = float(np.sqrt(total / pairs / d))
+        return f"recovered vectors are correlated ({rms:.2f} rms): is there a common part, or is k_private wrong?"
+    return ""
+
+
+def _sum_of_squared_products(unit: NDArray[np.float64]) -> float:
+    """‖UUᵀ‖² = ‖UᵀU‖²: the smaller of the two, in blocks of rows."""
+    small = unit if len(unit) <= unit.shape[1] else np.ascontiguousarray(unit.T)
+    return sum(
+        float(((small[s : s + 1024] @ small.T) ** 2).sum()) for s in range(0, len(small), 1024)
+    )
+
+
+def _incidence(members: NDArray[np.int64], n: int) -> sparse.csr_array:
+    m, k = members.shape
+    return sparse.csr_array(
+        (np.ones(m * k), (np.repeat(np.arange(m), k), members.ravel())), shape=(m, n)
+    )
+
+
+def undetermined_by(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
+    """Vectors that some null vector of W touches."""
+    if members.shape[1] == 2:
+        return _bipartite(members, n)
+    if n > DENSE:
+        return _touched_by_null(members, n)
+    W = _incidence(members, n)
+    values, vectors = eigh((W.T @ W).toarray())
+    null = vectors[:, values < 1e-8 * max(1.0, float(values[-1]))]
+    return np.asarray((np.abs(null) > 1e-6).any(axis=1))
+
+
+def _bipartite(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
+    """k = 2: a null vector is ±1 on a bipartite component and 0 on others. In the double cover,
+    where every edge joins a vector with the copy of its partner, a bipartite component falls apart
+    into two."""
+    u, v = members.T
+    ends = np.concatenate([u, v]), np.concatenate([v, u]) + n
+    cover = sparse.coo_array((np.ones(2 * len(members), np.int8), ends), shape=(2 * n, 2 * n))
+    group = connected_components(cover, directed=False)[1]
+    return np.asarray(group[:n] != group[n:])
+
+
+def _touched_by_null(members: NDArray[np.int64], n: int, trials: int = 3) -> NDArray[np.bool_]:
+    """z − W⁺Wz is the part of a random z in the null space: nonzero, almost surely, exactly where a
+    null vector is. Where the iteration has not come to an end more is left over, and more is called
+    undetermined."""
+    W = _incidence(members, n)
+    out = np.zeros(n, bool)
+    for trial in range(trials):
+        z = np.random.default_rng(trial).standard_normal(n)
+        out |= np.abs(z - lsmr(W, W @ z, atol=1e-12, btol=1e-12, maxiter=4000)[0]) > 1e-6
+    return out
+
+
+def dependent(
+    members: NDArray[np.int64], x: NDArray[np.float64], among: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Vectors of a group that are combinations of others; with fewer pixels than vectors, those
+    that a few encodings allow."""
+    out = np.zeros(len(x), bool)
+    chosen = np.flatnonzero(among)
+    if len(chosen) <= x.shape[1]:
+        # Pixels of very different sizes would make all vectors look alike: dependence does not ask
+        # for units.
+        unit = x[chosen] / np.maximum(np.sqrt(np.mean(x[chosen] ** 2, axis=0)), 1e-30)
+        unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-30)
+        gram = unit @ unit.T
+        if len(chosen) > DENSE // 4 and _all_eigenvalues_above(gram, 2e-7):
+            return out
+        values, vectors = eigh(gram)
+        out[chosen] = np.linalg.norm(vectors[:, values < 1e-7], axis=1) > 1e-2
+        return out
+    k, W = members.shape[1], _incidence(members, len(x))
+    rows_of = sparse.csr_array(W.T)
+    for i in chosen:
+        rows = members[rows_of.indices[rows_of.indptr[i] : rows_of.indptr[i + 1]]]
+        partners, shared = np.unique(rows, return_counts=True)
+        total = np.abs(x[partners].sum(axis=0)).max() if len(partners) <= 2 * k else np.inf
+        out[i] = np.count_nonzero(shared == len(rows)) > 1 or total < 1e-4 * np.abs(x[i]).max()
+    return out
+
+
+def made_of_public(x: NDArray[np.float64], public: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Vectors that are combinations of public ones and each other; with fewer pixels than vectors,
+    multiples of a public one.
+
+    A private vector that is in the public list trades places with the public part: {x; p} is {p;
+    x}."""
+    size = np.linalg.norm(x, axis=1, keepdims=True)
+    P = public / np.maximum(np.linalg.norm(public, axis=1, keepdims=True), 1e-30)
+    unit = x / np.maximum(size, 1e-30)
+    if len(x) + len(P) > min(x.shape[1], DENSE):
+        return np.asarray((np.abs(unit @ P.T) > 1 - 1e-6).any(axis=1))
+    # What the public vectors leave of each, and whether that depends.
+    _, spectrum, axes = np.linalg.svd(P, full_matrices=False)
+    axes = axes[spectrum > 1e-6 * spectrum.max(initial=1.0)]
+    rest = unit - (unit @ axes.T) @ axes
+    values, vectors = eigh(rest @ rest.T)
+    return np.asarray(np.linalg.norm(vectors[:, values < 1e-7], axis=1) > 1e-2)
+
+
+def _all_eigenvalues_above(gram: NDArray[np.float64], bound: float) -> bool:
+    """By Cholesky, at a small part of the cost of the eigenvalues."""
+    shifted = gram.copy()
+    shifted[np.diag_indices_from(shifted)] -= bound
+    try:
+        cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return False
+    return True

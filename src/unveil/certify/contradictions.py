@@ -1,0 +1,63 @@
+"""Encodings left over that known vectors nearly reproduce: evidence against the solution, or
+damage.
+
+An encoding that uses a vector nobody found fits no sum of known ones, except by chance. One that
+fits at most pixels, or at all of them roughly, mixes known vectors: it was damaged, or one of these
+vectors is wrong where it does not fit. How much chance fits is measured with sums that belong to
+other encodings.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.solve.subsets.completion import by_known
+from unveil.solve.subsets.descent import Members, Values
+
+MOST = 256
+"""Encodings looked at: more left over than that are no exceptions, and are counted against the
+solution as a whole."""
+EXACT, ROUGH = 1e-3, 0.1
+"""Residual of a pixel that fits, relative to the rms of y; and of an encoding that fits roughly."""
+SHARE = 0.5
+"""Of the pixels that chance leaves over, so many must fit."""
+
+
+def contradicting(
+    y: Values,
+    c: Values | None,
+    x: NDArray[np.float64],
+    k: int,
+    rng: np.random.Generator,
+    doubtful: NDArray[np.bool_] | None = None,
+) -> tuple[NDArray[np.int64], Members]:
+    """(places, members) of the encodings y (left, d) = |Σ x + c|, unit weights, that k known
+    vectors reproduce nearly, but not quite. doubtful (n, d): values that are open contradict
+    nothing."""
+    nothing = np.empty(0, np.int64), np.empty((0, k), np.int64)
+    y, c = y[:MOST], None if c is None else c[:MOST]
+    if not len(y) or len(x) < k:
+        return nothing
+    members = by_known(y, c, x, k, rng)
+    rms = float(np.sqrt(np.mean(np.square(y, dtype=np.float64)))) or 1.0
+    total = np.abs(x[members].sum(axis=1) + (0 if c is None else c))
+    miss = np.abs(total - y) / rms
+    by_chance = (
+        np.abs(np.abs(x[_others(members, len(x), rng)].sum(axis=1) + (0 if c is None else c)) - y)
+        / rms
+    )
+    base = float((by_chance <= EXACT).mean())
+    fits = miss <= EXACT
+    most = fits.mean(axis=1) >= base + SHARE * (1 - base)
+    roughly = (np.sqrt(np.mean(miss**2, axis=1)) <= ROUGH) & (
+        np.sqrt(np.mean(by_chance**2)) > 3 * ROUGH
+    )
+    whole = (fits if doubtful is None else fits | doubtful[members].any(axis=1)).all(axis=1)
+    rows = np.flatnonzero((most | roughly) & ~whole)
+    return rows.astype(np.int64), members[rows]
+
+
+def _others(members: Members, n: int, rng: np.random.Generator) -> Members:
+    """Random subsets of the same size."""
+    return np.argsort(rng.random((len(members), n)), axis=1)[:, : members.shape[1]].astype(np.int64)

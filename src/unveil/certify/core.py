@@ -1,0 +1,300 @@
+"""A core of vectors that have no other reading, because their columns are the lightest. See
+`docs/certificate.md`, step 3.
+
+Another reading is W' = D·W·T with T invertible. The entries of |WT| sum to k per row, as those of W
+do. T has a permutation without zeros, T_(i, σ(i)) ≠ 0. Give the rows any weights ω > 0, let |u| = Σ
+ω_r·|u_r| and deg(i) = |W e_i|. If every column t with t_i ≠ 0 is at least as heavy as e_i, |Wt| ≥
+deg(i), then all are exactly as heavy. The same holds for any set of vectors with the rows inside
+it. Two certificates show that columns are heavy, for a core:
+
+  whole     t integer: a vector v with v = ω on the rows of i, |v| < ω on the others and Wᵀv = deg(i)·e_i. Then |Wt| ≥ v·Wt =
+            deg(i)·t_i. The v of least length is found by conjugate gradients; what they leave over
+            is counted against it
+  fraction  t ∈ a/k + integers: Σ ω·(Wt)² ≥ λ·Σ deg(i)·t_i², with λ the least eigenvalue of WᵀωW over degrees
+
+Where a vector has no certificate, the one that shares most of its rows with it leaves the core,
+with its rows, and so on until all that are left have one. Cost: some sweeps over the rows per
+vector, and one dense eigenvalue problem. Pairs (k = 2) have exact certificates of their own,
+`uniqueness_pairs`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.linalg import eigvalsh
+
+from unveil.certify.pairs import disjoint_odd_walks, heavy_pairs, odd_components
+from unveil.certify.rows import gram, linked, local_rows
+
+Index = NDArray[np.int64]
+Values = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+DENSE = 3000
+"""Vectors up to which eigenvalues are computed: 70 MB and some seconds."""
+
+ROUNDING = 1e-9
+"""What is taken off each computed eigenvalue and slack. Errors are about n·ε·|N|, below 1e-11 at n
+= `DENSE`."""
+
+SLACK = 0.02
+"""How far |v| stays below ω. Remainders of all vectors together cost less than one row pays: half
+of this."""
+
+UNEVEN = 5.0
+"""Weights of rows lie between 1/5 and 5: a light row pays little, so that remainders would have to
+be smaller."""
+
+FEWEST_ROWS = 3
+"""A vector of two rows ties with its neighbours: e_j − e_i is as heavy as e_j. It can only join
+later."""
+
+AT_ONCE = 100
+"""One vector in so many leaves at a time: those that fail often fail because of each other."""
+
+FEW = 200
+"""Vectors up to which several are tried before one leaves, milliseconds each."""
+
+ROUNDS = 12
+"""Rounds of leaving. More would be a core that falls apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """A set of vectors, the rows inside it with names from 0, which have a certificate; whole:
+    fractions are excluded."""
+
+    inside: Flags
+    rows: Index
+    names: Index
+    good: Flags
+    whole: bool
+
+
+def core(members: Index, n: int, among: Flags, *, repeats: bool) -> Flags:
+    """Vectors whose rows of T are unit vectors up to one common sign, signs kept or hidden. W has
+    full column rank.
+
+    among: one class of `alike`
+    repeats: another reading may hold a vector twice in a row
+    """
+    none = np.zeros(n, bool)
+    trial = _trial(members, among, repeats)
+    for _ in range(ROUNDS):
+        if trial is None:
+            return none
+        if trial.good.all():
+            return trial.inside if trial.whole else none
+        trial = _without_some(members, trial, repeats)
+    return none
+
+
+def _trial(members: Index, inside: Flags, repeats: bool) -> _Trial | None:
+    """What can be shown of a set of vectors; None if nothing is left of it."""
+    inside = _thinned(members, len(inside), inside)
+    rows, names = local_rows(members, inside)
+    count, k = len(names), members.shape[1]
+    if not count or (count > DENSE and k > 2):
+        return None
+    if k == 2:
+        # T has at least two columns of halves, since its rows sum to integers: they are compared
+        # with a mean of degrees.
+        enough = int(np.sort(np.bincount(rows.ravel(), minlength=count))[-2:].mean()) + 1
+        walks = disjoint_odd_walks(rows, count, enough)
+        return _Trial(
+            inside, rows, names, heavy_pairs(rows, count, np.ones(count, bool)), walks >= enough
+        )
+    weight = even_weights(rows, count)
+    floor = least_eigenvalue(rows, count, weight)
+    good = whole_columns_heavy(rows, count, weight, floor, repeats)
+    return _Trial(inside, rows, names, good, fractions_heavy(rows, count, weight, floor, repeats))
+
+
+def _without_some(members: Index, trial: _Trial, repeats: bool) -> _Trial | None:
+    """Pairs: all that fail leave. Else e_i minus one that shares rows with i is what is too light:
+    one of the two leaves."""
+    count = len(trial.names)
+    failed = np.flatnonzero(~trial.good)
+    if members.shape[1] == 2:
+        return _trial(members, _less(trial, failed), repeats)
+    share = gram(trial.rows, count)
+    share = share / np.diag(share)  # [i, b]: which part of the rows of b hold i
+    np.fill_diagonal(share, 0.0)
+    if count > FEW:
+        return _trial(
+            members,
+            _less(trial, np.unique(share[failed[: 1 + count // AT_ONCE]].argmax(axis=1))),
+            repeats,
+        )
+    near = np.argsort(-share[failed[:3]], axis=1)[:, :2].ravel()
+    best: _Trial | None = None
+    for b in np.union1d(failed[:3], near):
+        other = _trial(members, _less(trial, np.array([b])), repeats)
+        if other is not None and (best is None or _failures(other) < _failures(best)):
+            best = other
+    return best
+
+
+def _less(trial: _Trial, leaving: Index) -> Flags:
+    inside = trial.inside.copy()
+    inside[trial.names[leaving]] = False
+    return inside
+
+
+def _failures(trial: _Trial) -> tuple[int, int]:
+    return int((~trial.good).sum()), int(not trial.whole)
+
+
+def _thinned(members: Index, n: int, inside: Flags) -> Flags:
+    """Without vectors of too few rows, again and again; then the largest part that hangs together,
+    for pairs by odd cycles."""
+    inside = inside.copy()
+    while True:
+        rows = members[inside[members].all(axis=1)]
+        few = inside & (np.bincount(rows.ravel(), minlength=n) < FEWEST_ROWS)
+        if not few.any():
+            break
+        inside &= ~few
+    if members.shape[1] == 2:
+        inside &= odd_components(rows, n)[1]
+    if not inside.any():
+        return inside
+    label = linked(rows, n)
+    sizes = np.bincount(label[inside], minlength=int(label.max()) + 1)
+    return np.asarray(inside & (label == sizes.argmax()))
+
+
+def even_weights(members: Index, n: int) -> Values:
+    """Weights of rows that bring degrees closer together: rows of rare vectors weigh more. Any
+    positive weights are right."""
+    degree = np.bincount(members.ravel(), minlength=n)
+    weight = (degree.mean() / degree)[members].mean(axis=1)
+    return np.asarray(np.clip(weight / weight.mean(), 1 / UNEVEN, UNEVEN))
+
+
+def least_eigenvalue(members: Index, n: int, weight: Values) -> float:
+    """A lower bound of Σ ω·(Wt)² / Σ deg(i)·t_i²; 0 if it cannot be told from 0."""
+    M = gram(members, n, weight)
+    scale = 1 / np.sqrt(np.diag(M))
+    return max(
+        0.0, float(eigvalsh(M * scale[:, None] * scale, subset_by_index=[0, 0])[0]) - ROUNDING
+    )
+
+
+def whole_columns_heavy(
+    members: Index, n: int, weight: Values, floor: float, repeats: bool
+) -> Flags:
+    """Vectors i with |Wt| ≥ deg(i) for every integer t with t_i ≠ 0, and more if W t ≠ 0 in a row
+    without i.
+
+    Were |Wt| ≤ deg(i), then Σ deg·t² ≤ deg(i) / floor (k times that with repeats). So a remainder r
+    in Wᵀv = deg(i)·e_i costs at most |r|·|t|. For all vectors together that stays below half of
+    what one row without i pays.
+    """
+    if floor <= 0:
+        return np.zeros(n, bool)
+    k = members.shape[1]
+    degree = np.bincount(members.ravel(), np.repeat(weight, k), minlength=n)
+    longest = np.sqrt((k if repeats else 1) * degree / (floor * degree.min()))
+    allowed = 0.5 * SLACK * weight.min() / n / longest
+    good = np.asarray(_spread(members, n, weight, degree, allowed, 1 - SLACK))
+    if repeats and good.all():
+        good = np.array([_rank_without(members, n, i) for i in range(n)])
+    return good
+
+
+def _rank_without(members: Index, n: int, i: int) -> bool:
+    """With repeats a column that is 0 in all rows without i must be a multiple of e_i: those rows
+    determine all others."""
+    M = gram(members[(members != i).all(axis=1)], n)
+    M[i, i] = 1.0
+    return bool(eigvalsh(M, subset_by_index=[0, 0])[0] > np.sqrt(ROUNDING))
+
+
+def fractions_heavy(members: Index, n: int, weight: Values, floor: float, repeats: bool) -> bool:
+    """Whether every t ∈ a/k + integers, 0 < a < k, is heavier than any vector of the core.
+
+    For such t: t² ≥ a(k−a)/k² + (2a−k)/k·t. Sum with the degrees, use |Σ deg(i)·t_i| ≤ |Wt|: Σ
+    ω·(Wt)² ≥ λ·(Σω·a(k−a)/k − (k−2)/k·|Wt|), and Σ ω·(Wt)² = |Wt| (at most k times that with
+    repeats). There are at least two such columns, since rows of T sum to integers: so they are
+    compared with the mean of the two largest degrees.
+    """
+    k = members.shape[1]
+    degree = np.sort(np.bincount(members.ravel(), np.repeat(weight, k), minlength=n))
+    lightest = floor * weight.sum() * (k - 1) / k / ((k if repeats else 1) + floor * (k - 2) / k)
+    return bool(lightest > degree[-2:].mean() + SLACK)
+
+
+@njit(cache=True, nogil=True)
+def _spread(members, n, weight, degree, allowed, bound):  # type: ignore[no-untyped-def]
+    """For each i: Wᵀv = −Σ_(r∋i) ω_r W_r away from i, with v = −ω·Wz on the rows without i, by
+    conjugate gradients.
+
+    Good: |Wz| ≤ bound there, and the remainder is no longer than allowed.
+    """
+    m, k = members.shape
+    out = np.zeros(n, np.bool_)
+    off = np.ones(m)
+    for i in range(n):
+        # 1. The rows of i, what they leave at the others, and the degrees without them, which
+        # precondition.
+        b = np.zeros(n)
+        left = degree.copy()
+        for r in range(m):
+            off[r] = weight[r]
+            for j in range(k):
+                if members[r, j] == i:
+                    off[r] = 0.0
+            if off[r] == 0.0:
+                for j in range(k):
+                    if members[r, j] != i:
+                        b[members[r, j]] += weight[r]
+                        left[members[r, j]] -= weight[r]
+        left[i] = 1.0
+        if left.min() < 1e-9:
+            continue  # all rows of some vector hold i: nothing can cancel it
+        # 2. Conjugate gradients on W_offᵀ ω W_off z = b.
+        z = np.zeros(n)
+        residual = b.copy()
+        p = residual / left
+        rho = (residual * p).sum()
+        q = np.zeros(n)
+        for _ in range(300):
+            _rows_product(members, off, p, q)
+            energy = (p * q).sum()
+            if energy <= 0.0:
+                break
+            z += (rho / energy) * p
+            residual -= (rho / energy) * q
+            if (residual * residual).sum() < 0.25 * allowed[i] ** 2:
+                break
+            y = residual / left
+            new = (residual * y).sum()
+            p = y + (new / rho) * p
+            rho = new
+        # 3. The remainder as it is, not as the recursion has it.
+        most = _rows_product(members, off, z, q)
+        out[i] = most <= bound and np.sqrt(((b - q) ** 2).sum()) <= allowed[i]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _rows_product(members, off, p, q):  # type: ignore[no-untyped-def]
+    """q = Wᵀ·off·W p, and the largest |W p| of rows that are not off."""
+    m, k = members.shape
+    q[:] = 0.0
+    most = 0.0
+    for r in range(m):
+        if off[r] > 0.0:
+            s = 0.0
+            for j in range(k):
+                s += p[members[r, j]]
+            most = max(most, abs(s))
+            s *= off[r]
+            for j in range(k):
+                q[members[r, j]] += s
+    return most

@@ -1,0 +1,328 @@
+"""Few vectors: every column that another reading could have, one by one. See `docs/certificate.md`,
+step 5.
+
+Another reading is W' = D·W·T. Let C be all t with W t ∈ {0,1}^m. Signs D that keep the row sums
+come from some t* in C: D = 2Wt* − 1, and the columns of T are t* − t with t in C; its rows sum to s
+= 2k·t* − 1. Signs kept: t* = 1/k, D = 1.
+
+  1. C: the values at n independent rows fix t. They are tried, 0 and 1, and every other row checks
+  them as early as it can.
+  2. For each t*: T is a basis of total weight Σ|Wt|₁ = mk. The lightest basis (greedy) is the
+  floor; a column that makes the
+     lightest basis that holds it heavier than mk cannot occur. Vector i has a unit row if all
+     columns left are 0 or 1 at i.
+  3. Where that does not decide, an integer program asks for n independent columns that sum to s,
+  one of them not 0 or 1 at i.
+
+Cost: trials, at most 2^n; then |C|²·n² for hidden signs. Rounding can add columns to C, never drop
+one: that is doubt, no harm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+Index = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Values = NDArray[np.float64]
+
+SMALL = 40
+"""Vectors up to which all columns are looked for. With three rows per vector 30 take a second, 50
+too long."""
+
+MANY, MANY_HIDDEN = 20_000, 3000
+"""Columns beyond which the search ends. Hidden signs make each a t* with as many columns of its
+own: seconds."""
+
+TRIALS = 5_000_000
+"""Trials beyond which it ends, too: a second."""
+
+WORK = 2e9
+"""Columns × t* × n² that are gone through for hidden signs: some ten seconds. Work is counted, not
+time: the answer must not depend on what else the machine does."""
+
+PROGRAMS, NODES = 400, 1000
+"""Integer programs, and nodes of each, before giving up. Most need one node, and a few hundredths
+of a second."""
+
+NEAR = 1e-6
+"""Distance to an integer that counts as none. Errors are about 1e-12: what fits is never
+dropped."""
+
+
+@dataclass
+class Budget:
+    """Integer programs that may still be solved."""
+
+    programs: int
+
+
+def small_design(members: Index, n: int, *, signed: bool) -> Flags:
+    """Vectors whose row of T is a unit vector in every other reading, up to one sign for all. W has
+    full column rank."""
+    k = members.shape[1]
+    budget = Budget(PROGRAMS)
+    if n > SMALL:
+        return np.zeros(n, bool)
+    W = np.zeros((len(members), n), np.int64)
+    np.put_along_axis(W, members, 1, axis=1)
+    C = candidates(members, n, MANY if signed else MANY_HIDDEN)
+    if C is None:
+        return np.zeros(n, bool)
+    certain = np.ones(n, bool)
+    starts = np.full((1, n), 1 / k) if signed else _up_to_complement(C, k)
+    if len(starts) * len(C) * n**2 > WORK:
+        return np.zeros(n, bool)
+    # D = 1 first: it settles most, and a vector that is lost needs no second look.
+    for start in starts[np.argsort(np.abs(starts - 1 / k).sum(axis=1), kind="stable")]:
+        if not budget.programs:
+            return np.zeros(n, bool)
+        columns = start - C
+        columns = columns[(np.abs(columns) > NEAR).any(axis=1)]
+        weight = np.rint(np.abs(columns @ W.T).sum(axis=1)).astype(np.int64)
+        order = np.argsort(weight, kind="stable")
+        columns, weight = columns[order], weight[order]
+        possible = _possible(columns, weight, len(W) * k)
+        if not possible.any():
+            continue
+        certain &= _unit_rows(columns[possible], np.rint(2 * k * start - 1), certain, budget)
+        if not certain.any():
+            break
+    return certain
+
+
+def candidates(members: Index, n: int, many: int) -> Values | None:
+    """All t with W t ∈ {0,1}^m; None if there are too many, or too many trials.
+
+    Rows are taken in an order in which few vectors meet many rows. The values of independent rows
+    are tried, 0 and 1; every row that depends on those before it must then be 0 or 1 as well.
+    Rounding may let a t pass that does not fit: doubt, no harm.
+    """
+    W = np.zeros((len(members), n))
+    np.put_along_axis(W, members, 1, axis=1)
+    W = W[_row_order(members, n)]
+    basis, level, combination = _dependencies(W)
+    if len(basis) < n:
+        return None
+    found, count = _try_all(level, combination, n, many, TRIALS)
+    if count < 0:
+        return None
+    return np.asarray(np.linalg.solve(W[basis], found[:count].T).T)
+
+
+def _row_order(members: Index, n: int) -> Index:
+    """Vectors one by one, each the one that completes most rows, then touches most; rows as they
+    are completed."""
+    missing = np.full(len(members), members.shape[1])
+    taken, order = np.zeros(n, bool), []
+    for _ in range(n):
+        gain = np.zeros(n)
+        for left in range(1, members.shape[1] + 1):
+            rows = members[missing == left]
+            gain += np.bincount(rows.ravel(), minlength=n) * 100.0**-left
+        i = int(np.where(taken, -1, gain).argmax())
+        taken[i] = True
+        hit = (members == i).any(axis=1)
+        missing[hit] -= 1
+        order += np.flatnonzero(hit & (missing == 0)).tolist()
+    return np.array(order, np.int64)
+
+
+def _up_to_complement(C: Values, k: int) -> Values:
+    """One of t and 1/k − t: they stand for D and −D."""
+    mirrored = 1 / k - C
+    keep = [
+        tuple(np.rint(a / NEAR)) >= tuple(np.rint(b / NEAR))
+        for a, b in zip(C, mirrored, strict=True)
+    ]
+    return np.asarray(C[np.array(keep, bool)])
+
+
+def _unit_rows(columns: Values, sums: Values, wanted: Flags, budget: Budget) -> Flags:
+    """The wanted vectors i whose row is one ±1 and else 0 in every T of these columns with these
+    row sums, with one sign.
+
+    1. Is there such a T? If not, nothing is lost. 2. One sign: the one that more of the wanted
+    have. 3. A T in which a wanted row is not a unit vector: all such rows are lost, and the next T
+    is asked for.
+    """
+    plain = {sign: (np.abs(columns) < NEAR) | (np.abs(columns - sign) < NEAR) for sign in (1, -1)}
+    sign = (
+        1
+        if (wanted & (np.abs(sums - 1) < NEAR)).sum() >= (wanted & (np.abs(sums + 1) < NEAR)).sum()
+        else -1
+    )
+    left = wanted & (np.abs(sums - sign) < NEAR)
+    if (left == wanted).all() and plain[sign][:, wanted].all():
+        return wanted
+    T = _choice(columns, sums, np.ones(len(columns), bool), budget)
+    if T is None:
+        return wanted
+    while left.any():
+        odd = np.asarray(~plain[sign][:, left].all(axis=1))
+        T = _choice(columns, sums, odd, budget) if odd.any() else None
+        if T is None:
+            break
+        lost = (np.abs(T) > NEAR).sum(axis=0) > 1
+        left = left & ~lost if len(T) and (left & lost).any() else np.zeros_like(left)
+    return left
+
+
+def _choice(columns: Values, sums: Values, odd: Flags, budget: Budget) -> Values | None:
+    """n independent columns, as rows, that sum to `sums`, at least one of them odd; None if there
+    are none; empty: undecided.
+
+    A choice of rank below n is cut off, with all others that take as many columns from the space it
+    spans.
+    """
+    n = columns.shape[1]
+    lines = [*columns.T, np.ones(len(columns)), odd.astype(float)]
+    low = [*(sums - NEAR), n, 1]
+    high = [*(sums + NEAR), n, n]
+    while budget.programs:
+        budget.programs -= 1
+        found = milp(
+            np.zeros(len(columns)),
+            constraints=LinearConstraint(np.array(lines), low, high),
+            integrality=np.ones(len(columns), np.int64),
+            bounds=Bounds(0, 1),
+            options={"node_limit": NODES},
+        )
+        if found.status == 2:  # proved to have no solution
+            return None
+        if found.x is None:
+            break
+        chosen = columns[found.x > 0.5]
+        _, size, axes = np.linalg.svd(chosen)
+        rank = int((size > NEAR).sum())
+        if rank == n:
+            return np.asarray(chosen)
+        lines.append((np.abs(columns @ axes[rank:].T) < NEAR).all(axis=1).astype(float))
+        low.append(0)
+        high.append(rank)
+    return np.zeros((0, n))
+
+
+@njit(cache=True, nogil=True)
+def _possible(columns, weight, total):  # type: ignore[no-untyped-def]
+    """Columns, sorted by weight, that stand in some basis of weight at most `total`: greedy, then
+    one exchange each."""
+    count, n = columns.shape
+    reduced = np.zeros((n, n))
+    history = np.zeros((n, n))
+    pivot = np.zeros(n, np.int64)
+    chosen = np.zeros(n, np.int64)
+    rank = 0
+    excess = np.zeros(count, np.int64)
+    for c in range(count):
+        row = columns[c].copy()
+        past = np.zeros(n)
+        for b in range(rank):
+            f = row[pivot[b]]
+            if f != 0.0:
+                row -= f * reduced[b]
+                past -= f * history[b]
+        big = np.argmax(np.abs(row))
+        if abs(row[big]) > 1e-7:
+            past[rank] = 1.0
+            reduced[rank] = row / row[big]
+            history[rank] = past / row[big]
+            pivot[rank] = big
+            chosen[rank] = c
+            rank += 1
+        else:
+            # Dependent on lighter ones: it may take the place of the heaviest that its combination
+            # uses.
+            heaviest = 0
+            for b in range(rank):
+                if abs(past[b]) > 1e-7:
+                    heaviest = max(heaviest, weight[chosen[b]])
+            excess[c] = weight[c] - heaviest
+    out = np.zeros(count, np.bool_)
+    if rank < n:
+        return out
+    least = 0
+    for b in range(n):
+        least += weight[chosen[b]]
+    for c in range(count):
+        out[c] = least + excess[c] <= total
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _dependencies(W):  # type: ignore[no-untyped-def]
+    """Rows that are independent of those before them; of each other row the last basis row it
+    needs, and its combination."""
+    m, n = W.shape
+    reduced = np.zeros((n, n))
+    history = np.zeros((n, n))
+    pivot = np.zeros(n, np.int64)
+    basis = np.zeros(n, np.int64)
+    level = np.full(m, -1)
+    combination = np.zeros((m, n))
+    rank = 0
+    for r in range(m):
+        row = W[r].copy()
+        past = np.zeros(n)
+        for b in range(rank):
+            f = row[pivot[b]]
+            if f != 0.0:
+                row -= f * reduced[b]
+                past -= f * history[b]
+        big = np.argmax(np.abs(row))
+        if abs(row[big]) > 1e-7:
+            past[rank] = 1.0
+            reduced[rank] = row / row[big]
+            history[rank] = past / row[big]
+            pivot[rank] = big
+            basis[rank] = r
+            rank += 1
+        else:
+            combination[r] = -past
+            level[r] = 0
+            for b in range(rank):
+                if abs(past[b]) > 1e-9:
+                    level[r] = b
+    return basis[:rank], level, combination
+
+
+@njit(cache=True, nogil=True)
+def _try_all(level, combination, n, many, trials):  # type: ignore[no-untyped-def]
+    """Depth first over the values of the basis rows; count −1: given up."""
+    found = np.zeros((many, n))
+    count, steps, depth = 0, 0, 0
+    value = np.full(n, -1.0)
+    order = np.argsort(level)
+    start = np.searchsorted(level[order], np.arange(n + 1))
+    while depth >= 0:
+        steps += 1
+        if steps > trials:
+            return found, -1
+        value[depth] += 1.0
+        if value[depth] > 1.0:
+            value[depth] = -1.0
+            depth -= 1
+            continue
+        good = True
+        for a in range(start[depth], start[depth + 1]):
+            s = 0.0
+            for b in range(depth + 1):
+                s += combination[order[a], b] * value[b]
+            if abs(s) > 1e-6 and abs(s - 1.0) > 1e-6:
+                good = False
+                break
+        if not good:
+            continue
+        if depth == n - 1:
+            if count == many:
+                return found, -1
+            found[count] = value
+            count += 1
+        else:
+            depth += 1
+    return found, count

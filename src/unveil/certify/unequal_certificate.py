@@ -1,0 +1,156 @@
+"""May a vector recovered with unknown weights be called verified? The doubts of
+`certify.certificate`, and those of weights.
+
+Given the signs, encodings are a product WX with W unknown at its known support. If X has
+independent rows, every other solution is (WM, M⁻¹X) with the zeros of W kept and row sums 1. So
+what can go wrong is in W alone:
+
+  rank         x_b can take on a part of x_a when the encodings without a do not determine x_b: a null vector of W, without the
+               rows and the column of a, touches b. That is so when b never occurs without a. Or a
+               null vector of W touches b
+  alias        another labelling: vectors z with s ≥ 2 true ones in each bring s − 1 unknowns, and cost every encoding that uses
+               one at least s − 2 of its equations (k = 2, weights in general position). With at
+               least `FEWEST` encodings of every vector, counted among such vectors only, there are
+               more equations than unknowns, and no such z exists
+  weights      two halves of the pixels give different weights, or weights do not sum to 1
+  law          recovered weights that are not half-normal: equal ones, say, are not in general position, and the scheme is wrong
+  k ≥ 3        the count does not hold: nothing is verified
+
+A member of weight below `FAINT` is no evidence for anything and does not count.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.stats import kstest
+
+from unveil.certify.certificate import dependent, doubt_about_all
+from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings
+from unveil.solve.subsets.descent import uses
+from unveil.solve.weights.unequal_pixels import EXACT, WeightedSolution
+
+FEWEST = 5
+FAINT = 1e-2
+
+
+def certify_unequal(
+    encodings: Encodings, solution: WeightedSolution
+) -> tuple[NDArray[np.str_], list[str]]:
+    """Status and reason of each vector."""
+    pixels = solution.pixels
+    n, d = pixels.values.shape
+    members, weights = solution.members, solution.weights
+    clear = (weights > FAINT).all(axis=1)
+    loose = (solution.spread > EXACT) | (np.abs(weights.sum(axis=1) - 1) > EXACT)
+    unsure = np.bincount(members[loose].ravel(), minlength=n) > 0
+    undetermined = _undetermined(members[clear], weights[clear], n)
+    core = _core(members[clear], n)
+    main = int(np.bincount(pixels.group).argmax())
+    alias = dependent(members, pixels.values, np.ones(n, bool)) if n <= d else np.ones(n, bool)
+    whole = _doubt_about_weights(solution) or doubt_about_all(
+        encodings, len(solution.rows), pixels, ~undetermined & ~unsure & (pixels.differs == 0)
+    )
+    unsolved = int((~pixels.solved).sum())
+    status, reasons = np.full(n, VERIFIED, dtype="<U10"), []
+    for i in range(n):
+        if unsolved:
+            what, why = UNRESOLVED, f"{unsolved} of {d} pixels were not solved"
+        elif whole:
+            what, why = AMBIGUOUS, whole
+        elif unsure[i]:
+            what, why = AMBIGUOUS, "the weights of an encoding that uses it are not determined"
+        elif undetermined[i]:
+            what, why = (
+                AMBIGUOUS,
+                "with unknown weights the encodings that use it do not determine it",
+            )
+        elif pixels.differs[i]:
+            what, why = (
+                AMBIGUOUS,
+                f"another value fits as well at {int(pixels.differs[i])} of {d} pixels",
+            )
+        elif pixels.group[i] != main:
+            what, why = (
+                AMBIGUOUS,
+                "linked with a few others only, whose sign per pixel is their own",
+            )
+        elif alias[i]:
+            what, why = (
+                AMBIGUOUS,
+                "a combination of other vectors: its encodings can be explained in another way",
+            )
+        elif core[i] < FEWEST:
+            what, why = (
+                AMBIGUOUS,
+                f"fewer than {FEWEST} different encodings with vectors as well supported as itself",
+            )
+        else:
+            what, why = (
+                VERIFIED,
+                f"{core[i]} different encodings reproduced at all {d} pixels by one solution only",
+            )
+        status[i] = what
+        reasons.append(why)
+    return status, reasons
+
+
+def _doubt_about_weights(solution: WeightedSolution) -> str:
+    (m, k), (n, d) = solution.members.shape, solution.pixels.values.shape
+    if k > 2:
+        return f"k_private={k} with unknown weights: another labelling cannot be ruled out"
+    if n > d:
+        return f"{d} pixels for {n} vectors: too few to rule out vectors that are combinations of others"
+    if m * d <= n * d + m * (k - 1):
+        return "hardly more equations than unknowns"
+    # Two half-normal weights are cos and sin of a uniform angle; the smaller one, since the names
+    # of vectors depend on weights.
+    angle = np.arctan2(solution.weights.min(axis=1), solution.weights.max(axis=1)) / (np.pi / 4)
+    if kstest(angle, "uniform").pvalue < 1e-5:
+        return "recovered weights do not follow the half-normal law: check weighting and k_private"
+    return ""
+
+
+def _undetermined(
+    members: NDArray[np.int64], weights: NDArray[np.float64], n: int
+) -> NDArray[np.bool_]:
+    """Vectors that a null vector of W touches, or one of W without some other vector a."""
+    W = np.zeros((len(members), n))
+    np.put_along_axis(W, members, weights, axis=1)
+    gram = W.T @ W
+    bound = 1e-6 * float(np.trace(gram)) / n
+    out = _touched(gram, np.arange(n), bound)
+    for a in range(n):
+        rows = W[W[:, a] > 0]
+        others = np.delete(np.arange(n), a)
+        out |= _touched(gram - rows.T @ rows, others, bound)
+    return out
+
+
+def _touched(
+    gram: NDArray[np.float64], columns: NDArray[np.int64], bound: float
+) -> NDArray[np.bool_]:
+    """Columns with a part in the null space of the Gram matrix of `columns`."""
+    out = np.zeros(len(gram), bool)
+    part = gram[np.ix_(columns, columns)]
+    try:
+        np.linalg.cholesky(
+            part - bound * np.eye(len(part))
+        )  # a tenth of the cost of eigenvalues, and nearly always enough
+    except np.linalg.LinAlgError:
+        values, vectors = eigh(part)
+        out[columns] = (np.abs(vectors[:, values <= 2 * bound]) > 1e-4).any(axis=1)
+    return out
+
+
+def _core(members: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """In how many different subsets each vector occurs, those subsets only whose vectors all occur
+    in `FEWEST` of them."""
+    keep = np.ones(len(members), bool)
+    while True:
+        count = uses(members[keep], n)
+        weak = keep & (count[members] < FEWEST).any(axis=1)
+        if not weak.any():
+            return count
+        keep &= ~weak

@@ -1,0 +1,1 @@
+"""Every attack on the same instances: which wins, where, at what cost."""

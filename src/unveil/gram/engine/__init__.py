@@ -1,0 +1,1 @@
+"""The overlap engine: every pair of encodings once, in blocks, on threads or a cluster."""

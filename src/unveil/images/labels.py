@@ -1,0 +1,59 @@
+"""What labels say of memberships: an encoding's label is the mixture of its private images' labels.
+
+An image's class is that which the encodings it is likely in have in common. Encodings without that
+class do not mix it; where an encoding has as many classes as images, each weight can be read off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class ImageMemberships:
+    """probability (m, n) that encoding i mixes image j; weight (m, n): the λ to expect if it
+    does."""
+
+    probability: NDArray[np.float32]
+    weight: NDArray[np.float32]
+
+
+def vote(weights: Floats, labels: Floats) -> Floats:
+    """The class of each image (n, classes), ones and zeros: that of most of the encodings that mix
+    it, against chance."""
+    present = (labels > 0).astype(np.float32)
+    share = weights.T @ present / np.maximum(weights.sum(axis=0)[:, None], 1e-9)
+    chance = present.mean(axis=0)
+    lift = (share - chance) / (1 - chance + 1e-3)
+    out = np.zeros(share.shape, np.float32)
+    out[np.arange(len(share)), lift.argmax(axis=1)] = 1
+    return out
+
+
+def with_labels(
+    found: ImageMemberships, labels: Floats, classes: Floats, k: int
+) -> ImageMemberships:
+    """Memberships that respect the labels: per class of an encoding the probabilities of its images
+    sum to their number."""
+    present = labels > 0
+    several = present.sum(axis=1)
+    probability = np.zeros_like(found.probability)
+    weight = found.weight.copy()
+    for c in range(labels.shape[1]):
+        images = np.flatnonzero(classes[:, c])
+        rows = np.flatnonzero(present[:, c])
+        if not len(images) or not len(rows):
+            continue
+        part = found.probability[np.ix_(rows, images)] + 1e-6
+        # k images over `several` classes: one each, and what is left evenly.
+        number = 1 + (k - several[rows]) / several[rows]
+        scaled = part / part.sum(axis=1, keepdims=True) * number[:, None]
+        probability[np.ix_(rows, images)] = np.minimum(scaled, 1)
+        single = rows[several[rows] == k]
+        weight[np.ix_(single, images)] = labels[single, c][:, None]
+    return ImageMemberships(probability, weight)

@@ -1,0 +1,153 @@
+"""How likely each encoding mixes each private image, from clusters that are neither complete nor
+pure.
+
+Every cluster has a template: the combination of whitened squares that explains its members best,
+next to all other templates. An encoding's score against it, its own share taken out, is about λ²
+where it mixes the image and noise around zero elsewhere. With the law of λ known, the score becomes
+a probability and an expected λ; probabilities of an encoding are scaled to sum to k. Never hard:
+naming the best k at this stage destroys the step that follows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.gram.energies import Energies
+from unveil.images.clusters import grow_by_class
+from unveil.images.labels import ImageMemberships, vote, with_labels
+from unveil.records import Progress
+
+ROUNDS = 6
+GROWTH = (1, 3)
+"""Rounds after which clusters that were missed are looked for in what templates leave
+unexplained."""
+FAINT = 0.02
+GRID = 25
+
+
+def image_memberships(
+    energies: Energies,
+    k: int,
+    n: int | None,
+    law: NDArray[np.float64],
+    *,
+    labels: NDArray[np.float32] | None = None,
+    rng: np.random.Generator,
+    progress: Progress | None = None,
+) -> ImageMemberships | None:
+    """law: a sample of private weights; n: how many images, None: as many as there are clusters.
+    None: no cluster at all."""
+    K = energies.gram
+    m = len(K)
+    norms = np.maximum(np.diag(K).copy(), 1e-12)
+    cosines = np.asarray(K / np.sqrt(norms), np.float32)
+    cosines /= np.sqrt(norms)[:, None]
+    # Clusters hold little more than half of an image's encodings, the surest; of unknown n, all
+    # that stand out.
+    size = max(6, int(0.6 * k * m / n)) if n else m // 4
+    most = n if n is not None else m
+    clusters = grow_by_class(cosines, labels, size=size, most=most, rng=rng, progress=progress)
+    if not clusters:
+        return None
+    if n is None:
+        size = max(6, int(0.6 * k * m / len(clusters)))
+    hat = np.zeros((m, len(clusters)), np.float32)
+    for c, cluster in enumerate(clusters):
+        hat[cluster, c] = np.sqrt(norms.mean() / norms[cluster]) / len(cluster)
+    out = ImageMemberships(np.zeros((m, 0), np.float32), np.zeros((m, 0), np.float32))
+    for turn in range(ROUNDS):
+        scores, templates, gram = _scores(energies, hat, norms)
+        out, unit = _posterior(scores, k, n or hat.shape[1], law)
+        if labels is not None:
+            out = with_labels(out, labels, vote(np.maximum(hat, 0), labels), k)
+        expected = np.where(out.probability > FAINT, out.probability * out.weight**2, 0).astype(
+            np.float32
+        )
+        if turn in GROWTH and (n is None or hat.shape[1] < n):
+            share = (expected * unit).astype(np.float32)
+            new = _missed(K, templates, gram, share, size, most - hat.shape[1], labels, rng)
+            if new:
+                more = np.zeros((m, len(new)), np.float32)
+                for c, cluster in enumerate(new):
+                    more[cluster, c] = np.mean(law**2)
+                expected = np.concatenate([expected, more], axis=1)
+        normal = (expected.T @ expected).astype(np.float64)
+        normal[np.diag_indices(len(normal))] += 0.05 * np.trace(normal) / len(normal) + 1e-12
+        hat = np.linalg.solve(normal, expected.T.astype(np.float64)).T.astype(np.float32)
+    return out
+
+
+def _scores(
+    energies: Energies, hat: NDArray[np.float32], norms: NDArray[np.float32]
+) -> tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.float64]]:
+    """Least squares of every encoding over all templates and the level common to all, its own share
+    taken out; the products of encodings with templates, and of templates with each other."""
+    templates = np.asarray(energies.gram @ hat, np.float32)
+    gram = (hat.T @ templates).astype(np.float64)
+    c = len(gram)
+    scale = np.sqrt(max(np.trace(gram), 0.0) / c / max(energies.level_norm, 1e-30))
+    both = np.empty((c + 1, c + 1))
+    both[:c, :c] = gram
+    both[c, :c] = both[:c, c] = scale * (energies.level @ hat)
+    both[c, c] = scale**2 * energies.level_norm
+    ridge = np.full(c + 1, 0.1 * np.trace(both) / (c + 1))
+    ridge[c] *= 0.001
+    products = np.concatenate(
+        [templates - hat * norms[:, None], scale * energies.level[:, None]], axis=1
+    )
+    scores = np.linalg.solve(both + np.diag(ridge), products.T.astype(np.float64)).T[:, :c]
+    return np.asarray(scores, np.float64), templates, gram
+
+
+def _posterior(
+    scores: NDArray[np.float64], k: int, n: int, law: NDArray[np.float64]
+) -> tuple[ImageMemberships, NDArray[np.float64]]:
+    """Probability and expected λ from scores, which are brought to the unit of λ² by the mean of
+    each column's largest."""
+    m = len(scores)
+    top = min(max(1, k * m // n), m // 2)
+    unit = np.maximum(np.sort(scores, axis=0)[-top:].mean(axis=0), 1e-9) / np.mean(law**2)
+    x = scores / unit
+    x -= np.median(x, axis=0)
+    spread = 1.4826 * np.median(np.abs(x), axis=0) + 1e-9
+    grid = np.quantile(law, np.linspace(0.02, 0.98, GRID))
+    none = -0.5 * (x / spread) ** 2
+    largest, total, first = none.copy(), np.zeros_like(x), np.zeros_like(x)
+    for value in grid:
+        np.maximum(largest, -0.5 * ((x - value**2) / spread) ** 2, out=largest)
+    for value in grid:
+        likelihood = np.exp(-0.5 * ((x - value**2) / spread) ** 2 - largest)
+        total += likelihood
+        first += value * likelihood
+    with np.errstate(divide="ignore"):
+        odds = np.log(k / n * total / GRID) - (none - largest)
+    low, high = np.full(m, -60.0), np.full(m, 60.0)
+    for _ in range(40):
+        shift = (low + high) / 2
+        above = (1 / (1 + np.exp(-np.clip(odds + shift[:, None], -60, 60)))).sum(axis=1) > k
+        high, low = np.where(above, shift, high), np.where(above, low, shift)
+    probability = 1 / (1 + np.exp(-np.clip(odds + shift[:, None], -60, 60)))
+    weight = first / np.maximum(total, 1e-300)
+    return ImageMemberships(probability.astype(np.float32), weight.astype(np.float32)), unit
+
+
+def _missed(
+    K: NDArray[np.float32],
+    templates: NDArray[np.float32],
+    gram: NDArray[np.float64],
+    share: NDArray[np.float32],
+    size: int,
+    most: int,
+    labels: NDArray[np.float32] | None,
+    rng: np.random.Generator,
+) -> list[NDArray[np.int64]]:
+    """Clusters in the residual: squares less what the templates explain of them."""
+    residual = np.asarray(share @ (share @ gram.astype(np.float32) / 2 - templates).T, np.float32)
+    residual += residual.T.copy()
+    residual += K
+    scale = 1 / np.sqrt(np.maximum(np.diag(residual).copy(), 1e-12))
+    residual *= scale
+    residual *= scale[:, None]
+    have = [np.argsort(-column, kind="stable")[:size] for column in share.T]
+    return grow_by_class(residual, labels, size=size, most=most, have=have, rng=rng)

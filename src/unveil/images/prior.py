@@ -1,0 +1,127 @@
+"""What images look like before anything is known of them: a Gaussian with smooth principal
+components.
+
+An encoding's public part, and the private images themselves, are natural images: neighbouring
+pixels are nearly equal, and most of the variance sits in few components. From a sample of like
+images: mean and covariance, mirrored images included. With no
+sample: neighbours correlate 0.97 along rows and columns, channels 0.9, as in photographs; mean
+zero, so that one sign common to all images stays open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.records import InputError
+
+RANK = 1024
+"""Components kept: beyond them photographs of 32×32 pixels have less than 1.5 percent of their
+variance."""
+NEIGHBOURS, CHANNELS, VARIANCE = 0.97, 0.9, 0.3
+SAMPLE = 3000
+"""Like images used where images have more pixels than `SAMPLE`: the components come from their Gram
+matrix then."""
+
+
+@dataclass(frozen=True, eq=False)
+class ImagePrior:
+    """mean (d,), orthonormal basis (d, r) with falling variances (r,), variance of each pixel (d,).
+
+    known: whether the mean is that of real images, so that the sign common to all images can be
+    told.
+    """
+
+    mean: NDArray[np.float32]
+    basis: NDArray[np.float32]
+    variances: NDArray[np.float32]
+    pixel: NDArray[np.float32]
+    known: bool
+
+    @property
+    def mean_share(self) -> float:
+        """How much of the energy of images the mean image has: much for objects on an empty
+        ground."""
+        energy = float((self.mean**2).sum())
+        return energy / (energy + float(self.pixel.sum()))
+
+    def draw(self, count: int, rng: np.random.Generator) -> NDArray[np.float32]:
+        """Images (count, d) of this kind."""
+        parts = rng.standard_normal((count, len(self.variances))) * np.sqrt(self.variances)
+        return np.asarray(parts @ self.basis.T + self.mean, np.float32)
+
+    def correlation(self) -> NDArray[np.float32]:
+        """(d, d): how much any two pixels have in common."""
+        covariance = np.asarray((self.basis * self.variances) @ self.basis.T, np.float32)
+        scale = 1 / np.sqrt(np.diag(covariance) + 1e-12)
+        covariance *= scale
+        covariance *= scale[:, None]
+        return covariance
+
+
+def image_prior(
+    shape: tuple[int, ...], like: NDArray[np.float32] | None = None, *, rank: int = RANK
+) -> ImagePrior:
+    """From like images (items, pixels), or of natural images in general."""
+    if like is None:
+        return _generic(shape, rank)
+    d = int(np.prod(shape))
+    if like.shape[1] != d:
+        raise InputError(
+            f"like images have {like.shape[1]} pixels, encodings {d}: bring them to the same size"
+        )
+    if len(like) < 2:
+        raise InputError(
+            "one like image says nothing of what varies: give at least two, better some hundred"
+        )
+    images = like if d <= SAMPLE + 1000 else like[:: -(-len(like) // SAMPLE)]
+    mirrored = images.reshape(len(images), *shape)[:, :, ::-1].reshape(len(images), d)
+    both = np.concatenate([images, mirrored])
+    mean = both.mean(axis=0)
+    both = both - mean
+    if len(both) > d:
+        variances, basis = np.linalg.eigh(both.T @ both / np.float32(len(both)))
+        variances, basis = variances[::-1][:rank], basis[:, ::-1][:, :rank]
+    else:
+        variances, left = np.linalg.eigh(both @ both.T / np.float32(len(both)))
+        variances, left = variances[::-1][:rank], left[:, ::-1][:, :rank]
+        keep = variances > 1e-6 * variances[0]
+        variances, left = variances[keep], left[:, keep]
+        basis = both.T @ left / np.sqrt(variances * len(both))
+    variances = np.maximum(variances, 0)
+    return ImagePrior(
+        mean=mean.astype(np.float32),
+        basis=np.ascontiguousarray(basis, np.float32),
+        variances=variances.astype(np.float32),
+        pixel=np.maximum((both**2).mean(axis=0), 1e-4).astype(np.float32),
+        known=True,
+    )
+
+
+def _generic(shape: tuple[int, ...], rank: int) -> ImagePrior:
+    """The largest components of a covariance that is a product over rows, columns and channels."""
+    parts = []
+    for axis, size in enumerate(shape):
+        places = np.arange(size)
+        apart = np.abs(places[:, None] - places)
+        parts.append(
+            np.linalg.eigh(NEIGHBOURS**apart if axis < 2 else np.where(apart == 0, 1.0, CHANNELS))
+        )
+    products = np.array(VARIANCE)
+    for values, _ in parts:
+        products = np.multiply.outer(products, values)
+    order = np.argsort(-products.ravel())[:rank]
+    where = np.unravel_index(order, shape)
+    basis = np.ones((1, len(order)))
+    for (_, vectors), column in zip(parts, where, strict=True):
+        basis = (basis[:, None, :] * vectors[None, :, column]).reshape(-1, len(order))
+    d = len(basis)
+    return ImagePrior(
+        mean=np.zeros(d, np.float32),
+        basis=np.ascontiguousarray(basis, np.float32),
+        variances=products.ravel()[order].astype(np.float32),
+        pixel=np.full(d, VARIANCE, np.float32),
+        known=False,
+    )

@@ -1,0 +1,153 @@
+"""Signs of encodings of natural images, field by field, and the private images under them.
+
+    y = |z|,   z = Σ λ_j x_j + public part
+
+Given weights and images, z is Gaussian: mean M = Σ λ_j x_j + (1 − Σ λ_j)·mean image, and the
+covariance of natural images, scaled by the energy τ² of the public weights. Pixels are far from
+independent: z changes sign only where y passes near zero, and what is known of the sign in one
+place carries far. In the components of the prior (variances w_r, `images.prior`), with all finer
+detail as independent noise of variance ε·τ², the mean field of the signs obeys
+
+    E = y·tanh( y·(M + H(E − M) − diag(H)·E) / (ε·τ²) ),     H = Σ_r w_r/(w_r + ε)·u_r u_rᵀ
+
+(the Wiener filter's guess of the public part, the pixel's own vote left out). Large ε: only coarse
+components speak, signs stay soft; ε falls step by step, and after every step the images are fitted
+to the signed encodings by weighted least squares towards the prior. That annealing is what counts:
+at a fixed small ε whole regions freeze with the wrong sign, and with independent pixels (H = 0) a
+tenth of the energy has the wrong sign even when all else is known.
+
+Every step is two thin products per block of encodings, O(m·d·r); blocks run on all cores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from unveil.images.prior import ImagePrior
+from unveil.parallel import run_blocks, where, worker_count
+from unveil.records import Progress
+
+BLOCK = 256
+SPEAKS = 2.0
+"""Components speak at ε when their variance exceeds this multiple of it."""
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """What is believed of the weights: expected λ (m, n), and the energy τ² (m,) of all that is not
+    in them."""
+
+    weights: sparse.csr_array
+    noise: Floats
+
+
+def anneal(
+    Y: Floats,
+    mixture: Mixture,
+    images: Floats,
+    prior: ImagePrior,
+    schedule: NDArray[np.float64],
+    *,
+    inner: int = 4,
+    signed: Floats | None = None,
+    offsets: Floats | None = None,
+    progress: Progress | None = None,
+) -> tuple[Floats, Floats]:
+    """Images (n, d) and signed encodings E (m, d), from images to start with, for ε falling along
+    `schedule`.
+
+    signed: E to start from, and to write to; offsets (m, d): the mean of the public part, where it
+    is better known than (1 − Σ λ)·mean image
+    """
+    E = np.empty_like(Y) if signed is None else signed
+    rest = 1 - np.asarray(mixture.weights.sum(axis=1)).ravel().astype(np.float32)
+    blocks = [slice(start, start + BLOCK) for start in range(0, len(Y), BLOCK)]
+    workers = worker_count(where().workers)
+    solver = fit_to_signed(mixture, len(images))
+    for step, epsilon in enumerate(schedule):
+        speaking = max(8, int(np.searchsorted(-prior.variances, -SPEAKS * epsilon)))
+        U = np.ascontiguousarray(prior.basis[:, :speaking])
+        gain = (prior.variances[:speaking] / (prior.variances[:speaking] + epsilon)).astype(
+            np.float32
+        )
+        own = (U * U) @ gain
+        first = step == 0 and signed is None
+
+        def restore(rows: slice, images: Floats = images, U: Floats = U, gain: Floats = gain, own: Floats = own,
+                    epsilon: float = float(epsilon), first: bool = first) -> None:  # fmt: skip
+            y, noise = Y[rows], mixture.noise[rows, None]
+            mean = mixture.weights[rows] @ images
+            mean += rest[rows, None] * prior.mean if offsets is None else offsets[rows]
+            if first:
+                E[rows] = y * np.tanh(y * mean / (noise * prior.pixel))
+            e = E[rows]
+            scaled = y / (np.float32(epsilon) * noise)
+            for _ in range(inner):
+                field = ((e - mean) @ U * gain) @ U.T
+                field += mean
+                field -= own * e
+                field *= scaled
+                np.tanh(field, out=field)
+                np.multiply(y, field, out=e)
+
+        run_blocks(restore, blocks, workers)
+        images = solver(E, rest, prior.mean, offsets)
+        if progress:
+            progress("signs", step + 1, len(schedule))
+    return images, E
+
+
+def fit_to_signed(mixture: Mixture, n: int) -> _Fit:
+    """The weighted least-squares fit of n images to signed encodings, towards the prior mean by the
+    weight of one encoding."""
+    A = mixture.weights
+    weighted = sparse.csr_array(A.multiply(1 / mixture.noise[:, None]).T.tocsr())
+    normal = (weighted @ A).toarray().astype(np.float64) + np.eye(n)
+    return _Fit(weighted.astype(np.float32), np.linalg.inv(normal).astype(np.float32))
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    weighted: sparse.csr_array
+    inverse: Floats
+
+    def __call__(self, E: Floats, rest: Floats, mean: Floats, offsets: Floats | None) -> Floats:
+        total = self.weighted @ E
+        total -= (
+            (self.weighted @ rest)[:, None] * mean if offsets is None else self.weighted @ offsets
+        )
+        total += mean
+        return np.asarray(self.inverse @ total, np.float32)
+
+    def shares(self) -> Floats:
+        """(n, m): what each signed encoding adds to each image."""
+        return np.asarray((self.weighted.T @ self.inverse).T, np.float32)
+
+
+def folded_fit(
+    Y: Floats, mixture: Mixture, images: Floats, prior: ImagePrior, *, mean: bool, rounds: int
+) -> Floats:
+    """The same with independent pixels, `mean` False: and a public mean of zero, so that every
+    pixel keeps its own sign: EM."""
+    rest = 1 - np.asarray(mixture.weights.sum(axis=1)).ravel().astype(np.float32)
+    level = prior.mean if mean else np.zeros_like(prior.mean)
+    solver = fit_to_signed(mixture, len(images))
+    E = np.empty_like(Y)
+    blocks = [slice(start, start + BLOCK) for start in range(0, len(Y), BLOCK)]
+    for _ in range(rounds):
+
+        def restore(rows: slice, images: Floats = images) -> None:
+            field = mixture.weights[rows] @ images
+            field += rest[rows, None] * level
+            field *= Y[rows] / (mixture.noise[rows, None] * prior.pixel)
+            E[rows] = Y[rows] * np.tanh(field)
+
+        run_blocks(restore, blocks, worker_count(where().workers))
+        images = solver(E, rest, level, None)
+    return images

@@ -1,0 +1,1 @@
+"""Attacks by others, as published: their algorithms, frozen, on our building blocks."""

@@ -1,0 +1,1 @@
+"""Cliques of similar encodings, and a flow that gives each its members."""

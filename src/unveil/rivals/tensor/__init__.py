@@ -1,0 +1,1 @@
+"""What three encodings share, as a tensor, decomposed."""

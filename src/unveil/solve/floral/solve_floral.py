@@ -1,0 +1,195 @@
+"""One floral, solved and judged: the sign system at every pixel, then every reason to doubt its
+solution.
+
+"verified" is said only if all of these hold; the first one that fails decides what is said instead:
+  1  re-encoding reproduces the t encodings of the floral at every pixel, from t equations for k+2 unknowns    (else unresolved)
+  2  it reproduces most further encodings whose overlaps say that they mix these vectors only; those it does
+     not reproduce have wrong overlaps or supports, and are left out and counted                               (else unresolved)
+  3  no other values fit at any pixel                                                                          (else ambiguous)
+  4  other encodings rule out the second family of sets behind a floral (`factor.floral.reading`)                     (else ambiguous)
+  5  other encodings look like sums with these vectors: no wrong k_private                                     (else ambiguous)
+  6  the recovered pixels have the size they are expected to have                                              (else ambiguous)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.encode import mix
+from unveil.factor import Reading, estimate_n_private
+from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, Floral, Overlaps, Supports
+from unveil.solve.floral.evidence import Evidence, gather_evidence
+from unveil.solve.floral.sign_system import SignSolution, solve_sign_system
+
+NATS = 10.0
+"""Log-likelihood by which other encodings must favour the reading: odds of e¹⁰ = 22,000 to 1."""
+WITNESSES = 64
+"""How many further encodings are asked; each has tens of nats to give."""
+
+
+@dataclass(frozen=True, eq=False)
+class FloralSolution:
+    """k+2 vectors with their status and the sentence that explains it; `members` (m, k+2) says
+    which encodings use them."""
+
+    floral: Floral
+    signs: SignSolution
+    signed: bool
+    status: str
+    reason: str
+    votes: tuple[int, int]
+    nats: float
+    reproduced: int
+    members: NDArray[np.bool_]
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Larger is better: first the status, then the number of settled pixels."""
+        return [UNRESOLVED, AMBIGUOUS, VERIFIED].index(self.status), int(self.signs.settled.sum())
+
+
+def solve_floral(
+    encodings: Encodings,
+    public: NDArray[np.float32] | None,
+    supports: Supports,
+    overlaps: Overlaps,
+    floral: Floral,
+    reading: Reading,
+) -> FloralSolution:
+    """Solve the floral's sign system and judge the solution by all encodings."""
+    scheme = encodings.scheme
+
+    def public_part(rows: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        if public is None or not scheme.k_public:
+            return None
+        return mix(public, supports.indices[rows], scheme.public_weight).astype(np.float64)
+
+    c = public_part(floral.rows)
+    signs = solve_sign_system(
+        encodings.magnitudes(floral.rows), floral.incidence, scheme.private_weight, c
+    )
+
+    members = reading.members.copy()
+    inside = np.setdiff1d(np.flatnonzero(members.sum(axis=1) == scheme.k_private), floral.rows)
+    reproduced = _reproduces(encodings, inside, members, signs, public_part(inside))
+    members[inside[~reproduced]] = False
+
+    witnesses = _witnesses(reading, floral.rows, scheme.k_private)
+    evidence = gather_evidence(
+        encodings.magnitudes(witnesses),
+        reading.tau[witnesses],
+        signs.values,
+        scheme.private_weight,
+        public_part(witnesses),
+    )
+    votes = (reading.subsets, reading.sunflower)
+    status, reason = _judge(
+        encodings, signs, votes, evidence, reproduced, estimate_n_private(overlaps)
+    )
+    count = len(floral.rows) + int(reproduced.sum())
+    return FloralSolution(
+        floral,
+        signs,
+        c is not None,
+        status,
+        reason,
+        votes,
+        float(evidence.reading.sum()),
+        count,
+        members,
+    )
+
+
+def _witnesses(reading: Reading, rows: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """Encodings to ask: those that can tell the readings apart, and as many taken evenly from all
+    that are not inside."""
+    telling = np.setdiff1d(reading.witnesses, rows)[:WITNESSES]
+    others = np.setdiff1d(np.flatnonzero(reading.members.sum(axis=1) < k), rows)
+    return np.union1d(telling, others[:: max(1, len(others) // WITNESSES)])
+
+
+def _judge(
+    encodings: Encodings,
+    signs: SignSolution,
+    votes: tuple[int, int],
+    evidence: Evidence,
+    reproduced: NDArray[np.bool_],
+    n_private: float,
+) -> tuple[str, str]:
+    d, k, nats = encodings.d, encodings.scheme.k_private, float(evidence.reading.sum())
+    if not signs.fits.all():
+        return (
+            UNRESOLVED,
+            f"re-encoding misses the encodings at {int((~signs.fits).sum())} of {d} pixels",
+        )
+    if reproduced.size and reproduced.mean() < 0.5:
+        return (
+            UNRESOLVED,
+            f"re-encoding misses {int((~reproduced).sum())} further encodings of the same vectors",
+        )
+    if not signs.settled.all():
+        return AMBIGUOUS, f"other values fit as well at {int((~signs.settled).sum())} of {d} pixels"
+    if votes[0] <= votes[1] or nats < NATS:
+        if abs(n_private - 2 * k) < 0.1:
+            return AMBIGUOUS, (
+                "there seem to be n_private = 2·k_private vectors: then x and Σx/k − x, with all subsets replaced by their "
+                "complements, give the same encodings, and nothing can tell them apart"
+            )
+        return AMBIGUOUS, (
+            "two families of subsets fit, and other encodings do not settle which "
+            f"({votes[0]} votes for, {votes[1]} against; {nats:.0f} nats, {NATS:.0f} needed)"
+        )
+    if evidence.contradicts(k):
+        return AMBIGUOUS, (
+            "other encodings do not look like sums with these vectors "
+            f"(free coefficients gain {evidence.excess.mean():.0f} nats each): is k_private right?"
+        )
+    factor = _scale_mismatch(encodings, signs.values)
+    if factor is not None:
+        return AMBIGUOUS, (
+            f"the scale is in doubt: recovered pixels have rms {factor * (encodings.pixel_rms or 1):.2f}, expected "
+            f"{encodings.pixel_rms} (check weighting and k_private, or set pixel_rms; None if unknown)"
+        )
+    missed = int((~reproduced).sum())
+    but = (
+        f"; {missed} encodings that seem to mix these vectors only are not reproduced and were left out"
+        if missed
+        else ""
+    )
+    return (
+        VERIFIED,
+        f"all {d} pixels reproduced by one solution only; {votes[0]} other encodings agree{but}",
+    )
+
+
+def _scale_mismatch(encodings: Encodings, values: NDArray[np.float64]) -> float | None:
+    """rms of the recovered vectors over pixel_rms, if further from 1 than chance (five standard
+    errors) explains.
+
+    A wrong weighting shows in nothing else when there is no public part.
+    """
+    if encodings.pixel_rms is None:
+        return None
+    factor = float(np.sqrt(np.mean(values**2))) / encodings.pixel_rms
+    tolerance = min(max(0.02, 5 / np.sqrt(2 * values.size)), 0.2)
+    return factor if abs(factor - 1) > tolerance else None
+
+
+def _reproduces(
+    encodings: Encodings,
+    rows: NDArray[np.int64],
+    members: NDArray[np.bool_],
+    signs: SignSolution,
+    c: NDArray[np.float64] | None,
+) -> NDArray[np.bool_]:
+    """Which of `rows`, said to mix recovered vectors only, re-encoding reproduces at every
+    pixel."""
+    if not rows.size:
+        return np.empty(0, dtype=bool)
+    y = encodings.magnitudes(rows).astype(np.float64)
+    mixed = encodings.scheme.private_weight * members[rows].astype(np.float64) @ signs.values
+    bound = max(100 * signs.noise, 1e-5) * np.sqrt(np.mean(y * y))
+    return np.asarray((np.abs(np.abs(mixed + (0 if c is None else c)) - y) <= bound).all(axis=1))

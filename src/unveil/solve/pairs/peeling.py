@@ -1,0 +1,413 @@
+"""All pixels from known pairs, hundreds of times faster than `affine_rrr`: x_u + x_v ∈ {hi, lo}
+along cores and ears.
+
+k_private = 2 only. A *plan* starts at a core of the graph of pairs, then takes the vertex with most
+known neighbours, and an ear where there is none with two (`solve.pairs.pair_graph`). It is the same
+for all pixels: a vertex takes, of the two values that its first known neighbour allows, the one
+that fits the others. Cost: a few operations per encoding and pixel.
+
+Why one solution is the only one. A plan is a proof: every step leaves, for vectors in general
+position, one value. What can go wrong is chance at a pixel: two values that fit within rounding. A
+wrong one makes later encodings fail, so that the pixel is not reproduced and is solved again by
+another plan. It goes unnoticed only where few encodings follow. Hence
+
+  two plans      every pixel is solved by plans from different cores until two of them reproduce all encodings; where they
+                 differ, both values fit. Of two values that fit equally well each plan takes one at
+                 random, so that what is not in general position (pixels of few levels) shows itself
+                 as it does between independent starts of an iteration (`solve.pixels.pixels`),
+                 which have nothing else to go by
+  ties           after that, at each vertex and pixel the other value that its first neighbour allows is tried against all
+                 of its encodings, with a margin far above rounding; and so are the other ways along
+                 ears that nothing else touches
+
+Both are counted in `differs`. What no plan reaches is not solved here: `reachable` says beforehand
+what is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from unveil.parallel import run_blocks, where, worker_count
+from unveil.records import Progress, row_blocks
+from unveil.solve.pairs.pair_graph import (
+    Core,
+    Ear,
+    Index,
+    PairGraph,
+    Sums,
+    find_core,
+    find_ears,
+    pair_graph,
+    solve_core,
+    solve_ear,
+)
+from unveil.solve.pairs.pair_graph import triangles as find_triangles
+from unveil.solve.pixels.pixels import PixelSolution
+
+ANCHORS = 6
+"""Known neighbours that decide on a vertex, at most."""
+TIE = 1e-5
+"""Misfit, relative to the rms of y, below which another value counts as fitting: rounding leaves
+about 1e-6."""
+LEAN = 1e-6
+"""Misfit by which a plan prefers one of two values, chosen at random for each vertex: a little
+above rounding."""
+PLANS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Vertices in the order of solving after the core: runs of `order` between ears.
+
+    Vertex order[o] has the known neighbours anchor[start[o]:start[o+1]] by the encodings row[…];
+    ears[e] comes before position at[e] of the order. lean (±1 each): which of two values that fit
+    alike is taken.
+    """
+
+    core: Core
+    order: Index
+    start: Index
+    anchor: Index
+    row: Index
+    ears: tuple[Ear, ...]
+    at: tuple[int, ...]
+    known: NDArray[np.bool_]
+    lean: NDArray[np.float64]
+
+
+def reachable(
+    members: Index, n: int, rng: np.random.Generator, tries: int = 20
+) -> NDArray[np.bool_]:
+    """Which vertices the best of some plans reaches."""
+    best = np.zeros(n, bool)
+    for plan in _plans(pair_graph(members, n), rng, tries):
+        if plan.known.sum() > best.sum():
+            best = plan.known
+        if best.sum() > 0.9 * n:
+            break
+    return best
+
+
+def peel(
+    magnitudes: NDArray[np.float32],
+    offsets: NDArray[np.float32] | None,
+    members: Index,
+    n: int,
+    a: float,
+    rng: np.random.Generator,
+    *,
+    tolerance: float = 1e-4,
+    block: int = 64,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> PixelSolution:
+    """Solve |a(x_u + x_v) + c| = y (rows, d) for x (n, d), where plans reach all n vertices; else
+    no pixel is solved."""
+    d = magnitudes.shape[1]
+    graph = pair_graph(members, n)
+    plans = _different([plan for plan in _plans(graph, rng, 4 * PLANS) if plan.known.all()])[:PLANS]
+    rms = _rms(magnitudes)
+    values = np.zeros((n, d))
+    misfit = np.full(d, np.inf)
+    differs = np.zeros((d, n), bool)
+    group = np.zeros(n, np.int64)
+    if not plans:
+        return PixelSolution(values, misfit, misfit < 0, differs.sum(axis=0), group)
+
+    def solve(pixels: slice) -> None:
+        hi, lo = sums(magnitudes[:, pixels], None if offsets is None else offsets[:, pixels], a)
+        values[:, pixels], misfit[pixels], differs[pixels] = _solve_block(
+            graph, plans, members, hi, lo, offsets is None, rms / a, tolerance
+        )
+
+    done = [0]
+
+    def count(pixels: slice) -> None:
+        done[0] += pixels.stop - pixels.start
+        if progress:
+            progress("pixels", done[0], d)
+
+    run_blocks(
+        solve,
+        [slice(s, min(s + block, d)) for s in range(0, d, block)],
+        worker_count(where().workers if workers is None else workers),
+        count,
+    )
+    return PixelSolution(values, misfit, misfit <= tolerance, differs.sum(axis=0), group)
+
+
+def sums(
+    magnitudes: NDArray[np.float32], offsets: NDArray[np.float32] | None, a: float
+) -> tuple[Sums, Sums]:
+    """hi, lo (rows, pixels): the two values that Σx can have in each encoding."""
+    y = magnitudes.astype(np.float64)
+    if offsets is None:
+        hi = y / a
+        return hi, -hi
+    return (y - offsets) / a, (-y - offsets) / a
+
+
+def _solve_block(
+    graph: PairGraph,
+    plans: list[Plan],
+    members: Index,
+    hi: Sums,
+    lo: Sums,
+    sign_free: bool,
+    scale: float,
+    tolerance: float,
+) -> tuple[Sums, NDArray[np.float64], NDArray[np.bool_]]:
+    """values (n, pixels), misfit relative to `scale` (infinite unless two plans reproduce all),
+    differs (pixels, n)."""
+    pixels = hi.shape[1]
+    values = np.zeros((graph.n, pixels))
+    worst = np.zeros(pixels)
+    differs = np.zeros((pixels, graph.n), bool)
+    passed = np.zeros(pixels, np.int64)
+    for plan in plans:
+        todo = np.flatnonzero(passed < 2)
+        if not todo.size:
+            break
+        whole = len(todo) == pixels
+        h, g = (
+            (hi, lo)
+            if whole
+            else (np.ascontiguousarray(hi[:, todo]), np.ascontiguousarray(lo[:, todo]))
+        )
+        x, tied = _follow(graph, plan, h, g, scale)
+        error = _worst(members, h, g, x) / scale
+        for t in np.flatnonzero(error <= tolerance):
+            p = todo[t]
+            differs[p] |= tied[:, t]
+            worst[p] = max(worst[p], error[t])
+            if passed[p]:
+                same, flipped = (
+                    np.abs(values[:, p] - sign * x[:, t]) <= 1e-2 * scale for sign in (1, -1)
+                )
+                differs[p] |= ~(flipped if sign_free and flipped.sum() > same.sum() else same)
+            else:
+                values[:, p] = x[:, t]
+            passed[p] += 1
+    _ties(
+        graph.indptr, graph.neighbour, graph.row, hi, lo, values, TIE * scale, 1e-2 * scale, differs
+    )
+    return values, np.where(passed == 2, worst, np.inf), differs
+
+
+def _follow(
+    graph: PairGraph, plan: Plan, hi: Sums, lo: Sums, scale: float
+) -> tuple[Sums, NDArray[np.bool_]]:
+    """x (n, pixels) by one plan, and where an ear that nothing else touches had a second way."""
+    x = np.zeros((graph.n, hi.shape[1]))
+    tied = np.zeros(x.shape, bool)
+    vertices, found, _ = solve_core(graph, plan.core, hi, lo)
+    x[vertices] = found
+    here = 0
+    for ear, at in zip((*plan.ears, None), (*plan.at, len(plan.order)), strict=True):
+        _run(
+            plan.order,
+            plan.start,
+            plan.anchor,
+            plan.row,
+            LEAN * scale * plan.lean,
+            here,
+            at,
+            hi,
+            lo,
+            x,
+            0.1 * scale,
+        )
+        here = at
+        if ear is not None:
+            inside = ear.vertices[1:-1]
+            x[inside], _, second = solve_ear(ear, x, hi, lo, 1e-2 * scale)
+            if (graph.degree[inside] == 2).all():
+                tied[inside] = second < TIE * scale
+    return x, tied
+
+
+def _plans(graph: PairGraph, rng: np.random.Generator, tries: int):  # type: ignore[no-untyped-def]
+    """Plans from different cores, as they are asked for."""
+    found = find_triangles(graph)
+    for start in rng.permutation(len(found))[:tries]:
+        core = find_core(graph, found, int(start))
+        if core is not None:
+            yield _plan(graph, core, rng.choice([-1.0, 1.0], graph.n))
+
+
+def _different(plans: list[Plan]) -> list[Plan]:
+    """Plans from cores of the same vertices come last."""
+    seen: set[bytes] = set()
+    again = []
+    for plan in plans:
+        name = np.unique(plan.core.vertices).tobytes()
+        again.append(name in seen)
+        seen.add(name)
+    return [plans[i] for i in np.argsort(again, kind="stable")]
+
+
+def _plan(graph: PairGraph, core: Core, lean: NDArray[np.float64]) -> Plan:
+    n = graph.n
+    known = np.zeros(n, bool)
+    known[core.vertices] = True
+    order, start = np.empty(n, np.int64), np.zeros(n + 1, np.int64)
+    anchor, row = np.empty((2, n * ANCHORS), np.int64)
+    never = np.zeros(int(graph.row.max(initial=0)) + 1, bool)
+    ears: list[Ear] = []
+    at: list[int] = []
+    size = 0
+    while True:
+        size = int(
+            _extend(
+                graph.indptr, graph.neighbour, graph.row, known, order, start, anchor, row, size
+            )
+        )
+        more = [] if known.all() else find_ears(graph, known, never, 1)
+        if not more:
+            break
+        ears += more
+        at += [size] * len(more)
+        for ear in more:
+            known[ear.vertices] = True
+    return Plan(
+        core, order[:size], start[: size + 1], anchor, row, tuple(ears), tuple(at), known, lean
+    )
+
+
+def _rms(magnitudes: NDArray[np.float32]) -> float:
+    total = sum(
+        float(np.square(part, dtype=np.float64).sum()) for _, part in row_blocks(magnitudes)
+    )
+    return float(np.sqrt(total / magnitudes.size)) or 1.0
+
+
+@njit(cache=True, nogil=True)
+def _extend(indptr, neighbour, row, known, order, start, anchor, anchor_row, size):  # type: ignore[no-untyped-def]
+    """Vertices with two known neighbours or more, most first, until there are none; how many are
+    ordered then."""
+    n = len(indptr) - 1
+    count = np.zeros(n, np.int64)
+    # A stack for each count; an entry is out of date once its vertex has moved to a higher one.
+    longest = 0
+    for v in range(n):
+        longest = max(longest, indptr[v + 1] - indptr[v])
+    head = np.full(longest + 1, -1, np.int64)
+    item = np.empty(indptr[n] + 1, np.int64)
+    below = np.empty(indptr[n] + 1, np.int64)
+    used = 0
+    top = 0
+    for v in range(n):
+        if known[v]:
+            for t in range(indptr[v], indptr[v + 1]):
+                count[neighbour[t]] += 1
+    for v in range(n):
+        if not known[v] and count[v] >= 2:
+            item[used], below[used] = v, head[count[v]]
+            head[count[v]] = used
+            used += 1
+            top = max(top, count[v])
+    while top >= 2:
+        if head[top] < 0:
+            top -= 1
+            continue
+        v = item[head[top]]
+        stale = count[v] != top
+        head[top] = below[head[top]]
+        if known[v] or stale:
+            continue
+        at = start[size]
+        for t in range(indptr[v], indptr[v + 1]):
+            if known[neighbour[t]] and at - start[size] < ANCHORS:
+                anchor[at], anchor_row[at] = neighbour[t], row[t]
+                at += 1
+        order[size] = v
+        size += 1
+        start[size] = at
+        known[v] = True
+        for t in range(indptr[v], indptr[v + 1]):
+            u = neighbour[t]
+            if not known[u]:
+                count[u] += 1
+                if count[u] >= 2:
+                    item[used], below[used] = u, head[count[u]]
+                    head[count[u]] = used
+                    used += 1
+                    top = max(top, count[u])
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _run(order, start, anchor, row, lean, begin, end, hi, lo, x, cap):  # type: ignore[no-untyped-def]
+    """The value of each vertex of a run: that of two which fits its anchors better, then the mean
+    of what they say."""
+    pixels = hi.shape[1]
+    one, two = np.empty(pixels), np.empty(pixels)
+    for o in range(begin, end):
+        v, s, e = order[o], start[o], start[o + 1]
+        a, i = anchor[s], row[s]
+        one[:] = 0
+        two[:] = 0
+        for t in range(s + 1, e):
+            b, j = anchor[t], row[t]
+            for p in range(pixels):
+                u = hi[i, p] - x[a, p] + x[b, p]
+                w = lo[i, p] - x[a, p] + x[b, p]
+                one[p] += min(min(abs(u - hi[j, p]), abs(u - lo[j, p])), cap)
+                two[p] += min(min(abs(w - hi[j, p]), abs(w - lo[j, p])), cap)
+        for p in range(pixels):
+            one[p] = (hi[i, p] if one[p] <= two[p] + lean[o] else lo[i, p]) - x[a, p]
+            two[p] = 0
+        for t in range(s, e):
+            b, j = anchor[t], row[t]
+            for p in range(pixels):
+                total = one[p] + x[b, p]
+                two[p] += (
+                    hi[j, p] if abs(total - hi[j, p]) <= abs(total - lo[j, p]) else lo[j, p]
+                ) - x[b, p]
+        for p in range(pixels):
+            x[v, p] = two[p] / (e - s)
+
+
+@njit(cache=True, nogil=True)
+def _worst(members, hi, lo, x):  # type: ignore[no-untyped-def]
+    """The largest misfit of each pixel over all encodings."""
+    pixels = hi.shape[1]
+    out = np.zeros(pixels)
+    for i in range(len(members)):
+        a, b = members[i, 0], members[i, 1]
+        for p in range(pixels):
+            total = x[a, p] + x[b, p]
+            out[p] = max(out[p], min(abs(total - hi[i, p]), abs(total - lo[i, p])))
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _ties(indptr, neighbour, row, hi, lo, x, tie, apart, differs):  # type: ignore[no-untyped-def]
+    """Marks differs[pixel, vertex] where the other value that the first neighbour allows fits all
+    encodings of the vertex."""
+    pixels = hi.shape[1]
+    for v in range(len(indptr) - 1):
+        s, e = indptr[v], indptr[v + 1]
+        if s == e:
+            continue
+        a, i = neighbour[s], row[s]
+        for p in range(pixels):
+            total = x[v, p] + x[a, p]
+            other = (lo[i, p] if abs(total - hi[i, p]) <= abs(total - lo[i, p]) else hi[i, p]) - x[
+                a, p
+            ]
+            if abs(other - x[v, p]) <= apart:
+                continue
+            fits = True
+            for t in range(s + 1, e):
+                w = other + x[neighbour[t], p]
+                if min(abs(w - hi[row[t], p]), abs(w - lo[row[t], p])) > tie:
+                    fits = False
+                    break
+            if fits:
+                differs[p, v] = True

@@ -1,0 +1,132 @@
+"""Which subsets are right, for k_private ≥ 3? The feedback loop cut short, for subsets that are
+nearly all right at the start.
+
+Subsets from readable overlaps (`factor.cliques`) need no scoring of every row against every vector
+(`solve.subsets.feedback`): only rows that do not fit are searched again.
+
+  solve    x from the rows that fit so far; until half of them do, from all complete ones, weighted by how well they fit
+  judge    a row is *exact* when it is reproduced at more than half of the pixels by columns that two other rows use as well
+  search   the others, from the columns they have, by one-swap descent against x; then from the likeliest ones
+  add      vectors that only unexplained rows use (`solve.subsets.completion`), once searching finds little more
+
+Cost: an iteration is a product with the n×n inverse and a pass over the rows, at some hundred
+pixels; a search k·n per row, pixel and sweep.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.records import Progress
+from unveil.solve.affine_rrr import solve_all
+from unveil.solve.pairs.growth import likely_members, merge_equal
+from unveil.solve.subsets.completion import complete
+from unveil.solve.subsets.descent import Members, Values, reassign, restart, uses
+from unveil.solve.subsets.feedback import Assignment
+
+NEAR = 1e-2
+"""What counts as reproduced, relative to the rms of y."""
+MOST = 2000
+"""Rows searched again in one round, at most."""
+
+
+def short_feedback(
+    y: Values,
+    members: Members,
+    columns: int,
+    rng: np.random.Generator,
+    *,
+    rounds: int = 12,
+    progress: Progress | None = None,
+) -> Assignment:
+    """Solve, judge, search and add until nothing changes: y (m, p) = |Σ x| on the pixels to use, in
+    units of a private pixel's rms; −1 for unknown members."""
+    m, k = members.shape
+    near = NEAR * (float(np.sqrt(np.mean(y**2))) or 1.0)
+    whole = (members >= 0).all(axis=1)
+    members = np.where(members >= 0, members, rng.integers(0, max(1, columns), members.shape))
+    weights: NDArray[np.float64] = np.where(whole, 1.0, 0.0)
+    v = np.float32(np.sqrt(k)) * rng.standard_normal(y.shape, dtype=np.float32)
+    x = np.zeros((columns, y.shape[1]), np.float32)
+    exact, turn = np.zeros(m, bool), 0
+    while turn < rounds and np.count_nonzero(weights) > k + 2:
+        turn += 1
+        x, v = solve_all(y, None, members, columns, weights, 1.0, v, steps=60)
+        members = merge_equal(
+            x, np.bincount(members[weights > 0].ravel(), minlength=columns) > 0, members, near
+        )
+        exact = _judge(y, x, members, columns, near)
+        if progress:
+            progress("feedback", int(exact.sum()), m)
+        if exact.all():
+            break
+        if 2 * exact.sum() < m:
+            cost = np.mean((np.abs(x[members].sum(axis=1)) - y) ** 2, axis=1)
+            typical = max(float(np.quantile(cost[weights > 0], 0.3)), 1e-7)
+            weights = np.where(whole, 1 / (1 + (cost / (2.5 * typical)) ** 2), 0.0)
+            continue
+        left = rng.permutation(np.flatnonzero(~exact))[:MOST]
+        sound = uses(members[exact], columns) >= 3
+        if sound.sum() <= k:
+            break
+        members[left] = _search(y[left], x, members[left], sound, near, rng)
+        found = left[_reproduced(y[left], x, members[left], near)]
+        exact[found] = True
+        v[found] = x[members[found]].sum(axis=1)
+        new = 0
+        if 10 * len(found) < len(left):
+            rows, theirs, new = complete(
+                y, None, x[sound].astype(np.float64), k, np.flatnonzero(~exact), near, rng
+            )
+            members[rows] = np.concatenate([np.flatnonzero(sound), columns + np.arange(new)])[
+                theirs
+            ]
+            exact[rows] = True
+            columns += new
+        if not (len(found) or new):
+            break
+        weights = exact.astype(np.float64)
+    x = np.vstack(
+        [x, np.full((columns - len(x), x.shape[1]), np.nan, np.float32)]
+    )  # added last, not solved any more
+    return Assignment(members, x, exact, 0.0, turn)
+
+
+def _judge(y: Values, x: Values, members: Members, columns: int, near: float) -> NDArray[np.bool_]:
+    """Rows reproduced by k different columns, each of them in three such rows or more."""
+    ordered = np.sort(members, axis=1)
+    exact = _reproduced(y, x, members, near) & (ordered[:, 1:] != ordered[:, :-1]).all(axis=1)
+    return np.asarray(exact & (uses(members[exact], columns)[members] >= 3).all(axis=1))
+
+
+def _reproduced(y: Values, x: Values, members: Members, near: float) -> NDArray[np.bool_]:
+    out = np.empty(len(y), bool)
+    for s in range(0, len(y), 4096):
+        part = slice(s, s + 4096)
+        out[part] = (np.abs(np.abs(x[members[part]].sum(axis=1)) - y[part]) < near).mean(
+            axis=1
+        ) > 0.5
+    return out
+
+
+def _search(
+    y: Values,
+    x: Values,
+    members: Members,
+    sound: NDArray[np.bool_],
+    near: float,
+    rng: np.random.Generator,
+) -> Members:
+    """The best subsets of sound columns: from the present ones, and where that explains nothing
+    from the likeliest ones."""
+    even = np.ones(y.shape[1], np.float32)
+    found, _ = reassign(y, x, members, sound, even)
+    left = np.flatnonzero(~_reproduced(y, x, found, near))
+    if len(left):
+        names = np.flatnonzero(sound)
+        start = names[likely_members(y[left], x[names], members.shape[1])]
+        again, cost = reassign(y[left], x, start, sound, even)
+        bad = np.flatnonzero(~_reproduced(y[left], x, again, near))
+        found[left] = restart(y[left], x, again, cost, bad, sound, even, rng, tries=1)[0]
+    return found

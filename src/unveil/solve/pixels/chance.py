@@ -1,0 +1,85 @@
+"""Evidence against chance: how probable is it that a wrong subset reproduces an encoding?
+
+Subsets drawn at random are held against encodings, pixel by pixel. How often they fit, within what
+counts as zero, is what one reproduced value is worth: −log of it, in nats. Continuous pixels are
+worth ten and more, two levels less than one. No distribution is assumed, and 13 continuous columns
+prove what 13 binary ones do not.
+
+Under noise nothing is exact, and few pixels with a wide tolerance are fitted by anything. What fits
+is then weighed as a code: n vectors say as much as n encodings do, every other encoding costs the
+choice of its subset, and whether it is explained at all must be told. Only what is shorter than the
+encodings as chance would have them (pixels independent of each other, each with the values it has)
+is more than chance.
+"""
+
+from __future__ import annotations
+
+from math import comb, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.relations.sketch import WIDTH, nats_against_chance
+from unveil.solve.subsets.descent import Values
+
+DRAWS = 2000
+"""Random subsets that measure chance; their nearest twentieth, a hundred of them, is
+extrapolated."""
+LUCK = 12.0
+"""Nats beyond the number of subsets that were possible: one proof in 160,000 may be luck."""
+BLOCK = 256
+
+
+def needed_nats(n: int, k: int, m: int) -> float:
+    """What an encoding must say for its subset to be no luck: as many nats as there are choices,
+    and `LUCK` more."""
+    return log(max(comb(n, k), 1)) + log(max(m, 1)) + LUCK
+
+
+def fit_nats(
+    y: NDArray[np.floating], total: NDArray[np.floating], noise: float, rng: np.random.Generator
+) -> float:
+    """What an encoding y (rows, d) says against chance when its sum `total` (rows, d) fits it up to
+    noise, in nats: sums are held against the encodings of other rows, pixel by pixel."""
+    if len(y) < 2:
+        return 0.0
+    rows = rng.integers(0, len(y), DRAWS)
+    others = (rows + rng.integers(1, len(y), DRAWS)) % len(y)
+    out = 0.0
+    for start in range(0, y.shape[1], BLOCK):
+        part = slice(start, start + BLOCK)
+        distance = np.abs(total[rows, part].astype(np.float64) - y[others, part])
+        out += float(nats_against_chance(distance, np.full(distance.shape[1], noise)).sum())
+    return out
+
+
+def spare_nats(nats: float, rows: int, n: int, k: int, m: int) -> float:
+    """What is left of `nats` per encoding when `rows` of m encodings are explained by k of n
+    vectors each: less than nothing means that chance explains as much."""
+    share = min(max(rows / max(m, 1), 1e-9), 1 - 1e-9)
+    told = -m * (share * log(share) + (1 - share) * log(1 - share))
+    return max(rows - n, 0) * nats - rows * log(max(comb(n, k), 1)) - told - LUCK
+
+
+def chance_nats(
+    y: Values,
+    c: Values | None,
+    values: NDArray[np.float64],
+    k: int,
+    bound: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """(d,) what one reproduced value is worth at each pixel, y (m, d) = |Σx + c|, unit weights."""
+    n, d = values.shape
+    rows = rng.integers(0, len(y), DRAWS)
+    subsets = (
+        np.argsort(rng.random((DRAWS, n)), axis=1)[:, :k]
+        if n <= 5000
+        else rng.integers(0, n, (DRAWS, k))
+    )
+    out = np.empty(d)
+    for start in range(0, d, BLOCK):
+        part = slice(start, start + BLOCK)
+        total = values[:, part][subsets].sum(axis=1) + (0 if c is None else c[rows, part])
+        out[part] = nats_against_chance(np.abs(np.abs(total) - y[rows, part]), bound[part] / WIDTH)
+    return out

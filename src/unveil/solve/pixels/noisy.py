@@ -1,0 +1,187 @@
+"""Every pixel under noise: y = |Σ x + c + ε|, maximum likelihood from the best of a few starts.
+
+Nothing is exact any more, so that nothing can be proved exactly: what counts is the distance to
+least squares with the true subsets and signs. Per pixel a few steps of relaxed reflections find the
+basin (`affine_rrr`), then expectation–maximisation x ← LS(y·tanh(y·μ/σ²) − c), μ = Σ x + c: the
+sign of an encoding much smaller than the noise is a mean of both. Of several starts the one with
+the smallest residual is kept. Rows that do not fit like the others are searched again among the
+solved vectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.records import Progress
+from unveil.solve.affine_rrr import Range, solve_all
+from unveil.solve.pixels.chance import fit_nats
+from unveil.solve.pixels.pixels import run_pixels
+from unveil.solve.pixels.settle import merge
+from unveil.solve.subsets.descent import Members, Values, reassign, restart
+
+PIXELS = 300
+TRIES = 4
+STEPS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class NoisySolution:
+    """values (n, d); rows (r,) with members (r, k); noise: standard deviation of ε; error (n,):
+    standard error of a pixel of each vector; determined (n,): whether the rows determine it at all;
+    nats: what a row that fits says against chance."""
+
+    values: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    members: Members
+    noise: float
+    error: NDArray[np.float64]
+    determined: NDArray[np.bool_]
+    nats: float
+
+
+def solve_noisy(
+    y: Values,
+    c: Values | None,
+    rows: NDArray[np.int64],
+    members: Members,
+    n: int,
+    noise: float,
+    rng: np.random.Generator,
+    *,
+    start: NDArray[np.float64] | None = None,
+    rounds: int = 4,
+    block: int = 256,
+    progress: Progress | None = None,
+) -> NoisySolution | None:
+    """From `rows` with their `members` of n columns, y (m, d) with unit weights; rows that fit
+    badly are searched anew.
+
+    start (n, d): values to start from, where they are known roughly; then columns are taken to be
+    different vectors. None: hardly a row fits.
+    """
+    d = y.shape[1]
+    k = members.shape[1]
+    for turn in range(rounds):
+        target = Range(members, n, np.ones(len(rows)), 1.0)
+        values = np.zeros((n, d))
+        system = _System(y[rows], None if c is None else c[rows], members, n, target, noise, start)
+        run_pixels(partial(_fill, system, values), d, rng, block=block, progress=progress)
+        noise = _noise(y, c, values, rows, members)
+        if turn == rounds - 1:
+            break
+        # Two columns of one vector share its encodings between them, and each is worse than need
+        # be.
+        used, names = np.unique(
+            merge(values, members) if start is None else members, return_inverse=True
+        )
+        if len(used) < n:
+            members, n = names.reshape(members.shape).astype(np.int64), len(used)
+            start = None if start is None else start[used]
+            keep = (np.diff(np.sort(members, axis=1), axis=1) > 0).all(axis=1)
+            rows, members = rows[keep], members[keep]
+            if len(rows) <= n:
+                return None
+            continue
+        found, theirs = explained(y, c, values, noise, k, rng)
+        if np.array_equal(found, rows) and np.array_equal(
+            np.sort(theirs, axis=1), np.sort(members, axis=1)
+        ):
+            break
+        rows, members = found, theirs
+        if len(rows) <= n:
+            return None
+    target = Range(members, n, np.ones(len(rows)), 1.0)
+    covariance = np.diag(target.pinv())
+    spectrum, vectors = np.linalg.eigh(target.gram)
+    null = vectors[:, spectrum < 1e-8 * max(1.0, float(spectrum[-1]))]
+    determined = ~(np.abs(null) > 1e-6).any(axis=1)
+    total = np.abs(values[members].sum(axis=1) + (0 if c is None else c[rows]))
+    nats = fit_nats(y[rows], total, noise, rng)
+    return NoisySolution(
+        values, rows, members, noise, noise * np.sqrt(covariance), determined, nats
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _System:
+    y: Values
+    c: Values | None
+    members: Members
+    n: int
+    target: Range
+    noise: float
+    start: NDArray[np.float64] | None
+
+
+def _fill(
+    system: _System, values: NDArray[np.float64], task: tuple[slice, np.random.Generator]
+) -> None:
+    """The best of several starts at each of these pixels."""
+    pixels, rng = task
+    y = np.ascontiguousarray(system.y[:, pixels])
+    c = None if system.c is None else np.ascontiguousarray(system.c[:, pixels])
+    members, n, target, noise = system.members, system.n, system.target, system.noise
+    W = target.W.astype(np.float64)
+    pinv = target.pinv()
+    best, x = np.full(y.shape[1], np.inf), np.zeros((n, y.shape[1]))
+    todo = np.arange(y.shape[1])
+    even = np.ones(len(y))
+    for turn in range(TRIES):
+        part = np.ascontiguousarray(y[:, todo])
+        offset = None if c is None else np.ascontiguousarray(c[:, todo])
+        scale = np.float32(np.sqrt(np.mean(part**2)) + 1e-30)
+        if turn == 0 and system.start is not None:
+            found = system.start[:, pixels].copy()
+        else:
+            guess = scale * rng.standard_normal(part.shape, dtype=np.float32)
+            found = solve_all(part, offset, members, n, even, 1.0, guess, steps=100)[0].astype(
+                np.float64
+            )
+        here = np.float64(0) if offset is None else offset.astype(np.float64)
+        for _ in range(STEPS):
+            mean = W @ found + here
+            found = pinv @ (W.T @ (part * np.tanh(part * mean / max(noise, 1e-6) ** 2) - here))
+        miss = np.mean((np.abs(W @ found + here) - part) ** 2, axis=0)
+        better = miss < best[todo]
+        x[:, todo[better]], best[todo[better]] = found[:, better], miss[better]
+        todo = np.flatnonzero(best > 1.5 * np.median(best))
+        if not todo.size:
+            break
+    values[:, pixels] = x
+
+
+def _noise(
+    y: Values, c: Values | None, x: NDArray[np.float64], rows: NDArray[np.int64], members: Members
+) -> float:
+    """From the median residual of all rows and pixels, with the share of freedom that the fit uses
+    up put back."""
+    total = x[members].sum(axis=1) + (0 if c is None else c[rows])
+    spent = min(0.9, len(x) / max(1, len(rows)))
+    return float(np.median(np.abs(np.abs(total) - y[rows])) / 0.6745 / np.sqrt(1 - spent))
+
+
+def explained(
+    y: Values,
+    c: Values | None,
+    x: NDArray[np.float64],
+    noise: float,
+    k: int,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.int64], Members]:
+    """Every row's best subset of the solved vectors, and which rows fit within twice the noise."""
+    some, x32 = (
+        np.ascontiguousarray(y[:, :PIXELS]),
+        np.ascontiguousarray(x[:, :PIXELS], dtype=np.float32),
+    )
+    offset = None if c is None else np.ascontiguousarray(c[:, :PIXELS])
+    usable, even = np.ones(len(x), bool), np.ones(some.shape[1], np.float32)
+    members, cost = reassign(some, x32, np.tile(np.arange(k), (len(y), 1)), usable, even, offset)
+    lost = np.flatnonzero(cost > (2 * noise) ** 2)
+    if (k > 2 or c is not None) and len(lost):
+        members, cost = restart(some, x32, members, cost, lost, usable, even, rng, offset)
+    rows = np.flatnonzero(cost <= (2 * noise) ** 2)
+    return rows, members[rows]

@@ -1,0 +1,235 @@
+"""The final solve: every pixel from the explained encodings, twice, from independent random starts.
+
+A pixel is *solved* when re-encoding reproduces all explained encodings. It is solved *twice*
+because equations can have other solutions that no count of rows and ranks shows: a vector used
+once, an even cycle of pairs hanging on one vector. Such an alternative is as good a target for the
+iteration as the truth, so that independent starts end in different solutions at about half of the
+pixels; where they agree at every pixel there is, beyond reasonable doubt, one solution only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from unveil.parallel import run_blocks, where, worker_count
+from unveil.records import Progress
+from unveil.solve.affine_rrr import Range, Values, Weight, solve_all
+
+SHARP = 10.0
+"""Pixels whose residual is so many times the typical one are solved again."""
+TIE = 1e-5
+"""Misfit, relative to the rms of y, within which another value counts as fitting; rounding leaves
+about 1e-6."""
+SHARE, STARTS, STEPS, ROUNDS = 0.1, 32, 300, 4
+"""Of a block's pixels at most this share is tried again from so many starts at once, and how
+often."""
+HOPELESS = 2
+"""Attempts after which a block with not one solved pixel is given up: its rows contradict each
+other."""
+
+
+@dataclass(frozen=True, eq=False)
+class PixelSolution:
+    """values (n, d); misfit (d,): largest residual over the explained rows, relative to the rms of
+    y; solved (d,): misfit within tolerance; differs (n,): at how many pixels an independent solve
+    gave another value; group (n,): connected component of each vector."""
+
+    values: NDArray[np.float64]
+    misfit: NDArray[np.float64]
+    solved: NDArray[np.bool_]
+    differs: NDArray[np.int64]
+    group: NDArray[np.int64]
+
+
+def solve_pixels(
+    magnitudes: Values,
+    offsets: Values | None,
+    members: NDArray[np.int64],
+    n: int,
+    a: Weight,
+    rng: np.random.Generator,
+    *,
+    tolerance: float = 1e-4,
+    block: int = 256,
+    progress: Progress | None = None,
+) -> PixelSolution:
+    """Solve |a·Wx + c| = y (rows, d) for x (n, d) when every row is explained by `members` (rows,
+    k)."""
+    d = magnitudes.shape[1]
+    target = Range(members, n, np.ones(len(members)), a)
+    group = connected_components(target.W.T @ target.W, directed=False)[1].astype(np.int64)
+    rms = float(np.sqrt(np.mean(np.square(magnitudes, dtype=np.float64)))) or 1.0
+    apart_from = 1e-2 * rms / float(np.sqrt(np.mean(np.square(a))))
+    values = np.zeros((n, d))
+    misfit = np.full(d, np.inf)
+    apart = np.zeros((n, d), bool)
+
+    def solve(task: tuple[slice, np.random.Generator]) -> None:
+        pixels, draw = task
+        y = np.ascontiguousarray(magnitudes[:, pixels])
+        c = None if offsets is None else np.ascontiguousarray(offsets[:, pixels])
+        first, error = _solve_block(y, c, members, n, a, target, tolerance * rms, draw)
+        second, other_error = _solve_block(y, c, members, n, a, target, tolerance * rms, draw)
+        if offsets is None:
+            second = _same_signs(first, second, group, apart_from)
+        both = (error <= tolerance * rms) & (other_error <= tolerance * rms)
+        other = _ties(y, c, first, members, a, np.maximum(TIE * rms, 3 * error), apart_from)
+        apart[:, pixels] = ((np.abs(first - second) > apart_from) & both) | (
+            other & (error <= tolerance * rms)
+        )
+        values[:, pixels] = first
+        misfit[pixels] = error / rms
+
+    run_pixels(solve, d, rng, block=block, progress=progress)
+    return PixelSolution(values, misfit, misfit <= tolerance, apart.sum(axis=1), group)
+
+
+def run_pixels(
+    solve: Callable[[tuple[slice, np.random.Generator]], None],
+    d: int,
+    rng: np.random.Generator,
+    *,
+    block: int,
+    progress: Progress | None,
+) -> None:
+    """solve((pixels, generator)) for blocks of pixels, on all cores; what comes out does not depend
+    on how many there are."""
+    slices = [slice(start, min(start + block, d)) for start in range(0, d, block)]
+    tasks = list(zip(slices, rng.spawn(len(slices)), strict=True))
+    finished = 0
+
+    def done(task: tuple[slice, np.random.Generator]) -> None:
+        nonlocal finished
+        finished += task[0].stop - task[0].start
+        if progress:
+            progress("pixels", finished, d)
+
+    run_blocks(solve, tasks, worker_count(where().workers), done)
+
+
+def _solve_block(
+    y: Values,
+    c: Values | None,
+    members: NDArray[np.int64],
+    n: int,
+    a: Weight,
+    target: Range,
+    bound: float,
+    rng: np.random.Generator,
+    tries: int = 8,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """x and the largest residual per pixel; pixels that fail start again from fresh random
+    values."""
+    pixels = y.shape[1]
+    x = np.zeros((n, pixels))
+    error = np.full(pixels, np.inf)
+    weights = np.ones(len(y))
+
+    def attempt(
+        columns: NDArray[np.int64], steps: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        part = np.ascontiguousarray(y[:, columns])
+        offset = None if c is None else np.ascontiguousarray(c[:, columns])
+        scale = np.float32(np.sqrt(np.mean(part**2)) + 1e-30)
+        guess = scale * rng.standard_normal(part.shape, dtype=np.float32)
+        found, _ = solve_all(part, offset, members, n, weights, a, guess, steps=steps)
+        return _polish(part, offset, found, target)
+
+    todo = np.arange(pixels)
+    for turn in range(tries):
+        found, miss = attempt(todo, 100 * (1 + turn // 2))
+        better = miss < error[todo]
+        x[:, todo[better]] = found[:, better]
+        error[todo[better]] = miss[better]
+        # A value that fits by chance fits worse than the others: it is given another try, though it
+        # is within the bound.
+        todo = np.flatnonzero(
+            error > min(bound, max(SHARP * float(np.median(error)), 0.01 * bound))
+        )
+        if not todo.size or (turn >= HOPELESS and (error > bound).all()):
+            break
+    # One pixel that is left keeps all vectors from being verified: where there are few, each is
+    # tried from many starts at once.
+    for _ in range(ROUNDS):
+        left = np.flatnonzero(error > bound)
+        if not 0 < len(left) <= max(1, SHARE * pixels):
+            break
+        found, miss = attempt(np.repeat(left, STARTS), STEPS)
+        best = miss.reshape(len(left), STARTS).argmin(axis=1) + STARTS * np.arange(len(left))
+        x[:, left], error[left] = found[:, best], miss[best]
+    return x, error
+
+
+def _polish(
+    y: Values, c: Values | None, x: Values, target: Range, steps: int = 3
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Least squares in double precision with the signs of x; the largest residual of each pixel."""
+    W = target.W.astype(np.float64)
+    y64 = y.astype(np.float64)
+    c64 = np.zeros_like(y64) if c is None else c.astype(np.float64)
+    pinv = target.pinv()
+    out = x.astype(np.float64)
+    for _ in range(steps):
+        out = pinv @ (W.T @ (np.copysign(y64, W @ out + c64) - c64))
+    return out, np.asarray(np.abs(np.abs(W @ out + c64) - y64).max(axis=0))
+
+
+def _ties(
+    y: Values,
+    c: Values | None,
+    x: NDArray[np.float64],
+    members: NDArray[np.int64],
+    a: Weight,
+    margin: NDArray[np.float64],
+    apart_from: float,
+) -> NDArray[np.bool_]:
+    """(n, pixels): where one vector alone could have another value, so that all of its rows still
+    fit within `margin`.
+
+    Another value turns the sign of every row that uses it: x' = x − 2t/a, the same for all rows.
+    For a vector that two rows use one coincidence suffices, and among thousands of pixels it
+    happens; both solves may fall for it.
+    """
+    weight = np.broadcast_to(np.asarray(a, dtype=np.float64), members.shape)
+    total = np.einsum("rk,rkp->rp", weight, x[members]) + (0 if c is None else c)
+    out = np.zeros(x.shape, bool)
+    flat = members.ravel()
+    order = np.argsort(flat, kind="stable")
+    ends = np.searchsorted(flat[order], np.arange(len(x) + 1))
+    for i in range(len(x)):
+        places = order[ends[i] : ends[i + 1]]
+        if not len(places):
+            continue
+        t, w = total[places // members.shape[1]], weight.ravel()[places, None]
+        first = int(
+            np.abs(w).argmax()
+        )  # a row of weight 0, as a vector that meets itself leaves one, says nothing
+        if not w[first]:
+            out[i] = True
+            continue
+        change = -2 * t[first] / w[first]
+        fits = np.abs(np.abs(t + w * change) - np.abs(t)).max(axis=0) <= margin
+        out[i] = fits & (np.abs(change) > apart_from)
+    return out
+
+
+def _same_signs(
+    first: NDArray[np.float64], second: NDArray[np.float64], group: NDArray[np.int64], bound: float
+) -> NDArray[np.float64]:
+    """Without a public part each connected group has a free sign per pixel: give `second` the one
+    by which most vectors agree.
+
+    By count, not by inner product: one vector that is not determined can be large, and would decide
+    for all others.
+    """
+    out = second.copy()
+    for g in np.unique(group):
+        rows = group == g
+        keep, flip = (np.abs(first[rows] - sign * second[rows]) <= bound for sign in (1, -1))
+        out[rows] *= np.where(flip.sum(axis=0) > keep.sum(axis=0), -1.0, 1.0)
+    return out

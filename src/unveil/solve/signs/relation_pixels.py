@@ -1,0 +1,111 @@
+"""Every pixel from subsets and relations: values, and where the data leave them open.
+
+    1  z ← signs that relations force           most pixels, with a few relations per encoding (`solve.signs.sign_search`)
+    2  z ← signs by search                      the others, with all relations; every encoding that may have either sign is told
+    3  x ← least squares of z                   exact, since z fits; checked against all encodings
+    4  in doubt ← vectors not determined by the encodings with one sign only, pixel by pixel
+
+A vector is determined at a pixel when it is a combination of encodings whose values are fixed
+there. For pairs: when it hangs together with an odd cycle of such encodings. The rest of its pixels
+are none the worse for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from unveil.parallel import run_blocks, where, worker_count
+from unveil.records import Progress
+from unveil.solve.signs.sign_search import (
+    FEW_PER_ROW,
+    Bools,
+    Floats,
+    Index,
+    SignSystem,
+    search_signs,
+    sign_system,
+)
+
+BLOCK = 64
+"""Pixels worked on at a time by one thread."""
+HARD = 8
+"""The same for pixels that need search, whose cost differs widely."""
+NULL = 1e-9
+"""Eigenvalues of WᵀW below this are zero: the smallest that is not is far above, for the numbers of
+rows there are."""
+
+
+@dataclass(frozen=True, eq=False)
+class RelationSolution:
+    """values (n, d), NaN nowhere; doubtful (n, d): other values fit as well; misfit (d,): largest
+    residual, infinite where no signs were found."""
+
+    values: Floats
+    doubtful: Bools
+    misfit: Floats
+
+
+def solve_by_relations(
+    y: NDArray[np.float32],
+    c: NDArray[np.float32] | None,
+    members: Index,
+    n: int,
+    quads: Index,
+    bound: Floats,
+    rng: np.random.Generator,
+    *,
+    progress: Progress | None = None,
+) -> RelationSolution:
+    """|Σx + c| = y (rows, d), unit weights, with all rows explained by `members` (rows, k); bound
+    (d,): what counts as zero."""
+    rows, d = y.shape
+    W = np.zeros((rows, n))
+    W[np.arange(rows)[:, None], members] = 1
+    solver = np.asarray(np.linalg.pinv(W), np.float64)
+    light, full = (sign_system(quads, members, rng, *most) for most in ((FEW_PER_ROW,), ()))
+    values, misfit = np.zeros((n, d)), np.full(d, np.inf)
+    doubtful = np.repeat(undetermined(W, members, np.ones(rows, bool))[:, None], d, axis=1)
+    finished = [0]
+
+    def run(system: SignSystem, pixels: Index, size: int, deep: bool) -> None:
+        def solve(block: Index) -> None:
+            part = y[:, block].astype(np.float64)
+            offset = 0.0 if c is None else c[:, block].astype(np.float64)
+            hi, lo = part - offset, -part - offset
+            choice, fixed = search_signs(
+                system, hi, lo, bound[block], c is None, solver, members, deep
+            )
+            x = solver @ np.where(choice < 0, lo, hi)
+            miss = np.abs(np.abs(W @ x + offset) - part).max(axis=0)
+            good = (choice != 0).all(axis=0) & (miss <= bound[block])
+            if deep:
+                hidden = np.stack(
+                    [undetermined(W, members, fixed[:, i]) for i in range(len(block))], axis=1
+                )
+                doubtful[:, block[good]] = hidden[:, good]
+            values[:, block[good]], misfit[block[good]] = x[:, good], miss[good]
+
+        def done(block: Index) -> None:
+            finished[0] += len(block)
+            if progress:
+                progress("pixels", min(finished[0], d), d)
+
+        blocks = [pixels[s : s + size] for s in range(0, len(pixels), size)]
+        if blocks:
+            run_blocks(solve, blocks, worker_count(where().workers), done)
+
+    run(light, np.arange(d), BLOCK, False)
+    run(full, np.flatnonzero(~np.isfinite(misfit)), HARD, True)
+    doubtful[:, ~np.isfinite(misfit)] = True
+    return RelationSolution(values, doubtful, misfit)
+
+
+def undetermined(W: Floats, members: Index, fixed: Bools) -> Bools:
+    """(n,) vectors that are no combination of the fixed rows."""
+    part = W[fixed]
+    values, vectors = eigh(part.T @ part)
+    return np.asarray((np.abs(vectors[:, values < NULL]) > 1e-7).any(axis=1))

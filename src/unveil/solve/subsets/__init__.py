@@ -1,0 +1,1 @@
+"""Which vectors does an encoding mix? Subsets and pixels improve each other."""

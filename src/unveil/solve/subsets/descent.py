@@ -1,0 +1,180 @@
+"""Which vectors explain an encoding, given their pixels? The subset with the smallest residual Σ(|Σ
+x + c| − y)².
+
+For k = 2 without a public part c all pairs at once, as matrix products. Else descent by one swap
+from the present subset, and from random ones for encodings that stay unexplained. Cost of a sweep:
+rows × k × columns × pixels.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Values = NDArray[np.float32]
+Members = NDArray[np.int64]
+
+
+def uses(members: Members, columns: int) -> NDArray[np.int64]:
+    """In how many *different* subsets each column occurs: an encoding drawn twice says nothing
+    new."""
+    distinct = np.unique(np.sort(members, axis=1), axis=0)
+    return np.bincount(distinct.ravel(), minlength=columns)
+
+
+def reassign(
+    y: Values,
+    x: Values,
+    members: Members,
+    usable: NDArray[np.bool_],
+    pixel_weights: Values,
+    offsets: Values | None = None,
+) -> tuple[Members, NDArray[np.float64]]:
+    """The best subset of every row and its mean squared residual."""
+    if members.shape[1] == 2 and offsets is None:
+        return _all_pairs(y, x, usable, pixel_weights)
+    members = members.copy()
+    cost = descend(y, x, members, np.arange(len(y)), usable, pixel_weights, offsets, sweeps=4)
+    return members, cost
+
+
+def descend(
+    y: Values,
+    x: Values,
+    members: Members,
+    rows: NDArray[np.int64],
+    usable: NDArray[np.bool_],
+    pixel_weights: Values,
+    offsets: Values | None = None,
+    *,
+    sweeps: int,
+    repeats: bool = False,
+) -> NDArray[np.float64]:
+    """One-swap descent for `rows`, in place; their mean squared residuals. `repeats`: a vector may
+    be used twice."""
+    c = np.zeros((1, y.shape[1]), np.float32) if offsets is None else offsets
+    cost = np.empty(len(y), np.float32)
+    _descend(y, c, x, members, rows, cost, usable, sweeps, pixel_weights, repeats)
+    return np.asarray(np.maximum(cost[rows].astype(np.float64) / y.shape[1], 0))
+
+
+def _all_pairs(
+    y: Values, x: Values, usable: NDArray[np.bool_], pixel_weights: Values, block: int = 16384
+) -> tuple[Members, NDArray[np.float64]]:
+    """k = 2: Σ w(|x_a + x_b| − y)² for all pairs and rows, as a matrix product over blocks of
+    pairs."""
+    columns = np.flatnonzero(usable)
+    a, b = (columns[side] for side in np.triu_indices(len(columns), 1))
+    scale = np.sqrt(pixel_weights)
+    weighted = y * scale
+    best = np.full(len(y), np.inf, np.float32)
+    members = np.zeros((len(y), 2), np.int64)
+    for s in range(0, len(a), block):
+        pairs = np.abs(x[a[s : s + block]] + x[b[s : s + block]]) * scale
+        cost = np.einsum("ij,ij->i", pairs, pairs)[None, :] - 2 * (weighted @ pairs.T)
+        j = cost.argmin(axis=1)
+        value = cost[np.arange(len(y)), j]
+        better = value < best
+        best[better] = value[better]
+        members[better, 0], members[better, 1] = a[s + j[better]], b[s + j[better]]
+    square = np.einsum("ij,ij->i", weighted, weighted)
+    return members, np.maximum((square + best).astype(np.float64) / y.shape[1], 0)
+
+
+def restart(
+    y: Values,
+    x: Values,
+    members: Members,
+    cost: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    usable: NDArray[np.bool_],
+    pixel_weights: Values,
+    rng: np.random.Generator,
+    offsets: Values | None = None,
+    tries: int = 10,
+) -> tuple[Members, NDArray[np.float64]]:
+    """Descend again from random subsets for rows that are not explained; keep what is better."""
+    members, cost = members.copy(), cost.copy()
+    columns = np.flatnonzero(usable)
+    k = members.shape[1]
+    for _ in range(tries):
+        trial = members.copy()
+        keys = rng.random((len(rows), len(columns)))
+        trial[rows] = columns[np.argpartition(keys, k - 1, axis=1)[:, :k]]
+        value = descend(y, x, trial, rows, usable, pixel_weights, offsets, sweeps=6)
+        better = value < cost[rows] - 1e-7
+        members[rows[better]], cost[rows[better]] = trial[rows[better]], value[better]
+    return members, cost
+
+
+def best_partners(
+    y: Values,
+    x: Values,
+    present: Members,
+    known: NDArray[np.int64],
+    sound: NDArray[np.bool_],
+    offset: Values | None = None,
+) -> NDArray[np.int64]:
+    """The k−1 known columns under which y, with one more unknown standard vector, is most likely:
+    descent by one swap."""
+    k = len(present)
+    chosen = [int(c) for c in present if sound[c]][: k - 1]
+    chosen += [int(c) for c in known if c not in chosen][: k - 1 - len(chosen)]
+    last = -np.inf
+    for _ in range(4):
+        value = -np.inf
+        for place in range(k - 1):
+            others = [c for q, c in enumerate(chosen) if q != place]
+            mean = x[known] + (x[others].sum(axis=0) + (0 if offset is None else offset))
+            z = np.abs(mean) * y
+            fit = (-0.5 * mean * mean + z + np.log1p(np.exp(-2 * z))).sum(axis=1)
+            fit[np.isin(known, others)] = -np.inf
+            best = int(fit.argmax())
+            chosen[place], value = int(known[best]), float(fit[best])
+        if value <= last + 1e-6:
+            break
+        last = value
+    return np.array(chosen, dtype=np.int64)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _descend(y, offsets, x, members, rows, cost, usable, sweeps, pixel_weights, repeats):  # type: ignore[no-untyped-def]
+    """One-swap descent of Σ w(|Σ x + c| − y)² for each of `rows`; members and cost in place. One
+    row of c stands for all."""
+    n, p = x.shape
+    k = members.shape[1]
+    base = np.empty(p, np.float32)
+    for i in rows:
+        c = offsets[i if len(offsets) > 1 else 0]
+        best = np.float32(1e30)
+        for _ in range(sweeps):
+            changed = False
+            for place in range(k):
+                base[:] = c
+                for q in range(k):
+                    if q != place:
+                        for t in range(p):
+                            base[t] += x[members[i, q], t]
+                lowest = np.float32(1e30)
+                lowest_at = -1
+                for j in range(n):
+                    taken = not usable[j]
+                    for q in range(k):
+                        taken |= q != place and members[i, q] == j and not repeats
+                    if taken:
+                        continue
+                    s = np.float32(0)
+                    for t in range(p):
+                        e = abs(base[t] + x[j, t]) - y[i, t]
+                        s += pixel_weights[t] * e * e
+                    if s < lowest:
+                        lowest = s
+                        lowest_at = j
+                if lowest_at != members[i, place] and lowest < best - np.float32(1e-6):
+                    members[i, place] = lowest_at
+                    changed = True
+                best = min(best, lowest)
+            if not changed:
+                break
+        cost[i] = best

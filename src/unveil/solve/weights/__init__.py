@@ -1,0 +1,1 @@
+"""Weights that are unequal, unknown and new in every encoding."""

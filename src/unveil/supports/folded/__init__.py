@@ -1,0 +1,1 @@
+"""LearnPublic by search in the folded-normal likelihood: the default."""

@@ -1,0 +1,188 @@
+"""The folded-normal likelihood: what an encoding says about its public part when the private part
+is Gaussian noise.
+
+Inside the modulus the private part is Gaussian, y = |μ + g| with μ = Σ_i w_i p_i and g ~ N(0, s²)
+at every pixel, so
+
+    L(μ) = Σ_j log[N(y_j; μ_j, s²) + N(y_j; −μ_j, s²)]                      log-likelihood of a public part
+    r    = y·tanh(yμ/s²) − μ,    ∂L/∂w_i = ⟨r, p_i⟩/s²                      posterior mean of the signed y, less μ
+    J    = 1 − mean(y²·sech²(yμ/s²))/s²                                      information per pixel, times s²
+
+J is what the lost signs cost: 1 where they are obvious, near 0 where μ is small. Pixels are
+float32, sums over them are float32 within a vector lane; a log-likelihood is right to about 1e-6 of
+itself, far below one nat.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import float32, njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Model:
+    """k members of one weight among public vectors of mean square `power`, and a private part of
+    `variance` per pixel."""
+
+    k: int
+    weight: float
+    variance: float
+    power: float = 1.0
+
+    @property
+    def spread(self) -> float:
+        """What one member adds to the variance of a pixel as long as nobody knows which vector it
+        is."""
+        return self.weight**2 * self.power
+
+
+class Gradient(NamedTuple):
+    """At N supports: residual (N, d), information (N,), log-likelihood (N,), ⟨residual, member⟩ (N,
+    k)."""
+
+    residual: Floats
+    information: Floats
+    log_likelihood: NDArray[np.float64]
+    members: Floats
+
+
+def log_likelihood(
+    magnitudes: Floats,
+    public: Floats,
+    rows: Indices,
+    supports: Indices,
+    weights: float | NDArray[np.floating],
+    variance: float,
+) -> NDArray[np.float64]:
+    """L of encoding rows[t] at supports[t] (N, k), for all t; members < 0 are left out."""
+    out = np.empty(len(rows))
+    _log_likelihoods(
+        magnitudes,
+        public,
+        rows,
+        supports,
+        _full(weights, supports.shape),
+        _full(variance, rows.shape),
+        out,
+    )
+    return out
+
+
+def gradient(
+    magnitudes: Floats,
+    public: Floats,
+    rows: Indices,
+    supports: Indices,
+    weights: float | NDArray[np.floating],
+    variance: float | NDArray[np.floating],
+) -> Gradient:
+    """Residual, information and log-likelihood of encoding rows[t] at supports[t]; members < 0 are
+    left out."""
+    n, k = supports.shape
+    out = Gradient(
+        np.empty((n, magnitudes.shape[1]), np.float32),
+        np.empty(n, np.float32),
+        np.empty(n),
+        np.empty((n, k), np.float32),
+    )
+    _gradients(
+        magnitudes,
+        public,
+        rows,
+        supports,
+        _full(weights, supports.shape),
+        _full(variance, rows.shape),
+        *out,
+    )
+    return out
+
+
+def _full(value: float | NDArray[np.floating], shape: tuple[int, ...]) -> Floats:
+    return np.ascontiguousarray(np.broadcast_to(np.asarray(value, np.float32), shape))
+
+
+@njit(fastmath=True, inline="always")
+def tanh32(x):  # type: ignore[no-untyped-def]
+    """tanh to float32 by a rational function: several times faster than the library's, and it
+    vectorises."""
+    x = min(max(x, float32(-7.9)), float32(7.9))
+    u = x * x
+    p = float32(-2.76076847742355e-16)
+    p = p * u + float32(2.00018790482477e-13)
+    p = p * u + float32(-8.60467152213735e-11)
+    p = p * u + float32(5.12229709037114e-08)
+    p = p * u + float32(1.48572235717979e-05)
+    p = p * u + float32(6.37261928875436e-04)
+    p = p * u + float32(4.89352455891786e-03)
+    q = float32(1.19825839466702e-06)
+    q = q * u + float32(1.18534705686654e-04)
+    q = q * u + float32(2.26843463243900e-03)
+    q = q * u + float32(4.89352518554385e-03)
+    return x * p / q
+
+
+@njit(fastmath=True, inline="always")
+def fold32(y, mu, precision):  # type: ignore[no-untyped-def]
+    """L of one encoding y (d,) around mu (d,), precision = 1/s²."""
+    d = len(y)
+    total = 0.0
+    for j in range(d):
+        m = abs(mu[j])
+        e = y[j] - m
+        total += float32(-0.5) * e * e * precision + np.log(
+            float32(1) + np.exp(float32(-2) * m * y[j] * precision)
+        )
+    return total - 0.5 * d * np.log(2 * np.pi / precision)
+
+
+@njit(fastmath=True, inline="always")
+def mix32(P, support, weights, mu):  # type: ignore[no-untyped-def]
+    """mu = Σ weights·P[support] in place."""
+    for j in range(len(mu)):
+        mu[j] = float32(0)
+    for q in range(len(support)):
+        if support[q] >= 0:
+            p = P[support[q]]
+            w = weights[q]
+            for j in range(len(mu)):
+                mu[j] += w * p[j]
+
+
+@njit(fastmath=True, cache=True, nogil=True)
+def _log_likelihoods(Y, P, rows, supports, weights, variance, out):  # type: ignore[no-untyped-def]
+    mu = np.empty(Y.shape[1], np.float32)
+    for t in range(len(rows)):
+        mix32(P, supports[t], weights[t], mu)
+        out[t] = fold32(Y[rows[t]], mu, float32(1) / variance[t])
+
+
+@njit(fastmath=True, cache=True, nogil=True)
+def _gradients(Y, P, rows, supports, weights, variance, residual, information, likelihood, members):  # type: ignore[no-untyped-def]
+    d = Y.shape[1]
+    mu = np.empty(d, np.float32)
+    for t in range(len(rows)):
+        y = Y[rows[t]]
+        r = residual[t]
+        precision = float32(1) / variance[t]
+        mix32(P, supports[t], weights[t], mu)
+        lost = float32(0)
+        for j in range(d):
+            th = tanh32(y[j] * mu[j] * precision)
+            r[j] = y[j] * th - mu[j]
+            lost += y[j] * y[j] * (float32(1) - th * th)
+        information[t] = 1 - lost * precision / d
+        likelihood[t] = fold32(y, mu, precision)
+        for q in range(supports.shape[1]):
+            s = float32(0)
+            if supports[t, q] >= 0:
+                p = P[supports[t, q]]
+                for j in range(d):
+                    s += r[j] * p[j]
+            members[t, q] = s

@@ -1,0 +1,1 @@
+"""LearnPublic as printed: the moment matrix, the semidefinite program, diagonal thresholding."""

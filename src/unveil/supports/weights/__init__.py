@@ -1,0 +1,1 @@
+"""LearnPublic where weights are unknown, or where there is no private part."""

@@ -1,0 +1,143 @@
+"""Maximum likelihood weights and private variance of the folded model on given supports.
+
+    maximise  Σ_j log[N(y_j; μ_j, s²) + N(y_j; −μ_j, s²)]   over w and s²,   μ = Σ_i w_i p_i
+
+EM steps, w ← w + (XXᵀ)⁻¹Xr, which never lose; a Newton step on the observed information X·diag(1 −
+y²sech²(yμ/s²)/s²)·Xᵀ instead wherever that is positive and gains. About five steps to 1e-3 nats.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import float32, njit
+from numpy.typing import NDArray
+
+from unveil.supports.folded.likelihood import Floats, Indices, fold32, tanh32
+
+SMALLEST = 1e-6
+"""Smallest share of mean y² that the private variance is given."""
+
+
+def fit_weights(
+    magnitudes: Floats,
+    public: Floats,
+    rows: Indices,
+    supports: Indices,
+    weights: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    *,
+    signed: bool = False,
+    steps: int = 30,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """From `weights` (N, k) and `variance` (N,): both fitted to encoding rows[t] on supports[t],
+    and L; members < 0 are empty.
+
+    Weights are kept positive unless `signed`.
+    """
+    weights, variance, likelihood = weights.copy(), variance.copy(), np.empty(len(rows))
+    _fit(magnitudes, public, rows, supports, weights, variance, likelihood, steps, SMALLEST, signed)
+    return weights, variance, likelihood
+
+
+@njit(fastmath=True, cache=True, nogil=True)
+def _fit(Y, P, rows, supports, weights, variance, likelihood, steps, smallest, signed):  # type: ignore[no-untyped-def]
+    d = Y.shape[1]
+    mu = np.empty(d, np.float32)
+    trial_mu = np.empty(d, np.float32)
+    r = np.empty(d, np.float32)
+    h = np.empty(d, np.float32)
+    for t in range(len(rows)):
+        y = Y[rows[t]]
+        slots = np.flatnonzero(supports[t] >= 0)
+        q = len(slots)
+        total = 1e-20
+        for j in range(d):
+            total += y[j] * y[j] / d
+        if q == 0:
+            mu[:] = 0
+            variance[t] = total
+            likelihood[t] = fold32(y, mu, float32(1 / total))
+            continue
+        X = np.empty((q, d), np.float32)
+        w = np.empty(q)
+        for i in range(q):
+            X[i] = P[supports[t, slots[i]]]
+            w[i] = weights[t, slots[i]]
+        G = np.empty((q, q))
+        _products(X, np.ones(d, np.float32), G)
+        size = np.trace(G) / q + 1e-20
+        for i in range(q):
+            G[i, i] += 1e-6 * size
+        floor = 1e-4 * np.sqrt(total * d / size)
+        v = max(variance[t], smallest * total)
+        _mean(X, w, mu)
+        current = fold32(y, mu, float32(1 / v))
+        H = np.empty((q, q))
+        g = np.empty(q)
+        for _ in range(steps):
+            precision = float32(1 / v)
+            for j in range(d):
+                th = tanh32(y[j] * mu[j] * precision)
+                r[j] = y[j] * th - mu[j]
+                h[j] = float32(1) - y[j] * y[j] * (float32(1) - th * th) * precision
+            for i in range(q):
+                s = float32(0)
+                for j in range(d):
+                    s += r[j] * X[i, j]
+                g[i] = s
+            _products(X, h, H)
+            best = -1e300
+            best_w = w
+            best_v = v
+            for newton in (True, False):
+                if newton and np.linalg.eigvalsh(H)[0] < 0.05 * size:
+                    continue
+                trial = w + np.linalg.solve(H if newton else G, g)
+                if not signed:
+                    trial = np.maximum(trial, floor)
+                _mean(X, trial, trial_mu)
+                s = float32(0)
+                for j in range(d):
+                    m = trial_mu[j]
+                    s += y[j] * y[j] - 2 * y[j] * m * tanh32(y[j] * m * precision) + m * m
+                trial_v = max(s / d, smallest * total)
+                x = fold32(y, trial_mu, float32(1 / trial_v))
+                if x > best:
+                    best = x
+                    best_w = trial
+                    best_v = trial_v
+                if best > current:
+                    break
+            if best < current - 1e-2:
+                break
+            gain = best - current
+            w = best_w
+            v = best_v
+            current = best
+            _mean(X, w, mu)
+            if gain < 1e-3:
+                break
+        for i in range(q):
+            weights[t, slots[i]] = w[i]
+        variance[t] = v
+        likelihood[t] = current
+
+
+@njit(fastmath=True, cache=True, nogil=True)
+def _products(X, h, out):  # type: ignore[no-untyped-def]
+    """X·diag(h)·Xᵀ."""
+    for i in range(len(X)):
+        for k in range(i + 1):
+            s = float32(0)
+            for j in range(X.shape[1]):
+                s += h[j] * X[i, j] * X[k, j]
+            out[i, k] = s
+            out[k, i] = s
+
+
+@njit(fastmath=True, cache=True, nogil=True)
+def _mean(X, w, mu):  # type: ignore[no-untyped-def]
+    mu[:] = 0
+    for i in range(len(X)):
+        for j in range(X.shape[1]):
+            mu[j] += float32(w[i]) * X[i, j]

@@ -1,0 +1,72 @@
+"""All columns of few vectors, against trying all of them."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from unveil.certify import small as uniqueness_small
+from unveil.certify.small import _possible, candidates, small_design
+
+
+def design(n, m, k, seed):
+    rows = np.array(list(combinations(range(n), k)))
+    return rows[np.sort(np.random.default_rng(seed).choice(len(rows), m, replace=False))]
+
+
+def dense(members, n):
+    W = np.zeros((len(members), n))
+    np.put_along_axis(W, members, 1, axis=1)
+    return W
+
+
+def test_candidates_are_all_columns_of_zeros_and_ones():
+    for seed in range(10):
+        members = design(6, 9 + seed % 6, 2 + seed % 2, seed)
+        W = dense(members, 6)
+        if np.linalg.matrix_rank(W) < 6:
+            continue
+        values = (
+            np.array(list(product((0, 1), repeat=len(members)))) if len(members) <= 12 else None
+        )
+        found = candidates(members, 6, 10_000)
+        image = np.rint(found @ W.T)
+        assert np.abs(found @ W.T - image).max() < 1e-9
+        if values is not None:
+            t = values @ np.linalg.pinv(W).T
+            true = {
+                tuple(v)
+                for v, w in zip(values.tolist(), t @ W.T, strict=True)
+                if np.abs(v - w).max() < 1e-9
+            }
+            assert {tuple(v) for v in image.astype(int).tolist()} == true
+    assert candidates(design(6, 15, 2, 0), 6, 3) is None
+
+
+def test_possible_columns_are_those_of_some_light_basis():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        columns = rng.choice([-1.0, 1.0, 2.0], (9, 3)) * np.eye(3)[
+            rng.integers(0, 3, 9)
+        ] + rng.choice([0.0, 0.0, 5.0], (9, 1))
+        weight = np.sort(rng.integers(1, 6, 9))
+        total = int(weight[:4].sum())
+        true = np.zeros(9, bool)
+        for c in combinations(range(9), 3):
+            if np.linalg.matrix_rank(columns[list(c)]) == 3 and weight[list(c)].sum() <= total:
+                true[list(c)] = True
+        assert (_possible(columns, weight, total) == true).all()
+
+
+@pytest.mark.parametrize("limit", ["WORK", "PROGRAMS", "NODES"])
+def test_too_much_work_is_doubt(limit, monkeypatch):
+    members = design(8, 24, 3, 1) if limit == "NODES" else design(6, 14, 2, 0)
+    whole = small_design(members, members.max() + 1, signed=False)
+    monkeypatch.setattr(uniqueness_small, limit, 0)
+    assert not (small_design(members, members.max() + 1, signed=False) & ~whole).any()
+    if limit != "NODES":
+        assert not small_design(members, members.max() + 1, signed=False).any()
+
+
+def test_many_vectors_are_not_looked_at():
+    assert not small_design(design(41, 200, 2, 0), 41, signed=True).any()

@@ -1,0 +1,90 @@
+"""Evidence against chance: many nats for continuous pixels, hardly any for two levels, counted
+where they can be."""
+
+from itertools import combinations
+from math import comb, log
+
+import numpy as np
+import pytest
+
+from unveil.solve.pixels.chance import LUCK, chance_nats, fit_nats, needed_nats, spare_nats
+
+
+def nats(x, k, m=200, c=None, seed=0, bound=1e-6):
+    rng = np.random.default_rng(seed)
+    members = np.argsort(rng.random((m, len(x))), axis=1)[:, :k]
+    y = np.abs(x[members].sum(axis=1) + (0 if c is None else c))
+    return chance_nats(y.astype(np.float32), c, x, k, np.full(x.shape[1], bound), rng), y
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_continuous_pixels_are_worth_ten_nats_and_two_levels_less_than_one(k):
+    rng = np.random.default_rng(0)
+    x = np.column_stack(
+        [rng.standard_normal((60, 5)), rng.integers(0, 2, (60, 5)), np.full((60, 2), 0.7)]
+    )
+    got, _ = nats(x, k)
+    assert got[:5].min() > 10
+    assert 0 < got[5:10].min() <= got[5:10].max() < 1.5
+    np.testing.assert_allclose(got[10:], 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_levels_are_worth_what_all_subsets_count(public):
+    """2,000 draws of a share of 0.1 and more: five standard deviations are 0.35 nats. Failure 1e-6
+    for each of eight pixels."""
+    rng = np.random.default_rng(1)
+    x = rng.integers(-2, 3, (9, 8)).astype(float)
+    c = rng.integers(-1, 2, (200, 8)).astype(np.float32) if public else None
+    got, y = nats(x, 2, c=c)
+    sums = np.array([x[list(pair)].sum(axis=0) for pair in combinations(range(9), 2)])
+    fits = np.abs(np.abs(sums[:, None] + (0 if c is None else c)) - y) < 1e-6
+    np.testing.assert_allclose(got, -np.log(fits.mean(axis=(0, 1))), atol=0.35)
+
+
+def test_a_wider_bound_is_worth_less_by_its_logarithm():
+    x = np.random.default_rng(2).standard_normal((80, 4))
+    fine, coarse = nats(x, 2, bound=1e-6)[0], nats(x, 2, bound=1e-4)[0]
+    np.testing.assert_allclose(fine - coarse, log(100), atol=0.05)
+
+
+def test_the_nats_needed_are_those_of_the_choices():
+    assert needed_nats(100, 2, 700) == pytest.approx(log(comb(100, 2) * 700) + LUCK)
+    assert needed_nats(0, 2, 0) == LUCK
+
+
+def test_more_pixels_than_a_block_are_all_measured():
+    x = np.random.default_rng(3).standard_normal((60, 300))
+    got, _ = nats(x, 2)
+    assert got.shape == (300,)
+    assert np.isfinite(got).all()
+    assert got.min() > 8
+
+
+def test_under_noise_many_pixels_say_more_than_chance_and_four_do_not():
+    rng = np.random.default_rng(0)
+    for d, more in ((4, False), (60, True)):
+        x = rng.standard_normal((20, d))
+        members = np.argsort(rng.random((150, 20)), axis=1)[:, :2]
+        total = np.abs(x[members].sum(axis=1))
+        nats = fit_nats(np.abs(total + 0.1 * rng.standard_normal(total.shape)), total, 0.1, rng)
+        assert (spare_nats(nats, 150, 20, 2, 150) > 0) == more
+
+
+def test_what_chance_fits_is_what_shuffled_encodings_are_fitted_by():
+    """fit_nats against a count: how often an encoding of shuffled pixels is within reach of a sum
+    that is not its own."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((20, 2))
+    members = np.argsort(rng.random((400, 20)), axis=1)[:, :2]
+    total = np.abs(x[members].sum(axis=1))
+    shuffled = np.column_stack([rng.permutation(column) for column in total.T])
+    near = (np.abs(shuffled[:, None] - total) <= 3 * 0.1).all(axis=2).mean()
+    assert abs(fit_nats(total, total, 0.1, rng) + log(near)) < 0.3
+
+
+def test_as_many_vectors_as_encodings_say_nothing():
+    assert spare_nats(1000.0, 50, 50, 2, 50) < 0
+    assert spare_nats(1000.0, 50, 30, 2, 50) > 0
+    assert spare_nats(5.0, 500, 27, 2, 700) < 0
+    assert fit_nats(np.ones((1, 3)), np.ones((1, 3)), 0.1, np.random.default_rng(0)) == 0
