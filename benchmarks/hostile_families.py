@@ -1,30 +1,26 @@
-"""Hostile instances by family: designs with a second reading, data that are not in general
-position, wrong lists, damage.
+"""Hostile instances by family: designs with a second reading, data that are not in general position, wrong lists, damage.
 
-A family makes private vectors, who mixes whom, and a public part; `family` makes encodings of them,
-as the attacker is told. Everything is small, so that thousands of them can be run.
+A family makes private vectors (`hostile_data`), who mixes whom (`hostile_designs`), and a public part; `family` makes encodings
+of them, as the attacker is told. "compound" takes one of each at random. Everything is small, so that thousands can be run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 import unveil
-
-Floats = NDArray[np.float64]
-Index = NDArray[np.int64]
-Rng = np.random.Generator
+from benchmarks.hostile_data import DATA, Floats, Rng, gaussian
+from benchmarks.hostile_designs import DESIGNS, random_rows
 
 
 @dataclass(frozen=True, eq=False)
 class Trap:
-    """Encodings as the attacker is told about them, the vectors that are really behind them, and
-    what they share, if known."""
+    """Encodings as the attacker is told about them, the vectors that are really behind them, and what they share, if known."""
 
     kind: str
     encodings: unveil.Encodings
@@ -34,34 +30,53 @@ class Trap:
 
 
 def family(kind: str, seed: int, signs: str = "absolute") -> Trap:
-    """One instance of a family, k_private 2 to 4, some with a public part, with the size of pixels
-    told or not."""
-    rng = np.random.default_rng([seed, sorted({**DESIGNS, **DATA, **LISTS, **DAMAGE}).index(kind)])
+    """One instance of a family, k_private 1 to 6, some with a public part, with the size of pixels told or not."""
+    # 1. One of each: who mixes whom, vectors, a public list, damage.
+    rng = np.random.default_rng([seed, crc32(kind.encode())])
+    kinds = {kind}
+    if kind == "compound":
+        kinds = {
+            str(rng.choice(list(some)))
+            for some in (DESIGNS, DATA, LISTS, DAMAGE)
+            if rng.random() < 0.6
+        }
+    design, data, listed, damage = (
+        next(iter(kinds & set(some)), "") for some in (DESIGNS, DATA, LISTS, DAMAGE)
+    )
     k = int(rng.choice([2, 2, 2, 3, 3, 4]))
-    rows = np.sort(DESIGNS.get(kind, _random)(rng, k), axis=1)
-    n, m = int(rows.max()) + 1, len(rows)
+    rows = np.sort(DESIGNS.get(design, random_rows)(rng, k), axis=1)
+    (m, k), n = rows.shape, int(rows.max()) + 1
     d = int(rng.choice([20, 50, 120, 250, 500]))
-    X = DATA.get(kind, _gaussian)(rng, n, d)
-    k_public = int(rng.choice([1, 2])) if kind in LISTS else int(rng.choice([0, 0, 0, 1]))
-    if kind == "private in public" and rng.random() < 0.5:
-        k, rows = 1, rng.integers(0, n, (m, 1))
+    X = DATA.get(data, gaussian)(rng, n, d)
+    # 2. The public part.
+    k_public = int(rng.choice([1, 2])) if listed else int(rng.choice([0, 0, 0, 1]))
+    if (listed == "private in public" and rng.random() < 0.5) or kind == "alone":
+        k, rows, k_public = 1, rng.integers(0, n, (m, 1)), max(1, k_public)
     n_public = int(rng.integers(k_public, 16)) if k_public else 0
     P = float(rng.choice([0.5, 1.0])) * rng.standard_normal((n_public, d))
-    if kind == "private in public" and n_public:
-        P[: n_public // 2] = X[rng.integers(0, n, n_public // 2)]
+    if listed in ("private in public", "mixtures in public", "alike in public") and n_public:
+        P = _with_private(rng, P, X, listed)
     Q = np.array([rng.choice(n_public, k_public, replace=False) for _ in range(m)]).reshape(
         m, k_public
     )
-    scheme = unveil.Scheme(k, k_public, str(rng.choice(["equal", "paper"])), signs)
-    Z = scheme.private_weight * X[rows].sum(axis=1)
+    # 3. Encodings, and what is told about them.
+    weighting = "half-normal" if kind == "unequal" else str(rng.choice(["equal", "paper"]))
+    scheme = unveil.Scheme(k, k_public if kind != "unequal" else 0, weighting, signs)
+    if kind == "unequal":
+        weights = np.abs(rng.standard_normal((m, k, 1)))
+        Z, k_public = (X[rows] * (weights / weights.sum(axis=1, keepdims=True))).sum(axis=1), 0
+    else:
+        Z = scheme.private_weight * X[rows].sum(axis=1)
+    if damage in MEMBERS:
+        Z = Z + scheme.private_weight * MEMBERS[damage](rng, X, rows)
     if k_public:
         Z = Z + scheme.public_weight * P[Q].sum(axis=1)
     Y = Z if signs == "kept" else np.abs(Z)
-    if kind in DAMAGE:
-        Y = DAMAGE[kind](rng, Y)
-    if kind in LISTS:
-        P = LISTS[kind](rng, P)
-    rms = 1.0 if kind not in DATA and rng.random() < 0.5 else None
+    if damage and damage not in MEMBERS:
+        Y = DAMAGE[damage](rng, Y)
+    if listed:
+        P = LISTS[listed](rng, P)
+    rms = 1.0 if not data and rng.random() < 0.5 else None
     told = unveil.Encodings(Y.astype(np.float32), scheme, rms)
     W = np.zeros((m, n), np.int64)
     np.put_along_axis(W, rows, 1, axis=1)
@@ -71,163 +86,26 @@ def family(kind: str, seed: int, signs: str = "absolute") -> Trap:
     )
 
 
-def _random(rng: Rng, k: int, n: int | None = None, m: int | None = None) -> Index:
-    n = int(rng.integers(2 * k + 2, 22)) if n is None else n
-    m = int(n * rng.uniform(1.5, 8)) if m is None else m
-    return np.array([rng.choice(n, k, replace=False) for _ in range(m)])
-
-
-def _bipartite(rng: Rng, k: int) -> Index:
-    """One member from each of two halves; sometimes with a few rows inside a half."""
-    h = int(rng.integers(k, 9))
-    rows = [
-        np.append(rng.choice(h, 1), h + rng.choice(h, k - 1, replace=False))
-        for _ in range(int(rng.integers(2, 5)) * h)
-    ]
-    return np.array(
-        rows + [rng.choice(h, k, replace=False) for _ in range(int(rng.integers(0, 4)))]
-    )
-
-
-def _blocks(rng: Rng, k: int) -> Index:
-    """Two blocks that meet in one or two vectors."""
-    h, shared = int(rng.integers(2 * k + 1, 11)), int(rng.integers(1, 3))
-    size = int(h * rng.uniform(2, 5))
-    return np.vstack([_random(rng, k, h, size), _random(rng, k, h, size) + h - shared])
-
-
-def _cyclic(rng: Rng, k: int) -> Index:
-    n = int(rng.integers(2 * k + 1, 16))
-    steps = [np.arange(k), np.append(np.arange(k - 1), k + int(rng.integers(0, 3)))][
-        : int(rng.integers(1, 3))
-    ]
-    rows = np.vstack([(np.arange(n)[:, None] + step) % n for step in steps])
-    return np.vstack([rows, _random(rng, k, n, int(rng.integers(0, n)) + 1)])
-
-
-def _chains(rng: Rng, k: int) -> Index:
-    """A dense core, and chains of vectors of two rows each that begin and end in it."""
-    core, rows = int(rng.integers(2 * k + 2, 12)), []
-    new = core
-    for _ in range(int(rng.integers(1, 4))):
-        length = int(rng.integers(1, 5))
-        links = [int(rng.integers(core)), *range(new, new + length), int(rng.integers(core))]
-        new += length
-        for a, b in pairwise(links):
-            if a != b:
-                others = np.setdiff1d(np.arange(core), [a, b])
-                rows.append(np.append([a, b], rng.choice(others, k - 2, replace=False)))
-    dense = _random(rng, k, core, 5 * core)
-    return np.vstack([dense, np.array(rows).reshape(-1, k), _random(rng, k, core, 1)]).astype(
-        np.int64
-    )
-
-
-def _tree(rng: Rng, k: int) -> Index:
-    n = int(rng.integers(k + 3, 16))
-    rows = [np.append(v, rng.choice(v, k - 1, replace=False)) for v in range(k, n)]
-    return np.array([np.arange(k), *rows, *_random(rng, k, n, int(rng.integers(1, 4)))])
-
-
-def _bridge(rng: Rng, k: int) -> Index:
-    """Two dense cores joined by one or two rows."""
-    h = int(rng.integers(2 * k + 2, 11))
-    rows = np.vstack([_random(rng, k, h, 4 * h), _random(rng, k, h, 4 * h) + h])
-    across = [
-        np.append(rng.choice(h, k - 1, replace=False), h + rng.integers(h))
-        for _ in range(int(rng.integers(1, 3)))
-    ]
-    return np.vstack([rows, across])
-
-
-def _complements(rng: Rng, k: int) -> Index:
-    n = 2 * k + int(rng.integers(0, 2))
-    return _random(rng, k, n, int(rng.integers(n + 2, 6 * n)))
-
-
-def _sunflower(rng: Rng, k: int) -> Index:
-    """Most rows share the first vectors."""
-    n, core = int(rng.integers(2 * k + 2, 18)), int(rng.integers(1, k))
-    petals = [
-        np.append(np.arange(core), core + rng.choice(n - core, k - core, replace=False))
-        for _ in range(3 * n)
-    ]
-    return np.vstack([petals, _random(rng, k, n, int(rng.integers(1, n)))])
-
-
-def _even_set(rng: Rng, k: int) -> Index:
-    """2s vectors that every row meets in 0 or s: their complements fit as well, inside."""
-    s = max(1, min(k - 1, int(rng.integers(1, k + 1))))
-    n = int(rng.integers(2 * k + 2, 14))
-    inside = [
-        np.append(rng.choice(2 * s, s, replace=False), 2 * s + rng.choice(n, k - s, replace=False))
-        for _ in range(40)
-    ]
-    return np.vstack([inside, _random(rng, k, n, 40) + 2 * s])
-
-
-def _tiny_surplus(rng: Rng, k: int) -> Index:
-    n = int(rng.integers(2 * k + 2, 18))
-    return _random(rng, k, n, n + int(rng.integers(0, 6)))
-
-
-def _gaussian(rng: Rng, n: int, d: int) -> Floats:
-    return np.asarray(rng.standard_normal((n, d)))
-
-
-def _dependent(rng: Rng, n: int, d: int) -> Floats:
-    """Vectors that are sums and differences of others: a + b − c, −(a + b + c), a + u − v and b + v
-    − u."""
-    X = _gaussian(rng, n, d)
-    for _ in range(int(rng.integers(1, 4))):
-        a, b, c, e = rng.choice(n, 4, replace=False)
-        kind = int(rng.integers(3))
-        if kind == 0:
-            X[e] = X[a] + X[b] - X[c]
-        elif kind == 1:
-            X[e] = -(X[a] + X[b] + X[c])
+def _with_private(rng: Rng, P: Floats, X: Floats, how: str) -> Floats:
+    """A list that knows the private vectors: some of them, sums and negatives of them; or vectors that are nearly equal."""
+    P = P.copy()
+    for i in range((len(P) + 1) // 2):
+        a, b = rng.choice(len(X), 2, replace=False)
+        if how == "private in public":
+            P[i] = X[a]
+        elif how == "mixtures in public":
+            P[i] = [
+                X[a] + X[b],
+                (X[a] + X[b]) / 2,
+                X[a] - X[b],
+                -X[a],
+                2 * X[a],
+                np.abs(X[a] + X[b]),
+            ][int(rng.integers(6))]
         else:
-            X[a], X[b] = X[a] + X[c] - X[e], X[b] + X[e] - X[c]
-    return X
-
-
-def _equal(rng: Rng, n: int, d: int) -> Floats:
-    """Equal, opposite and nearly equal vectors."""
-    X = _gaussian(rng, n, d)
-    X[1] = X[0] * rng.choice([1, -1])
-    X[2] = X[3] + 1e-3 * rng.standard_normal(d)
-    X[4] = np.abs(X[5])
-    return X
-
-
-def _discrete(rng: Rng, n: int, d: int) -> Floats:
-    levels = int(rng.choice([2, 3, 5, 17, 256]))
-    X = rng.integers(0, levels, (n, d)) / (levels - 1) * 2 - 1
-    keep = rng.random(d) < rng.choice([0.0, 0.5, 0.95])
-    return np.asarray(np.where(keep, rng.standard_normal((n, d)), X))
-
-
-def _sparse(rng: Rng, n: int, d: int) -> Floats:
-    return np.asarray(
-        rng.standard_normal((n, d)) * (rng.random((n, d)) < rng.choice([0.1, 0.3, 0.7, 0.99]))
-    )
-
-
-def _non_negative(rng: Rng, n: int, d: int) -> Floats:
-    X = rng.random((n, d)) if rng.random() < 0.5 else np.abs(rng.standard_normal((n, d)))
-    if rng.random() < 0.5:
-        X = X * (rng.random((n, d)) < 0.6)
-    if rng.random() < 0.3:
-        X[int(rng.integers(n))] *= -1
-    return np.asarray(X)
-
-
-def _zero_pixels(rng: Rng, n: int, d: int) -> Floats:
-    X = _gaussian(rng, n, d)
-    X[rng.integers(0, n, 6), rng.integers(0, d, 6)] = 0
-    p = int(rng.integers(d))
-    X[:, p] = X[0, p] * rng.choice([-1, 1], n)
-    return X
+            P[i] = P[-1 - i]
+            P[i, int(rng.integers(P.shape[1]))] += rng.choice([0.0, 0.05, 1.0])
+    return P
 
 
 def _damaged(rng: Rng, Y: Floats) -> Floats:
@@ -261,34 +139,61 @@ def _signs_flipped(rng: Rng, P: Floats) -> Floats:
     return np.asarray(np.where(flip[:, None], P * rng.choice([-1, 1], P.shape), P))
 
 
-DESIGNS: dict[str, Callable[[Rng, int], Index]] = {
-    "bipartite": _bipartite,
-    "blocks": _blocks,
-    "cyclic": _cyclic,
-    "chains": _chains,
-    "tree": _tree,
-    "bridge": _bridge,
-    "complements": _complements,
-    "sunflower": _sunflower,
-    "even sets": _even_set,
-    "tiny surplus": _tiny_surplus,
-}
-DATA: dict[str, Callable[[Rng, int, int], Floats]] = {
-    "dependent": _dependent,
-    "equal or opposite": _equal,
-    "discrete": _discrete,
-    "sparse": _sparse,
-    "non-negative": _non_negative,
-    "zero pixels": _zero_pixels,
-}
+def _scaled_rows(rng: Rng, Y: Floats) -> Floats:
+    """Rows of another size, of zeros, of one value, or a copy of another row."""
+    Y = Y.copy()
+    for r in rng.choice(len(Y), min(len(Y), int(rng.integers(1, 6))), replace=False):
+        Y[r] = [
+            Y[r] * rng.choice([0.5, 1.01, 2.0]),
+            0 * Y[r],
+            0 * Y[r] + 1.0,
+            Y[int(rng.integers(len(Y)))],
+        ][int(rng.integers(4))]
+    return Y
+
+
+def _one_pixel(rng: Rng, Y: Floats) -> Floats:
+    """Single values are wrong: one in a row, one in every row, a pixel of all rows."""
+    Y, how = Y.copy(), int(rng.integers(3))
+    if how == 0:
+        Y[rng.integers(0, len(Y), 3), rng.integers(0, Y.shape[1], 3)] += 0.3
+    elif how == 1:
+        Y[np.arange(len(Y)), rng.integers(0, Y.shape[1], len(Y))] *= 1.2
+    else:
+        Y[:, int(rng.integers(Y.shape[1]))] = rng.permutation(Y[:, 0])
+    return Y
+
+
+def _one_more(rng: Rng, X: Floats, rows: NDArray[np.int64]) -> Floats:
+    """Some rows hold one vector more, one fewer, or one twice."""
+    out = np.zeros((len(rows), X.shape[1]))
+    for r in rng.choice(len(rows), min(len(rows), int(rng.integers(1, 6))), replace=False):
+        first = X[rows[r, 0]]
+        out[r] = [X[int(rng.integers(len(X)))], -first, first][int(rng.integers(3))]
+    return out
+
+
 LISTS: dict[str, Callable[[Rng, Floats], Floats]] = {
     "permuted public": lambda rng, P: P[:, rng.permutation(P.shape[1])],
     "negated public": lambda rng, P: P * np.where(rng.random(len(P)) < 0.5, -1, 1)[:, None],
     "flipped public": _signs_flipped,
     "private in public": lambda rng, P: P,
+    "mixtures in public": lambda rng, P: P,
+    "alike in public": lambda rng, P: P,
+    "scaled public": lambda rng, P: (
+        P * np.where(rng.random(len(P)) < 0.5, rng.choice([0.5, 1.02, 2.0]), 1)[:, None]
+    ),
     "part of public": lambda rng, P: np.where(
         (rng.random(len(P)) < 0.3)[:, None], rng.standard_normal(P.shape), P
     ),
 }
-DAMAGE: dict[str, Callable[[Rng, Floats], Floats]] = {"damaged": _damaged, "planted": _planted}
-FAMILIES = (*DESIGNS, *DATA, *LISTS, *DAMAGE)
+MEMBERS: dict[str, Callable[[Rng, Floats, NDArray[np.int64]], Floats]] = {"one more": _one_more}
+"""What comes on top of the sums of some rows."""
+DAMAGE: dict[str, Callable[[Rng, Floats], Floats]] = {
+    "damaged": _damaged,
+    "planted": _planted,
+    "scaled rows": _scaled_rows,
+    "one pixel": _one_pixel,
+    "one more": lambda rng, Y: Y,
+}
+FAMILIES = (*DESIGNS, *DATA, *LISTS, *DAMAGE, "alone", "unequal", "compound")

@@ -66,9 +66,9 @@ def images(W, basis, values):
     return t[fits], wt[fits] // scale, int(scale)
 
 
-def other_readings(members, n, *, signed, most=60_000):
+def other_readings(members, n, *, signed, more=True, most=60_000):
     """(whether the search came to its end, all pairs (rows of T that are +1 once, rows that are −1
-    once) of readings)."""
+    once) of readings). more: readings of up to 2n vectors count, not of n alone."""
     W = dense(members, n)
     k, basis = members.shape[1], basis_rows(W)
     assert len(basis) == n
@@ -80,7 +80,7 @@ def other_readings(members, n, *, signed, most=60_000):
     for D in signs:
         t, wt, scale = images(W * D[:, None], basis, (0, 1))
         keep = wt.any(axis=1)
-        codes, steps = search(t[keep], wt[keep], k, scale, most)
+        codes, steps = search(t[keep], wt[keep], k, scale, 2 * n if more else n, most)
         most -= steps
         found += [
             (code >> np.arange(n) & 1 == 1, code >> (np.arange(n) + n) & 1 == 1) for code in codes
@@ -89,20 +89,20 @@ def other_readings(members, n, *, signed, most=60_000):
 
 
 @njit
-def search(t, wt, k, scale, most):
-    """All choices of n of the columns wt (columns, rows) with k ones in every row, and T
-    invertible: which rows of T are units.
+def search(t, wt, k, scale, deep, most):
+    """All choices of the columns wt (columns, rows), n to `deep`, with k ones in every row, and T
+    of rank n: which rows of T are units.
 
-    Depth first, at the row with the fewest columns left. A column that was tried is closed to its
-    later siblings and below.
+    Depth first, at the row with the fewest columns left. A column may be taken again; one that was
+    tried is closed to its later siblings and below.
     """
     count, m = wt.shape
     n = t.shape[1]
     need = np.full(m, k)
     closed = np.full(count, -1)
-    chosen = np.full(n + 1, -1)
-    row = np.full(n + 1, -1)
-    at = np.zeros(n + 1, np.int64)
+    chosen = np.full(deep + 1, -1)
+    row = np.full(deep + 1, -1)
+    at = np.zeros(deep + 1, np.int64)
     codes = set()
     codes.add(-1)
     depth, steps, fresh = 0, 0, True
@@ -112,11 +112,11 @@ def search(t, wt, k, scale, most):
             fresh = False
             row[depth] = -1
             if need.max() == 0:
-                if depth == n:
+                if depth >= n:
                     code = 0
                     for i in range(n):
                         single, value = 0, 0
-                        for c in range(n):
+                        for c in range(depth):
                             if t[chosen[c], i] != 0:
                                 single += 1
                                 value = t[chosen[c], i]
@@ -124,9 +124,9 @@ def search(t, wt, k, scale, most):
                             code |= 1 << i
                         if single == 1 and value == -scale:
                             code |= 1 << (n + i)
-                    if code not in codes and invertible(t[chosen[:n]]):
+                    if code not in codes and spans(t[chosen[:depth]]):
                         codes.add(code)
-            elif depth < n and need.max() <= n - depth:
+            elif depth < deep and need.max() <= deep - depth:
                 fewest = count + 1
                 for r in range(m):
                     if need[r] > 0:
@@ -134,14 +134,14 @@ def search(t, wt, k, scale, most):
                         for c in range(count):
                             if wt[c, r] and closed[c] < 0 and (wt[c] <= need).all():
                                 options += 1
-                        if options < need[r]:
-                            options = 0
                         if options < fewest:
                             fewest = options
                             row[depth] = r
                 if fewest == 0:
                     row[depth] = -1
             at[depth] = 0
+        elif row[depth] >= 0:
+            closed[at[depth] - 1] = depth  # back from below
         c = at[depth]
         if row[depth] >= 0:
             while c < count and not (wt[c, row[depth]] and closed[c] < 0 and (wt[c] <= need).all()):
@@ -150,7 +150,6 @@ def search(t, wt, k, scale, most):
             c = count
         if c < count:
             at[depth] = c + 1
-            closed[c] = depth
             chosen[depth] = c
             need -= wt[c]
             depth += 1
@@ -168,16 +167,16 @@ def search(t, wt, k, scale, most):
 
 
 @njit
-def invertible(T):
-    """Modulo 2³¹ − 1."""
+def spans(T):
+    """Whether the rows of T have full rank, modulo 2³¹ − 1."""
     p = 2147483647
     A = T % p
-    n = len(A)
+    rows, n = A.shape
     for s in range(n):
         r = s
-        while r < n and A[r, s] == 0:
+        while r < rows and A[r, s] == 0:
             r += 1
-        if r == n:
+        if r == rows:
             return False
         for c in range(n):
             A[r, c], A[s, c] = A[s, c], A[r, c]
@@ -187,7 +186,7 @@ def invertible(T):
                 inverse = inverse * power % p
             power = power * power % p
             exponent >>= 1
-        for r in range(s + 1, n):
+        for r in range(s + 1, rows):
             f = A[r, s] * inverse % p
             for c in range(n):
                 A[r, c] = (A[r, c] - f * A[s, c]) % p
@@ -280,7 +279,7 @@ def test_the_oracle_agrees_with_all_subsets_of_rows(n, m, k, signed):
     for seed in range(6):
         members = design(n, m, k, np.random.default_rng(seed))
         if full_rank(members, n):
-            complete, found = other_readings(members, n, signed=signed)
+            complete, found = other_readings(members, n, signed=signed, more=False)
             assert complete
             assert (never_lost(found, n) == readings_by_rows(members, n, signed=signed)).all()
             checked += 1
@@ -436,6 +435,20 @@ def test_a_part_whose_rows_may_change_sign_together():
     lost = changed(members, np.linalg.inv(S), signed=False)
     assert lost.tolist() == [False] * 14 + [True] * 17
     assert (in_doubt(members, n, signed=False).doubt == lost).all()
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_a_reading_with_one_vector_more(signed):
+    """Two halves of h vectors, all pairs but one: that pair, as one vector, makes a reading of
+    2h − 1 vectors, the only one, and not one of them is true."""
+    for h in (4, 5):
+        rows = np.array([(a, h + b) for a in range(h) for b in range(h) if a or b])
+        rows[rows == h] = 0
+        rows[rows > h] -= 1
+        assert in_doubt(rows, 2 * h - 1, signed=signed).doubt.all()
+    complete, found = other_readings(np.sort(rows), 9, signed=True, more=False)
+    assert complete
+    assert never_lost(found, 9).all()
 
 
 def test_null_vectors():

@@ -7,12 +7,11 @@ come from some t* in C: D = 2Wt* − 1, and the columns of T are t* − t with t
 
   1. C: the values at n independent rows fix t. They are tried, 0 and 1, and every other row checks
   them as early as it can.
-  2. For each t*: T is a basis of total weight Σ|Wt|₁ = mk. The lightest basis (greedy) is the
-  floor; a column that makes the
-     lightest basis that holds it heavier than mk cannot occur. Vector i has a unit row if all
-     columns left are 0 or 1 at i.
-  3. Where that does not decide, an integer program asks for n independent columns that sum to s,
-  one of them not 0 or 1 at i.
+  2. For each t*: the columns of T, n or more, span all and weigh Σ|Wt|₁ = mk. A column that makes
+  the lightest basis that holds it (greedy) heavier than mk cannot occur, and one that leaves little
+  not often. Vector i has a unit row if all columns left are 0 or 1 at i.
+  3. Where that does not decide, an integer program asks for columns that span all and sum to s, one
+  of them not 0 or 1 at i.
 
 Cost: trials, at most 2^n; then |C|²·n² for hidden signs. Rounding can add columns to C, never drop
 one: that is doubt, no harm.
@@ -46,9 +45,9 @@ WORK = 2e9
 """Columns × t* × n² that are gone through for hidden signs: some ten seconds. Work is counted, not
 time: the answer must not depend on what else the machine does."""
 
-PROGRAMS, NODES = 400, 1000
-"""Integer programs, and nodes of each, before giving up. Most need one node, and a few hundredths
-of a second."""
+CELLS, NODES = 400_000, 100
+"""Columns times lines of all integer programs together, and nodes of each, before giving up: three
+seconds. Most need one node, a few thousand cells, and a few hundredths of a second."""
 
 NEAR = 1e-6
 """Distance to an integer that counts as none. Errors are about 1e-12: what fits is never
@@ -57,16 +56,16 @@ dropped."""
 
 @dataclass
 class Budget:
-    """Integer programs that may still be solved."""
+    """Columns times lines of integer programs that may still be solved."""
 
-    programs: int
+    cells: int
 
 
 def small_design(members: Index, n: int, *, signed: bool) -> Flags:
     """Vectors whose row of T is a unit vector in every other reading, up to one sign for all. W has
     full column rank."""
     k = members.shape[1]
-    budget = Budget(PROGRAMS)
+    budget = Budget(CELLS)
     if n > SMALL:
         return np.zeros(n, bool)
     W = np.zeros((len(members), n), np.int64)
@@ -80,17 +79,20 @@ def small_design(members: Index, n: int, *, signed: bool) -> Flags:
         return np.zeros(n, bool)
     # D = 1 first: it settles most, and a vector that is lost needs no second look.
     for start in starts[np.argsort(np.abs(starts - 1 / k).sum(axis=1), kind="stable")]:
-        if not budget.programs:
+        if budget.cells <= 0:
             return np.zeros(n, bool)
         columns = start - C
         columns = columns[(np.abs(columns) > NEAR).any(axis=1)]
         weight = np.rint(np.abs(columns @ W.T).sum(axis=1)).astype(np.int64)
         order = np.argsort(weight, kind="stable")
         columns, weight = columns[order], weight[order]
-        possible = _possible(columns, weight, len(W) * k)
+        spare = _spare(columns, weight, len(W) * k)
+        possible = spare >= 0
         if not possible.any():
             continue
-        certain &= _unit_rows(columns[possible], np.rint(2 * k * start - 1), certain, budget)
+        most = 1 + spare[possible] // weight[possible]
+        sums = np.rint(2 * k * start - 1)
+        certain &= _unit_rows(columns[possible], sums, certain, most, budget)
         if not certain.any():
             break
     return certain
@@ -143,7 +145,9 @@ def _up_to_complement(C: Values, k: int) -> Values:
     return np.asarray(C[np.array(keep, bool)])
 
 
-def _unit_rows(columns: Values, sums: Values, wanted: Flags, budget: Budget) -> Flags:
+def _unit_rows(
+    columns: Values, sums: Values, wanted: Flags, most: Index, budget: Budget
+) -> Flags:
     """The wanted vectors i whose row is one ±1 and else 0 in every T of these columns with these
     row sums, with one sign.
 
@@ -160,12 +164,12 @@ def _unit_rows(columns: Values, sums: Values, wanted: Flags, budget: Budget) -> 
     left = wanted & (np.abs(sums - sign) < NEAR)
     if (left == wanted).all() and plain[sign][:, wanted].all():
         return wanted
-    T = _choice(columns, sums, np.ones(len(columns), bool), budget)
+    T = _choice(columns, sums, np.ones(len(columns), bool), most, budget)
     if T is None:
         return wanted
     while left.any():
         odd = np.asarray(~plain[sign][:, left].all(axis=1))
-        T = _choice(columns, sums, odd, budget) if odd.any() else None
+        T = _choice(columns, sums, odd, most, budget) if odd.any() else None
         if T is None:
             break
         lost = (np.abs(T) > NEAR).sum(axis=0) > 1
@@ -173,45 +177,47 @@ def _unit_rows(columns: Values, sums: Values, wanted: Flags, budget: Budget) -> 
     return left
 
 
-def _choice(columns: Values, sums: Values, odd: Flags, budget: Budget) -> Values | None:
-    """n independent columns, as rows, that sum to `sums`, at least one of them odd; None if there
-    are none; empty: undecided.
+def _choice(
+    columns: Values, sums: Values, odd: Flags, most: Index, budget: Budget
+) -> Values | None:
+    """Columns, as rows, that span all and sum to `sums`, at least one of them odd; column c at most
+    most[c] times; None if there are none; empty: undecided.
 
-    A choice of rank below n is cut off, with all others that take as many columns from the space it
-    spans.
+    A choice of lower rank is cut off with all others that take too few columns from outside its
+    span.
     """
     n = columns.shape[1]
     lines = [*columns.T, np.ones(len(columns)), odd.astype(float)]
     low = [*(sums - NEAR), n, 1]
-    high = [*(sums + NEAR), n, n]
-    while budget.programs:
-        budget.programs -= 1
+    high = [*(sums + NEAR), np.inf, np.inf]
+    while budget.cells > 0:
+        budget.cells -= len(columns) * len(lines)
         found = milp(
             np.zeros(len(columns)),
             constraints=LinearConstraint(np.array(lines), low, high),
             integrality=np.ones(len(columns), np.int64),
-            bounds=Bounds(0, 1),
+            bounds=Bounds(0, most),
             options={"node_limit": NODES},
         )
         if found.status == 2:  # proved to have no solution
             return None
         if found.x is None:
             break
-        chosen = columns[found.x > 0.5]
+        chosen = np.repeat(columns, np.rint(found.x).astype(np.int64), axis=0)
         _, size, axes = np.linalg.svd(chosen)
         rank = int((size > NEAR).sum())
         if rank == n:
             return np.asarray(chosen)
-        lines.append((np.abs(columns @ axes[rank:].T) < NEAR).all(axis=1).astype(float))
-        low.append(0)
-        high.append(rank)
+        lines.append((np.abs(columns @ axes[rank:].T) > NEAR).any(axis=1).astype(float))
+        low.append(n - rank)
+        high.append(np.inf)
     return np.zeros((0, n))
 
 
 @njit(cache=True, nogil=True)
-def _possible(columns, weight, total):  # type: ignore[no-untyped-def]
-    """Columns, sorted by weight, that stand in some basis of weight at most `total`: greedy, then
-    one exchange each."""
+def _spare(columns, weight, total):  # type: ignore[no-untyped-def]
+    """What the lightest basis that holds a column leaves of `total`, negative: nothing. Columns are
+    sorted by weight: greedy, then one exchange each."""
     count, n = columns.shape
     reduced = np.zeros((n, n))
     history = np.zeros((n, n))
@@ -243,15 +249,12 @@ def _possible(columns, weight, total):  # type: ignore[no-untyped-def]
                 if abs(past[b]) > 1e-7:
                     heaviest = max(heaviest, weight[chosen[b]])
             excess[c] = weight[c] - heaviest
-    out = np.zeros(count, np.bool_)
     if rank < n:
-        return out
+        return np.full(count, -1)
     least = 0
     for b in range(n):
         least += weight[chosen[b]]
-    for c in range(count):
-        out[c] = least + excess[c] <= total
-    return out
+    return total - least - excess
 
 
 @njit(cache=True, nogil=True)
