@@ -39,6 +39,11 @@ def test_gaussian_records_leak_and_it_says_so(small):
     assert sum(record.encodings for record in small.records) == 2 * 105
     assert small.attack == "relations"
     assert small.guarantees[1].holds
+    assert [threat.key for threat in small.threats] == ["blind", "told", "insider"]
+    assert small.threats[0].tried[0].attack == "relations"
+    assert small.threats[1].exact == 15
+    assert small.threats[0].residual_low > 0.5
+    assert {m.kind: m.rate for m in small.meanings} == {"singling out": 1.0, "linkability": 1.0}
 
 
 def test_every_part_is_filled_and_is_json(small):
@@ -53,6 +58,10 @@ def test_every_part_is_filled_and_is_json(small):
         "guarantees",
         "model",
         "run",
+        "threats",
+        "meanings",
+        "assumed",
+        "provenance",
     ):
         assert facts[part], part
     assert facts["run"]["seed"] == 0
@@ -99,7 +108,7 @@ def test_images_come_with_pictures_and_without_claims():
 
 
 def test_nothing_recovered_is_no_proof():
-    audit = unveil.audit(n_private=40, d=64, m=30, rng=0, seeds=1, effort=0)
+    audit = unveil.audit(n_private=40, d=64, m=30, noise=3.0, rng=0, seeds=1, effort=0)
     assert audit.verdict.level == "nothing"
     assert "no proof of safety" in audit.verdict.headline
     assert {record.outcome for record in audit.records} == {"not recovered"}
@@ -113,7 +122,7 @@ def test_what_only_a_told_attacker_gets_is_partly():
         np.float32
     )
     audit = unveil.audit(smooth, scheme=unveil.Scheme(3), m=110, rng=0, seeds=1, effort=0)
-    assert audit.attack == "full, told the overlaps"
+    assert audit.attack.endswith(", told the overlaps")
     assert audit.verdict.level == "partly"
     assert "once it is known which encodings share a record" in audit.verdict.headline
     assert not next(g for g in audit.guarantees if "nothing but the release" in g.what).holds
@@ -125,7 +134,7 @@ def test_a_wrong_verified_vector_is_never_silent(monkeypatch):
 
     def liar(*args, **options):
         recovery = honest(*args, **options)
-        recovery.vectors[0, 5] += 1.0
+        recovery.vectors[:1, 5] += 1.0
         return recovery
 
     monkeypatch.setattr("unveil.auditing.trials.recover", liar)
@@ -160,6 +169,111 @@ def test_features_are_audited_from_a_table(tmp_path):
     assert audit.records[3].name == "row 4"
 
 
+def audited(private, **options):
+    return unveil.audit(private, **{"rng": 0, "seeds": 1, "effort": 0, **options})
+
+
+@pytest.mark.parametrize("shape", [(20, 40), (20, 8, 8)])
+def test_data_that_are_not_negative_are_not_hidden(shape):
+    draw = np.random.default_rng(0).random(shape).astype(np.float32)
+    for values in (draw, (draw > 0.6).astype(np.float32)):
+        audit = audited(values)
+        assert audit.verdict.level == "leaks"
+        assert audit.threats[0].exact == 20
+        assert audit.attack == "unhidden"
+
+
+def test_five_columns_come_back():
+    audit = audited(np.random.default_rng(1).standard_normal((24, 5)).astype(np.float32))
+    assert audit.threats[0].exact == 24
+
+
+def test_records_that_are_there_twice_count_once():
+    once = np.random.default_rng(1).standard_normal((12, 20)).astype(np.float32)
+    audit = audited(np.vstack([once, once]))
+    assert (audit.threats[0].exact, audit.threats[0].records) == (12, 12)
+    assert {record.outcome for record in audit.records} == {"exact"}
+    assert "12 of 12 records" in audit.verdict.headline
+
+
+def mixed(private, public, rng, weights=None, m=140):
+    chosen = [rng.choice(len(private), 2, replace=False) for _ in range(m)]
+    share = np.full(m, 0.5) if weights is None else rng.beta(weights, weights, m)
+    return (
+        share[:, None] * private[np.array(chosen)[:, 0]]
+        + (1 - share)[:, None] * private[np.array(chosen)[:, 1]]
+    )
+
+
+class Object:
+    def encode(self, private, public, rng):
+        return 0.3 * private
+
+
+ENCODERS = {
+    "identity": (lambda private, public, rng: private, "leaks", "copies"),
+    "an object that scales": (Object(), "leaks", "copies"),
+    "clipped": (lambda private, public, rng: np.clip(private, -1, 1), "partly", "copies"),
+    "magnitudes": (lambda private, public, rng: np.abs(private), "partly", "copies"),
+    "noise": (
+        lambda private, public, rng: private + 0.1 * rng.standard_normal(private.shape),
+        "partly",
+        "copies",
+    ),
+    "MixUp": (lambda *a: mixed(*a), "leaks", "relations"),
+    "MixUp with its own weights": (lambda *a: mixed(*a, weights=1.0), "leaks", "unmix"),
+    "one mask for all": (
+        lambda private, public, rng: mixed(private, public, rng) * rng.choice([-1, 1], 40),
+        "leaks",
+        "relations",
+    ),
+    "nothing of the records": (
+        lambda private, public, rng: np.abs(rng.standard_normal((60, 40))),
+        "nothing",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_the_users_encoder_is_what_is_attacked(name):
+    encoder, level, attack = ENCODERS[name]
+    records = np.random.default_rng(1).standard_normal((20, 40)).astype(np.float32)
+    audit = audited(records, encoder=encoder)
+    assert audit.verdict.level == level
+    assert attack in audit.attack
+    assert audit.findings
+    if level == "nothing":
+        best = audit.threats[0]
+        assert best.residual_low <= 0 <= best.residual_high
+        assert all(attempt.attack in audit.verdict.headline for attempt in best.tried)
+
+
+def test_encodings_somebody_else_made():
+    records = np.random.default_rng(1).standard_normal((20, 40)).astype(np.float32)
+    made = unveil.simulate(Scheme(2), private=records, m=140, rng=3).encodings.values
+    audit = audited(records, encodings=made)
+    assert audit.threats[0].exact == 20
+    assert audit.m == 140
+    assert audit.assumed["encodings made by"] == "somebody else"
+    with pytest.raises(InputError, match="same space"):
+        audited(records, encodings=made[:, :30])
+
+
+def test_a_sensitive_column_is_inferred():
+    records = np.random.default_rng(1).standard_normal((20, 8)).astype(np.float32)
+    found = next(m for m in audited(records, sensitive=3).meanings if m.kind == "inference")
+    assert found.rate == 1.0
+    assert found.control < 0.5
+    with pytest.raises(InputError, match="from 0 to 7"):
+        audited(records, sensitive=8)
+
+
+def test_twice_as_many_records_as_are_mixed_is_said_in_words():
+    audit = unveil.audit(n_private=4, d=50, m=20, rng=0, seeds=1, effort=0)
+    assert any("two sets of records" in s for s in audit.verdict.sentences)
+
+
 BAD = {
     "seeds": ({"seeds": 0}, "1 or more"),
     "tolerance": ({"tolerance": 0}, "positive"),
@@ -168,12 +282,17 @@ BAD = {
     "range": ({"m": (50, 20)}, "smaller number first"),
     "k": ({"scheme": Scheme(9), "n_private": 8}, "lower k_private"),
     "k of 1": ({"scheme": Scheme(1)}, "2 or more"),
-    "no public": ({"private": np.ones((9, 9)), "scheme": Scheme(2, 1)}, "no public vectors"),
+    "no public": ({"private": np.eye(9), "scheme": Scheme(2, 1)}, "no public vectors"),
     "public without k": ({"public": np.ones((9, 784))}, "k_public"),
     "public of other size": ({"public": np.ones((9, 3)), "scheme": Scheme(2, 1)}, "same space"),
     "memory": ({"m": 10**6, "memory_limit": 10**8}, "memory"),
     "scheme": ({"scheme": 2}, "unveil.Scheme"),
     "negative seed": ({"rng": -1}, "0 or more"),
+    "no records": ({"private": np.empty((0, 5))}, "there are none"),
+    "zeros": ({"private": np.zeros((9, 5))}, "records are zero"),
+    "equal records": ({"private": np.ones((9, 5))}, "records are equal"),
+    "what if": ({"what_if": "x"}, "noise, k, m, all"),
+    "both": ({"encoder": np.abs, "encodings": np.ones((9, 9))}, "what was made"),
 }
 
 

@@ -6,6 +6,7 @@ import pytest
 import unveil
 from unveil.auditing.lint import (
     duplicates,
+    expected_repeats,
     lint_encodings,
     public_prefix,
     repeated_subsets,
@@ -48,6 +49,13 @@ def test_honest_random_signs_of_odd_data_are_no_false_alarm(kind):
     assert severities(sign_masks(sim.encodings)) == {"fine"}
 
 
+@pytest.mark.parametrize(("m", "subsets"), [(10, 20), (300, 1225), (50, 10**30), (5, 1)])
+def test_expected_repeats(m, subsets):
+    drawn = np.random.default_rng(0).integers(min(subsets, 2**62), size=(2000, m))
+    repeats = [m - len(np.unique(row)) for row in drawn]
+    assert expected_repeats(m, subsets) == pytest.approx(np.mean(repeats), rel=0.03, abs=0.05)
+
+
 def test_repeats_up_to_signs():
     Y = np.random.default_rng(0).standard_normal((30, 50)).astype(np.float32)
     assert duplicates(Y).severity == "fine"
@@ -61,7 +69,7 @@ def test_repeats_up_to_signs():
 def test_subsets_drawn_again_and_again():
     rng = np.random.default_rng(0)
     chosen = np.sort(rng.permuted(np.tile(np.arange(50), (300, 1)), axis=1)[:, :2], axis=1)
-    assert repeated_subsets(chosen, 50).severity == "low"  # chance: 300²/2/1225 = 37
+    assert repeated_subsets(chosen, 50).severity == "low"  # 33 by chance
     assert repeated_subsets(np.tile(chosen[:100], (3, 1)), 50).severity == "high"
     assert repeated_subsets(np.unique(chosen, axis=0), 50).severity == "fine"
 

@@ -119,3 +119,43 @@ def test_wrong_signs_in_a_flat_background_do_not_hide_a_picture():
     assert (risks.correlation < 0.9).all()
     blank = np.full_like(truth, -1)
     assert (assess(recovery(blank, "unresolved", signed=True), truth).outcome == NOT).all()
+
+
+def test_equal_records_are_back_together(truth):
+    twice = np.vstack([truth, truth])
+    risks = assess(recovery(truth[:5]), twice)
+    assert np.flatnonzero(risks.outcome == EXACT).tolist() == [*range(5), *range(12, 17)]
+
+
+def test_a_common_scale_is_free_where_weights_are_unknown(truth):
+    flips = np.random.default_rng(1).choice([-1, 1], 200)
+    found = recovery(0.37 * truth[:6] * flips, signed=True)
+    assert assess(found, truth).recovered == 0
+    assert (assess(found, truth, free_scale=True).outcome[:6] == EXACT).all()
+
+
+def test_control_is_what_other_records_and_public_ones_give(truth):
+    assert assess(recovery(truth[:6], signed=True), truth).control == 0
+    near = truth.copy()
+    near[6:] = near[:6] + np.random.default_rng(2).normal(0, 0.1, (6, 200))
+    assert assess(recovery(near[:6], signed=True), near).control >= 0.5
+    public = truth[::2] + np.float32(1e-4)
+    assert assess(recovery(truth[:6], signed=True), truth, public=public).control == 0.5
+
+
+def test_single_values_are_counted(truth):
+    half = truth.copy()
+    half[:, 100:] = np.random.default_rng(5).standard_normal((12, 100))
+    risks = assess(recovery(half, signed=True), truth)
+    assert risks.recovered == 0
+    assert 0.4 < risks.values < 0.6
+    assert risks.guessed_values < 0.05
+
+
+def test_few_values_count_where_most_are_right_and_no_other_record_has_them(truth):
+    few = truth[:, :10].copy()
+    found = few[:5].copy()
+    found[:, 0] += 1
+    assert (assess(recovery(found, signed=True), few).outcome[:5] == ALMOST).all()
+    found[:, :4] += 1
+    assert (assess(recovery(found, signed=True), few).outcome[:5] == NOT).all()

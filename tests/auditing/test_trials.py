@@ -5,22 +5,22 @@ import io
 import numpy as np
 import pytest
 
-from unveil.auditing.trials import Laboratory
+from unveil.auditing.release import Release
+from unveil.auditing.trials import Arm, Laboratory
 from unveil.records import Scheme
 
 PRIVATE = np.random.default_rng(0).standard_normal((20, 200)).astype(np.float32)
 
 
+BLIND = Arm("blind", "relations", Scheme(2))
+OF_THE_LAB = ("tolerance", "pixel_rms", "memory_limit", "progress")
+
+
 def laboratory(folder=None, **changes):
-    facts = {
-        "scheme": Scheme(2),
-        "top": 140,
-        "noise": 0.0,
-        "tolerance": 1e-2,
-        "seed": 3,
-        "pixel_rms": 1.0,
-    }
-    return Laboratory(folder=folder, **{"private": PRIVATE, "public": None, **facts, **changes})
+    facts = {"scheme": Scheme(2), "top": 140, "noise": 0.0, "seed": 3}
+    mine = {"pixel_rms": 1.0, **{key: changes.pop(key) for key in OF_THE_LAB if key in changes}}
+    release = Release(**{"private": PRIVATE, "public": None, **facts, **changes})
+    return Laboratory(release, folder=folder, **mine)
 
 
 def test_fewer_encodings_are_the_first_of_many():
@@ -32,12 +32,12 @@ def test_fewer_encodings_are_the_first_of_many():
 
 
 def test_a_trial_is_kept_and_read_back(tmp_path, monkeypatch):
-    first = laboratory(tmp_path).trial(140, 0, "blind", show=True)
+    first = laboratory(tmp_path).trial(140, 0, BLIND, show=True)
     assert first.exact == 1.0
     assert first.verified == 20
     np.testing.assert_allclose(first.shown, PRIVATE, atol=1e-3)
     monkeypatch.setattr(Laboratory, "_attack", lambda *_: pytest.fail("attacked again"))
-    again = laboratory(tmp_path).trial(140, 0, "blind", show=True)
+    again = laboratory(tmp_path).trial(140, 0, BLIND, show=True)
     for name, value in vars(first).items():
         other = getattr(again, name)
         assert np.array_equal(value, other) if isinstance(value, np.ndarray) else value == other
@@ -62,25 +62,25 @@ def test_a_trial_is_kept_and_read_back(tmp_path, monkeypatch):
     ],
 )
 def test_what_changes_the_result_changes_the_name(change):
-    assert laboratory(**change)._name(50, 0, "blind", False) != laboratory()._name(
-        50, 0, "blind", False
+    assert laboratory(**change)._name(50, 0, BLIND, False) != laboratory()._name(
+        50, 0, BLIND, False
     )
 
 
 def test_where_it_is_kept_and_who_watches_change_nothing(tmp_path):
     told = laboratory(tmp_path, progress=print)
-    told.draw(0)
-    assert told._name(50, 0, "blind", False) == laboratory()._name(50, 0, "blind", False)
+    told.release.draw(0)
+    assert told._name(50, 0, BLIND, False) == laboratory()._name(50, 0, BLIND, False)
 
 
 def test_another_trial_under_this_name_is_not_read(tmp_path):
     mine, other = laboratory(tmp_path / "mine"), laboratory(tmp_path / "other", seed=4)
-    mine.trial(60, 0, "blind")
-    other.trial(60, 0, "blind")
+    mine.trial(60, 0, BLIND)
+    other.trial(60, 0, BLIND)
     (path,), (wrong,) = ((tmp_path / name).iterdir() for name in ("mine", "other"))
     right = path.read_bytes()
     path.write_bytes(wrong.read_bytes())
-    again = laboratory(tmp_path / "mine").trial(60, 0, "blind")
+    again = laboratory(tmp_path / "mine").trial(60, 0, BLIND)
     assert (again.m, again.draw) == (60, 0)
     with np.load(path) as kept, np.load(io.BytesIO(right)) as before:
         assert str(kept["kept as"]) == str(before["kept as"])
@@ -88,21 +88,49 @@ def test_another_trial_under_this_name_is_not_read(tmp_path):
 
 def test_a_damaged_file_is_made_again(tmp_path):
     lab = laboratory(tmp_path)
-    lab.trial(60, 0, "blind")
+    lab.trial(60, 0, BLIND)
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes()[:100])
-    assert lab.trial(60, 0, "blind").m == 60
+    assert laboratory(tmp_path).trial(60, 0, BLIND).m == 60
     assert file.stat().st_size > 100
 
 
-def test_the_told_attacker_gets_at_least_what_overlaps_give():
+def test_the_best_of_several_arms_and_none_after_a_complete_one(monkeypatch):
+    ran = []
+    honest = Laboratory._attack
+    monkeypatch.setattr(
+        Laboratory, "_attack", lambda self, *a: ran.append(a[2].attack) or honest(self, *a)
+    )
+    arms = [Arm("blind", name, Scheme(2)) for name in ("copies", "relations", "full")]
+    lab = laboratory()
+    assert lab.best(140, 0, arms).attack == "relations"
+    assert ran == ["copies", "relations"]
+    assert lab.best(140, 0, arms).exact == 1.0
+    assert len(ran) == 2  # from memory
+
+
+def test_the_told_attacker_reads_the_true_overlaps():
     smooth = np.cumsum(PRIVATE, axis=1) / 10
-    lab = Laboratory(smooth, None, Scheme(2), 140, 0.0, 1e-2, 0, None)
-    blind, told = lab.trial(140, 0, "blind"), lab.trial(140, 0, "told")
-    assert told.recovered >= blind.recovered
-    assert told.recovered > 0.8
+    lab = laboratory(private=smooth, pixel_rms=None)
+    assert lab.trial(140, 0, Arm("told", "line-graph", Scheme(2))).recovered > 0.8
 
 
-def test_only_fixed_weights_can_be_told():
-    assert laboratory().can_be_told(100)
-    assert not laboratory(scheme=Scheme(2, weighting="half-normal")).can_be_told(100)
+def test_what_an_insider_knew_is_no_finding():
+    lab = laboratory()
+    trial = lab.trial(60, 0, Arm("insider", "substitution", Scheme(2)))
+    assert not (trial.outcome[lab.known] > 0).any()
+    assert (trial.outcome[~lab.known] == 2).mean() > 0.8
+
+
+def test_links_are_counted_against_the_truth():
+    trial = laboratory().trial(140, 0, BLIND)
+    assert trial.linked == 1.0
+    assert trial.falsely == 0.0
+    none = laboratory().trial(140, 0, Arm("blind", "copies", Scheme(2)))
+    assert none.linked < 0.1
+
+
+def test_what_an_attack_refuses_is_its_result():
+    trial = laboratory().trial(60, 0, Arm("blind", "mixup", Scheme(2)))
+    assert trial.recovered == 0
+    assert trial.explanation.startswith("refused: ")

@@ -1,13 +1,12 @@
-"""What leaks if these encodings are released? Encode as the scheme would, attack, hold against the
-truth, and say so.
+"""What leaks if these encodings are released? Encode, attack in every way that applies, hold against
+the truth, and say so.
 
-    1  records   from a file, a folder, an array, or drawn                        `data.dataset`
-    2  model     how far the records are from the theory's                        `auditing.model_check`
-    3  trials    all encodings, attacked blind; if records stay hidden, also by an attacker who is told the overlaps; what gets
-                 more is used from here on                                        `auditing.trials`
-    4  curve     fewer encodings, where the fraction recovered changes            `auditing.curve`
-    5  lint      what the encoder gives away besides                              `auditing.lint`, `auditing.encoder_lint`
-    6  verdict   from what was measured, and from nothing else                    `auditing.judgement`
+    1  load      records, public vectors, and where encodings come from   `auditing.inputs`, `auditing.release`
+    2  attack    all encodings, by every kind of attacker, best attack first          `auditing.threats`
+    3  again     more draws, and fewer encodings, where the fraction recovered changes  `auditing.curve`
+    4  risk      counts of distinct records, control, risk above it, what it means     `auditing.measured`
+    5  lint      what the encoder gives away besides                `auditing.lint`, `auditing.encoder_lint`
+    6  words     the verdict, from what was measured and from nothing else           `auditing.judgement`
 
 With `out` every finished trial is kept, and the same call after an interruption goes on with those
 that are missing.
@@ -16,36 +15,37 @@ that are missing.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from unveil import store
-from unveil.auditing.costs import natural_seconds, nominal_seconds
+from unveil.auditing.costs import attack_seconds
 from unveil.auditing.curve import Points, curve, trace
 from unveil.auditing.encoder_lint import Encoder, lint_encoder
-from unveil.auditing.judgement import record_risks, verdict
+from unveil.auditing.inputs import Case, Data, Options, load, options_of, trials_folder
+from unveil.auditing.judgement import record_risks, verdict, weakest
 from unveil.auditing.lint import lint_encodings
-from unveil.auditing.model_check import check_model, guarantees
+from unveil.auditing.measured import Outcome, meanings, outcomes, threat
+from unveil.auditing.model_check import ModelCheck, check_model, guarantees
 from unveil.auditing.pictures import draw_pictures
-from unveil.auditing.plan import encodings_for_all
-from unveil.auditing.result import Audit, Finding, Stage
-from unveil.auditing.trials import Attacker, Laboratory, Trial
-from unveil.data import Dataset, gaussian_vectors, load_dataset
-from unveil.data.features import SUFFIXES, read_features
-from unveil.parallel import memory_limit as settle_limit
-from unveil.parallel import where
-from unveil.records import EXACT_WEIGHTINGS, InputError, Progress, Scheme, as_vectors
-from unveil.seeds import Rng, child, root
+from unveil.auditing.result import Audit, Finding, Stage, Threat, WhatIf
+from unveil.auditing.threats import Run, attack_all
+from unveil.auditing.trials import Arm, Laboratory, Trial
+from unveil.auditing.what_if import DELTA, sensitivity
+from unveil.auditing.what_if import what_if as points_of
+from unveil.kept import name_of
+from unveil.records import InputError, Progress, Scheme
+from unveil.seeds import Rng
 
-Data = str | Path | ArrayLike | Dataset
 EFFORT = 40.0
-FEW_IMAGES, MANY_IMAGES = 5, 50
-"""Encodings per image of a release of images with weights of their own, where nothing is said: the
-challenge has 50."""
-ATTACKS = {"blind": "{}", "told": "{}, told the overlaps"}
+"""Forecast seconds, beyond what runs in any case: about a minute for small data."""
+TITLES = {"told": "{}, told the overlaps", "insider": "{}, knowing every second record"}
+"""How the attack of an attacker who knows more is named."""
 
 
 def audit(
@@ -64,260 +64,319 @@ def audit(
     d: int | None = None,
     sample: int | None = None,
     encoder: Encoder | None = None,
+    encodings: Data | None = None,
+    sensitive: int | str | None = None,
+    labels: ArrayLike | None = None,
+    what_if: str | None = None,
     out: str | Path | None = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Audit:
     """Audit the release of encodings of `private`.
 
-    private    a path (.npy, .npz, .csv, folder of images), an array, "gaussian" (the same as None) or "fashion-mnist"
-    m          how many encodings are released; (low, high): between these; None: as many as all vectors need by the forecast
-    seeds      independent draws of subsets: the band of the curve comes from them
-    tolerance  largest error of a pixel that counts as exact, relative to the rms of the data
-    effort     forecast seconds to spend on the leakage curve, beyond the first attacks on all encodings
-    sample     audit so many records only, drawn at random
-    encoder    your own encoder(private, public, rng), for the lint; what is attacked are encodings made by `scheme`
-    out        folder for finished trials, new or of an earlier audit
+    Parameters
+    ----------
+    private : path (.npy, .npz, .csv, folder of images), array, "gaussian" (the same as None) or
+        "fashion-mnist"
+    scheme : how encodings are made, or are said to be made
+    public : public vectors, in the same forms
+    m : how many encodings are released; (low, high): between these; None: as many as all vectors
+        need by the forecast, or all that there are
+    noise : standard deviation added to every pixel
+    seeds : independent draws of subsets: the intervals come from them
+    tolerance : largest error of a pixel that counts as exact, relative to the rms of the data
+    effort : forecast seconds to spend on further attacks and the leakage curve
+    sample : audit so many records only, drawn at random
+    encoder : your own encoder(private, public, rng), or an object with such an `encode`: what it
+        returns is attacked, as made by `scheme` and by others that it may follow
+    encodings : instead, encodings that were made of `private`: they are attacked
+    sensitive : place or name of a column whose values are to be protected
+    labels : class of each record, for `what_if`
+    what_if : "noise", "k", "m" or "all": how many records come back when these change
+    out : folder for finished trials, new or of an earlier audit
+
+    Returns
+    -------
+    Audit
+        verdict, attackers, meaning, records, curve, findings; `Audit.facts()` as JSON takes it
     """
     start = time.perf_counter()
-    scheme = Scheme() if scheme is None else scheme
-    if not isinstance(scheme, Scheme):
-        raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
-    if scheme.k_private + scheme.k_public < 2 or not scheme.k_private:
-        raise InputError(
-            f"k_private={scheme.k_private}, k_public={scheme.k_public}: nothing private is mixed with anything; "
-            "use k_private of 2 or more"
-        )
-    if isinstance(seeds, bool) or not 1 <= seeds <= 1000:
-        raise InputError(f"seeds={seeds!r}: give how many independent draws to make, 1 or more")
-    if not tolerance > 0:
-        raise InputError(f"tolerance={tolerance!r}: give a positive number")
-    if not effort >= 0:
-        raise InputError(f"effort={effort!r}: give seconds, 0 or more")
-    memory_limit = where().memory_limit if memory_limit is None else memory_limit
-    limit = settle_limit(memory_limit)
-    seed = _seed(rng)
-    family = root(seed)
-    data = load_dataset(
-        private, n=n_private, d=d, sample=sample, limit=limit // 4, rng=child(family, "private")
-    )
-    n, pixels = data.values.shape
-    if data.image_shape is None:
-        scheme.require_weighting(*EXACT_WEIGHTINGS)
-    images = scheme.weighting not in EXACT_WEIGHTINGS
-    others = _public(public, data, scheme, n_public, child(family, "public"), limit)
-    if scheme.k_private > n:
-        raise InputError(
-            f"k_private={scheme.k_private} of only {n} private records: lower k_private or add records"
-        )
-    low, high = _range(m, scheme, n, images)
-    if 8 * high * pixels > limit:
-        raise InputError(
-            f"{high:,} encodings of {pixels:,} pixels are more than the memory limit: lower m, or raise memory_limit"
-        )
-    check = check_model(data.values)
-    lab = Laboratory(
-        private=data.values,
-        public=others,
-        scheme=scheme,
-        top=high,
+    # 1. Load.
+    options = options_of(
+        scheme,
+        what_if,
+        rng,
+        m=m,
         noise=noise,
+        seeds=seeds,
         tolerance=tolerance,
-        seed=seed,
-        pixel_rms=1.0 if data.kind == "gaussian" else None,
-        shape=data.image_shape,
-        folder=None if out is None else _folder(Path(out)),
+        effort=effort,
+        sensitive=sensitive,
+        encoder=encoder,
+        encodings=encodings,
+        labels=labels,
+        out=out,
         memory_limit=memory_limit,
         progress=progress,
     )
-    hard = not check.gaussian
+    case = load(
+        private, public, options, n_private=n_private, n_public=n_public, d=d, sample=sample
+    )
+    check = check_model(case.data.values)
+    lab = _laboratory(case, options)
+    # 2. to 4. Attack, again, and measure.
+    measured = _measure(lab, case, options, check)
+    changed: tuple[WhatIf, ...] = ()
+    if options.what_if:
+        changed = points_of(
+            case.release,
+            options.what_if,
+            case.high,
+            tolerance=tolerance,
+            labels=case.labels,
+            memory_limit=options.memory_limit,
+            progress=progress,
+        )
+    # 5. and 6. Lint, and say it.
+    return _said(lab, case, options, check, measured, changed, time.perf_counter() - start)
 
-    def cost(count: int) -> float:
-        n_others = 0 if others is None else len(others)
-        if images:
-            return natural_seconds(count, pixels)
-        return nominal_seconds(scheme, n, count, pixels, n_others, hard=hard)
 
-    attacker, blind, points = _search(lab, low, high, cost, seeds, effort, progress)
-    main = points[high][0]
-    wrong = sum(trial.wrong for trials in points.values() for trial in trials)
-    simulation = lab.draw(0)
-    encodings = lab.encodings(0, high)
-    findings = [*lint_encodings(encodings, chosen=simulation.selection.private, n_private=n)]
-    if encoder is not None:
-        findings = [
-            *lint_encoder(
-                encoder,
-                min(n, 200),
-                0 if others is None else min(200, len(others)),
-                progress=progress,
-            )
-        ]
-    if wrong:
-        findings.insert(0, _wrong(wrong))
-    records = record_risks(data, simulation.selection.private, points, high)
-    traced = curve(points)
-    signed = others is not None or scheme.signs == "kept"
-    return Audit(
-        verdict=verdict(
-            records, traced, main, blind, attacker, check, high, signed=signed, wrong=wrong
-        ),
-        scheme={**vars(scheme), "noise": noise},
-        data={**data.facts(), "public records": 0 if others is None else len(others)},
-        m=high,
-        attack=ATTACKS[attacker].format(main.attack),
-        explanation=main.explanation,
-        records=records,
-        curve=traced,
-        stages=tuple(Stage(name, seconds) for name, seconds in main.seconds.items()),
-        findings=tuple(findings),
-        guarantees=guarantees(check, wrong=wrong, told=attacker == "told"),
-        model={**check.facts(), "in words": check.sentence()},
-        run=_facts(seed, low, high, points, tolerance, effort, time.perf_counter() - start),
-        pictures=draw_pictures(data, encodings, simulation.selection.private, main, n),
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """Threats with their runs and best outcomes, the place of the attacker of the headline, and
+    trials by number of encodings."""
+
+    threats: tuple[Threat, ...]
+    runs: tuple[Run, ...]
+    bests: tuple[Outcome, ...]
+    place: int
+    points: Points
+
+    @property
+    def best(self) -> Outcome:
+        return self.bests[self.place]
+
+    @property
+    def trials(self) -> list[Trial]:
+        """All that were made, each once."""
+        made = [trial for run in self.runs for trial in run.trials]
+        made += [trial for several in self.points.values() for trial in several]
+        return list({id(trial): trial for trial in made}.values())
+
+
+def _laboratory(case: Case, options: Options) -> Laboratory:
+    return Laboratory(
+        release=case.release,
+        tolerance=options.tolerance,
+        pixel_rms=1.0 if case.data.kind == "gaussian" else None,
+        folder=trials_folder(options.out),
+        memory_limit=options.memory_limit,
+        progress=options.progress,
     )
 
 
-def _search(
-    lab: Laboratory,
-    low: int,
-    high: int,
-    cost: Any,
-    seeds: int,
-    effort: float,
-    progress: Progress | None,
-) -> tuple[Attacker, Trial, Points]:
-    """The stronger attacker, what the blind one got from all encodings, and the stronger one's
-    trials."""
-    blind = lab.trial(high, 0, "blind", show=True)
-    attacker: Attacker = "blind"
-    if blind.recovered < 1 and lab.can_be_told(high):
-        told = lab.trial(high, 0, "told", show=True)
-        if told.recovered > blind.recovered:
-            attacker = "told"
+def _measure(lab: Laboratory, case: Case, options: Options, check: ModelCheck) -> _Measured:
+    """Every attacker on all encodings, then the one of the headline on more draws and fewer
+    encodings."""
+    n, d = case.data.values.shape
+    n_public = 0 if case.release.public is None else len(case.release.public)
+    hard = not check.gaussian
+
+    def cost(attack: str, scheme: Scheme, m: int = case.high) -> float:
+        return attack_seconds(attack, scheme, n, m, d, n_public, hard=hard)
+
+    # 1. All attackers; half of the effort at most, since draws and the curve need the rest.
+    runs = attack_all(lab, case.high, options.effort / 2, cost)
+    bests = outcomes(lab, runs)
+    first = tuple(threat(lab, run, best, ()) for run, best in zip(runs, bests, strict=True))
+    found = weakest(first)
+    place = 0 if found is None else next(i for i, t in enumerate(first) if t is found)
+    # 2. The headline's attacker again.
+    arms = _again(runs, bests[place])
+    points = _trace(lab, case, options, arms, cost)
+    threats = tuple(
+        threat(lab, run, best, points[case.high][1:] if i == place else ())
+        for i, (run, best) in enumerate(zip(runs, bests, strict=True))
+    )
+    return _Measured(threats, runs, bests, place, points)
+
+
+def _again(runs: Sequence[Run], best: Outcome) -> tuple[Arm, ...]:
+    """The arm that won, then those of the same attacker that got something too: with fewer
+    encodings another may be the best."""
+    run = next(run for run in runs if run.who == best.arm.who)
+    others = [
+        arm
+        for arm, trial in zip(run.arms, run.trials, strict=True)
+        if arm != best.arm and trial.worth[1]
+    ]
+    return (best.arm, *others)
+
+
+def _trace(
+    lab: Laboratory, case: Case, options: Options, arms: tuple[Arm, ...], cost: Any
+) -> Points:
+    """Trials by number of encodings; as many draws as the effort allows."""
     done = 0
+
+    def price(m: int) -> float:
+        return float(sum(cost(arm.attack, arm.scheme, m) for arm in arms))
 
     def trial(m: int, draw: int) -> Trial:
         nonlocal done
         done += 1
-        if progress:
-            progress("trials", done, done + 1)
-        return lab.trial(m, draw, attacker, show=m == high and draw == 0)
+        if options.progress:
+            options.progress("trials", done, done + 1)
+        return lab.best(m, draw, arms, show=m == case.high and draw == 0)
 
-    # Half of the effort at most for further draws of all encodings: the curve needs the rest.
-    draws = int(max(1, min(seeds, 1 + effort / 2 // cost(high))))
-    points = trace(low, high, trial, cost, draws=draws, effort=effort - (draws - 1) * cost(high))
-    return attacker, blind, points
+    left = options.effort / 2
+    # Half of it at most for further draws of all encodings: the curve needs the rest.
+    draws = int(max(1, min(options.seeds, 1 + left / 2 // max(price(case.high), 1e-12))))
+    draws = draws if case.release.draws is None else min(draws, case.release.draws)
+    spent = (draws - 1) * price(case.high)
+    return trace(case.low, case.high, trial, price, draws=draws, effort=left - spent)
 
 
-def _range(
-    m: int | tuple[int, int] | None, scheme: Scheme, n: int, images: bool
-) -> tuple[int, int]:
-    if m is None and images:
-        return FEW_IMAGES * n, MANY_IMAGES * n
-    if m is None:
-        high = encodings_for_all(scheme, n)
-        return max(scheme.k_private + 2, n // 2), high
-    low, high = (max(scheme.k_private + 2, m // 8), m) if isinstance(m, (int, np.integer)) else m
-    if (
-        isinstance(m, bool)
-        or not all(isinstance(count, (int, np.integer)) for count in (low, high))
-        or low < 1
-        or high < 2
-    ):
-        raise InputError(
-            f"m={m!r}: give a number of encodings of 2 or more, or a range (low, high)"
+def _said(
+    lab: Laboratory,
+    case: Case,
+    options: Options,
+    check: ModelCheck,
+    measured: _Measured,
+    changed: tuple[WhatIf, ...],
+    seconds: float,
+) -> Audit:
+    """Everything in its place of the record."""
+    data, release, scheme = case.data, case.release, options.scheme
+    best, main, found = measured.best, measured.best.trial, weakest(measured.threats)
+    wrong = sum(trial.wrong for trial in measured.trials)
+    chosen = release.chosen(0, case.high)
+    traced = curve(measured.points)
+    shown = measured.threats[measured.place]
+    return Audit(
+        verdict=verdict(
+            measured.threats,
+            traced,
+            check,
+            case.high,
+            records=len(data.names),
+            signed=main.signed,
+            wrong=wrong,
+            asides=_asides(lab, case, best),
+        ),
+        scheme={**vars(scheme), "noise": options.noise},
+        data={
+            **data.facts(),
+            "public records": 0 if release.public is None else len(release.public),
+            "different records": len(lab.groups[0]),
+        },
+        m=case.high,
+        attack=TITLES.get(best.arm.who, "{}").format(best.arm.title),
+        explanation=main.explanation,
+        records=record_risks(data, chosen, measured.points, case.high),
+        curve=traced,
+        stages=tuple(Stage(name, spent) for name, spent in main.seconds.items()),
+        findings=_findings(lab, case, options, wrong),
+        guarantees=guarantees(check, wrong=wrong, told=found is not None and shown.key == "told"),
+        model={**check.facts(), "in words": check.sentence()},
+        run=_facts(case, options, measured, seconds),
+        threats=measured.threats,
+        meanings=meanings(lab, best, shown, case.column),
+        what_if=changed,
+        assumed=_assumed(case, options, best),
+        provenance={
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "data": name_of([], data.values),
+        },
+        pictures=draw_pictures(data, lab.encodings(0, case.high), chosen, main, len(data.names)),
+    )
+
+
+def _asides(lab: Laboratory, case: Case, best: Outcome) -> list[str]:
+    """What must be said of the make of these encodings."""
+    scheme, n = case.release.scheme, len(lab.groups[0])
+    out = []
+    if best.arm.words:
+        out.append(f"The encodings were taken for others than stated: {best.arm.words}.")
+    if case.release.stated and n == 2 * scheme.k_private and not scheme.k_public:
+        out.append(
+            f"With {n} records, twice as many as an encoding mixes, two sets of records give the "
+            "same encodings: which of them is the true one cannot be told from the encodings."
         )
-    if low > high and not isinstance(m, tuple):
-        low = high
-    if low > high:
-        raise InputError(f"m from {low} to {high}: give the smaller number first")
-    return int(low), int(high)
+    return out
 
 
-def _public(
-    public: Data | None,
-    data: Dataset,
-    scheme: Scheme,
-    n_public: int | None,
-    rng: np.random.Generator,
-    limit: int,
-) -> NDArray[np.float32] | None:
-    """Public vectors in the units of the private ones, or None when the scheme mixes none."""
-    if scheme.k_public == 0:
-        if public is not None or n_public:
-            raise InputError(
-                "public vectors with k_public=0: say how many an encoding mixes (k_public), or leave them out"
+def _findings(lab: Laboratory, case: Case, options: Options, wrong: int) -> tuple[Finding, ...]:
+    """What the encodings show of how they were made, and what the encoder does."""
+    n = len(case.data.names)
+    public = case.release.public
+    found: list[Finding] = [
+        *lint_encodings(
+            lab.encodings(0, case.high),
+            chosen=case.release.chosen(0, case.high),
+            n_private=n,
+        )
+    ]
+    if options.encoder is not None:
+        # Twenty dozen unit vectors show every slip; more would only take longer.
+        try:
+            found += lint_encoder(
+                options.encoder,
+                min(n, 200),
+                0 if public is None else min(200, len(public)),
+                progress=options.progress,
             )
-        return None
-    d = data.values.shape[1]
-    if public is None:
-        if data.kind != "gaussian":
-            raise InputError(
-                f"k_public={scheme.k_public} but no public vectors: give them with public"
-            )
-        vectors = gaussian_vectors(200 if n_public is None else n_public, d, rng)
-    elif (
-        isinstance(public, (str, Path))
-        and Path(public).suffix.lower() in SUFFIXES
-        and data.kind == "features"
-    ):
-        table = read_features(public, limit=limit // 4)
-        if table.values.shape[1] == d:
-            scale = np.where(np.asarray(data.scale) > 0, data.scale, 1.0)
-            vectors = as_vectors((table.values - data.mean) / scale, "public")
-        else:
-            vectors = table.values
-    else:
-        vectors = load_dataset(public, most=1 << 30, limit=limit // 4, rng=rng).values
-    if vectors.shape[1] != d:
-        raise InputError(
-            f"public vectors have {vectors.shape[1]} pixels, private ones {d}: they must come from the same space"
-        )
-    if scheme.k_public > len(vectors):
-        raise InputError(
-            f"k_public={scheme.k_public} of only {len(vectors)} public vectors: lower k_public or add vectors"
-        )
-    return vectors
-
-
-def _seed(rng: Rng) -> int:
-    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
-        root(rng)
-        return int(rng)
-    return int(np.random.default_rng(root(rng)).integers(1 << 62))
-
-
-def _folder(out: Path) -> Path:
-    """Where trials are kept: in a new folder, or in one that an audit made."""
-    trials = out / "trials"
-    if not trials.is_dir():
-        store.must_be_new(out)
-    return trials
+        except InputError as error:
+            found.append(Finding(f"The encoder cannot be looked into: {error}.", "low", ""))
+    if wrong:
+        found.insert(0, _wrong(wrong))
+    return tuple(found)
 
 
 def _wrong(count: int) -> Finding:
     return Finding(
         f"{count} vectors were called verified by the attack and equal no record.",
         "high",
-        "The counts of this audit stand, since the truth was at hand; the attack's own certificate failed on these data.",
-        "Trust no “verified” on data like these where the truth is not known, and report it as a bug.",
+        "The counts of this audit stand, since the truth was at hand; the attack's own certificate "
+        "failed on these data.",
+        "Trust no “verified” on data like these where the truth is not known, and report it as a "
+        "bug.",
     )
 
 
-def _facts(
-    seed: int, low: int, high: int, points: Points, tolerance: float, effort: float, seconds: float
-) -> dict[str, Any]:
-    trials = [trial for several in points.values() for trial in several]
+def _assumed(case: Case, options: Options, best: Outcome) -> dict[str, Any]:
+    """k, weights, signs and m as they were taken to be."""
+    scheme = best.arm.scheme
+    facts = {
+        "k_private": scheme.k_private,
+        "k_public": scheme.k_public,
+        "weights": scheme.weighting,
+        "signs": scheme.signs,
+        "pairing": scheme.pairing,
+        "m": case.high,
+        "noise": options.noise,
+        "encodings made by": "the scheme" if case.release.stated else "the encoder",
+        "as": best.arm.words or "stated",
+    }
+    if options.encodings is not None:
+        facts["encodings made by"] = "somebody else"
+    if "noise" in options.what_if and case.release.chosen(0, case.high) is not None:
+        facts["delta"] = DELTA
+        facts["sensitivity"] = sensitivity(case.release)
+    return facts
+
+
+def _facts(case: Case, options: Options, measured: _Measured, seconds: float) -> dict[str, Any]:
+    trials = measured.trials
     return store.manifest(
         "audit",
-        seed=seed,
-        m_low=low,
-        m_high=high,
-        draws=len(points[high]),
+        seed=options.seed,
+        m_low=case.low,
+        m_high=case.high,
+        draws=len(measured.points[case.high]),
         trials=len(trials),
-        tolerance=tolerance,
-        effort=effort,
+        tolerance=options.tolerance,
+        effort=options.effort,
         attack_seconds=sum(sum(trial.seconds.values()) for trial in trials),
         seconds=seconds,
     )

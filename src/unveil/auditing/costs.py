@@ -35,6 +35,14 @@ ENOUGH of PER_VECTOR."""
 NATURAL = 4e-6
 """Seconds of the natural-image attack on the nominal machine, per encoding and pixel (`python -m
 benchmarks.natural`)."""
+ABSOLUTE = 30
+"""Times longer than `natural` per encoding takes the attack on single encodings, `absolute`."""
+RELATION_SECONDS = {"relations": (5e-7, 2, 0), "subsets": (5e-10, 3, 0), "pixels": (1e-6, 1, 1)}
+"""Seconds of `attack="relations"` on the nominal machine: a·m^b·d^c for each (a, b, c), measured on
+m = 280 to 1,050: pairs, an eigenproblem, signs."""
+RIVAL_SECONDS = {"tensor": 5e-6, "line-graph": 5e-6, "cliques": 5e-6, "paper": 5e-5}
+"""Seconds per pair of encodings of attacks that read single overlaps, beside the product that
+gives them; measured on m = 210."""
 ROUNDS = 3
 MOST_PIXELS = 1 << 15
 BASE = 250 << 20
@@ -76,6 +84,27 @@ def nominal_seconds(scheme: Scheme, n: int, m: int, d: int, n_public: int, *, ha
     """
     counts = operations(scheme, n, m, d, n_public, route(scheme, n, m, d))
     return sum(stage_seconds(counts, NOMINAL).values()) * (HARD if hard else 1.0)
+
+
+def attack_seconds(
+    attack: str, scheme: Scheme, n: int, m: int, d: int, n_public: int, *, hard: bool
+) -> float:
+    """Forecast of one attack on the nominal machine."""
+    pairs = NOMINAL.product * m * m * d
+    if attack in RIVAL_SECONDS:
+        return 2 * pairs + RIVAL_SECONDS[attack] * m * m
+    if attack in ("natural", "absolute"):
+        return natural_seconds(m, d) * (1 if attack == "natural" else ABSOLUTE)
+    if attack in ("relations", "noisy-relations"):
+        return sum(relation_seconds(m, d).values())
+    if attack in ("mixup", "unhidden"):
+        return 4 * pairs
+    return nominal_seconds(scheme, n, m, d, n_public, hard=hard)
+
+
+def relation_seconds(m: int, d: int) -> dict[str, float]:
+    """Seconds of the stages of `attack="relations"` on the nominal machine."""
+    return {name: a * m**b * d**c for name, (a, b, c) in RELATION_SECONDS.items()}
 
 
 def natural_seconds(m: int, d: int) -> float:

@@ -21,12 +21,14 @@ from math import log, sqrt
 
 import numpy as np
 
+from unveil.auditing.intervals import wilson
 from unveil.auditing.result import CurvePoint
 from unveil.auditing.trials import Trial
 
 FLAT = 0.1
+"""Rise of the share between two numbers of encodings that is not worth another trial."""
 NARROW = 1.2
-Z = 1.96
+"""Ratio of two numbers of encodings that needs none between them."""
 
 Points = dict[int, list[Trial]]
 
@@ -62,13 +64,6 @@ def trace(
 
 def curve(points: Points) -> tuple[CurvePoint, ...]:
     return tuple(_point(m, trials) for m, trials in sorted(points.items()))
-
-
-def wilson(share: float, count: int) -> tuple[float, float]:
-    """Wilson's interval for `share` of `count` observations."""
-    centre = (share + Z * Z / (2 * count)) / (1 + Z * Z / count)
-    half = Z / (1 + Z * Z / count) * sqrt(share * (1 - share) / count + Z * Z / (4 * count * count))
-    return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))
 
 
 def _middle(points: Points) -> int | None:

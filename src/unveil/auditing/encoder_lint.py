@@ -23,13 +23,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unveil.auditing.lint import public_prefix
+from unveil.auditing.lint import expected_repeats, public_prefix
 from unveil.auditing.result import Finding
 from unveil.records import InputError, Progress, as_vectors
 
 Encoder = Callable[..., ArrayLike]
+"""encoder(private, public, rng) → encodings (m, d); or an object with such an `encode`."""
 GUESSES = 1000
 PIXELS = 64
+
+
+KEPT = Finding(
+    "Signs are kept: records of negative values give negative encodings.",
+    "high",
+    "Encodings are plain sums of records, and linear algebra recovers all of them.",
+    "Hide the signs (they are still not enough), or do not release.",
+)
+"""What is said of an encoder that hides no sign."""
 
 
 def lint_encoder(
@@ -45,6 +55,7 @@ def lint_encoder(
 ) -> tuple[Finding, ...]:
     """Findings about `encoder`; with `released` and the data behind it, seeds are tried against the
     release itself."""
+    encoder = getattr(encoder, "encode", encoder)
     if not callable(encoder):
         raise InputError(
             "encoder: give a function encoder(private, public, rng) that returns encodings"
@@ -62,7 +73,7 @@ def lint_encoder(
     found: list[Finding | None] = [
         *_subsets(weights[:, :n], n),
         _weights(weights[:, :n]),
-        *_masks(masks),
+        *(_masks(masks) if not _signs_kept(encoder, n, p, masks) else [KEPT]),
         _generator_kept(encoder),
         _seeds(encoder, released, private, public, seconds, progress),
     ]
@@ -85,6 +96,15 @@ def _subsets(weights: NDArray[np.float32], n: int) -> list[Finding]:
                 "There is nothing to protect in them.",
             )
         ]
+    if k == 1:
+        return [
+            Finding(
+                "Every encoding is one record by itself: nothing is mixed.",
+                "high",
+                "Such an encoding is the record, hidden by its signs at most.",
+                "Mix several records, or do not release.",
+            )
+        ]
     found = []
     short = int((sizes < k).sum())
     if short:
@@ -98,7 +118,7 @@ def _subsets(weights: NDArray[np.float32], n: int) -> list[Finding]:
         )
     subsets = Counter(map(bytes, np.packbits(used, axis=1)))
     repeats = len(sizes) - len(subsets)
-    expected = len(sizes) * (len(sizes) - 1) / 2 / max(1, comb(n, k))
+    expected = expected_repeats(len(sizes), comb(n, k))
     if repeats > expected + 6 * np.sqrt(expected) + 1:
         found.append(
             Finding(
@@ -169,6 +189,13 @@ def _masks(values: NDArray[np.float32]) -> list[Finding]:
             "Draw one fair coin per pixel and encoding.",
         )
     ]
+
+
+def _signs_kept(encoder: Encoder, n: int, p: int, masks: NDArray[np.float32]) -> bool:
+    """Whether records of minus ones come out negative where ones come out positive."""
+    ones = -np.ones((n + p, PIXELS), np.float32)
+    turned = _call(encoder, ones[:n], ones[n:] if p else None, _generator(8))
+    return bool((masks > 0).all() and (turned < 0).all())
 
 
 def _generator_kept(encoder: Encoder) -> Finding:

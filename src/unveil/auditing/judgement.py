@@ -1,5 +1,10 @@
 """From trials to words: the risk of every record, and the verdict, which says what was measured and
-nothing beyond."""
+nothing beyond.
+
+The headline is that of the weakest attacker who succeeds, and so is the level: what comes back from
+the release alone is a leak, whatever more an attacker with more knowledge gets; what takes being
+told the overlaps, or knowing records, is never more than "partly".
+"""
 
 from __future__ import annotations
 
@@ -10,23 +15,63 @@ from numpy.typing import NDArray
 
 from unveil.auditing.curve import Points
 from unveil.auditing.model_check import ModelCheck
-from unveil.auditing.result import CurvePoint, Level, RecordRisk, Verdict
+from unveil.auditing.result import CurvePoint, Level, RecordRisk, Threat, Verdict
 from unveil.auditing.risks import APPROXIMATE, MOST, NOT, OUTCOMES
-from unveil.auditing.trials import Attacker, Trial
+from unveil.auditing.trials import Trial
 from unveil.data import Dataset
 
 FEW = 0.1
 """Up to this share of exact records the verdict is "partly"."""
+SOME_VALUES = 0.05
+"""Share of single values right above a guess, from which on a release gives something away though
+no record came back whole."""
+RELEASE_ALONE = ("blind", "public")
+"""Attackers who have nothing but what is released or public."""
+ONCE = {
+    "blind": "",
+    "public": "",
+    "told": " once it is known which encodings share a record",
+    "insider": " once every second record is known",
+}
+"""What the headline adds of the attacker."""
+
+
+def weakest(threats: Sequence[Threat]) -> Threat | None:
+    """The attacker who knows least of those who succeed.
+
+    Success is an exact record, or more approximate ones than chance explains; where nobody has
+    that, any record, and then single values.
+    """
+    for succeeds in (_surely, _somehow, partial):
+        for threat in threats:
+            if succeeds(threat):
+                return threat
+    return None
+
+
+def _surely(threat: Threat) -> bool:
+    return bool(threat.exact or (threat.approximate and threat.residual_low > 0))
+
+
+def _somehow(threat: Threat) -> bool:
+    return bool(threat.exact + threat.approximate)
+
+
+def partial(threat: Threat) -> bool:
+    """Whether single values came back though no record did."""
+    return (threat.values or 0.0) - threat.guessed_values >= SOME_VALUES
 
 
 def record_risks(
-    data: Dataset, chosen: NDArray[np.int64], points: Points, high: int
+    data: Dataset, chosen: NDArray[np.int64] | None, points: Points, high: int
 ) -> tuple[RecordRisk, ...]:
     """Every record as the first draw of all `high` encodings shows it; `chosen` (m, k): the records
-    of each encoding."""
+    of each encoding, where they are known."""
     main = points[high][0]
     n = len(data.names)
-    uses = np.array([np.count_nonzero((chosen == i).any(axis=1)) for i in range(n)])
+    uses = np.full(n, -1)
+    if chosen is not None:
+        uses = np.array([np.count_nonzero((chosen == i).any(axis=1)) for i in range(n)])
     came = {m: points[m][0].outcome > NOT for m in sorted(points)}
     risks = []
     for i in range(n):
@@ -40,7 +85,7 @@ def record_risks(
                 status=main.status[i] or "unresolved",
                 error=float(main.error[i]) if seen else None,
                 correlation=float(main.correlation[i]) if seen else None,
-                encodings=int(uses[i]),
+                encodings=max(0, int(uses[i])),
                 from_m=back[0] if back else None,
                 reason=_reason(main, i, int(uses[i])),
             )
@@ -59,65 +104,101 @@ def _reason(main: Trial, i: int, uses: int) -> str:
 
 
 def verdict(
-    records: Sequence[RecordRisk],
+    threats: Sequence[Threat],
     curve: Sequence[CurvePoint],
-    main: Trial,
-    blind: Trial,
-    attacker: Attacker,
     check: ModelCheck,
     m: int,
     *,
+    records: int,
     signed: bool,
     wrong: int,
+    asides: Sequence[str] = (),
 ) -> Verdict:
-    """The level is that of what the blind attacker got; what takes being told the overlaps is never
-    more than "partly"."""
-    n = len(records)
-    exact = sum(record.outcome == "exact" for record in records)
-    almost = sum(record.outcome == "approximate" for record in records)
-    level: Level = "nothing"
-    if exact + almost:
-        level = "leaks" if exact > FEW * n and attacker == "blind" else "partly"
-    counts = _counts(exact, almost, n)
-    if level == "nothing":
-        headline = f"Nothing recovered: no attack got one of {n} records from {m:,} encodings. This is no proof of safety."
-    elif attacker == "told":
-        headline = f"Do not rely on this: {counts} from {m:,} encodings once it is known which encodings share a record."
-    else:
-        headline = f"Do not release: {counts} from {m:,} encodings."
+    """`records`: how many there are, equal ones included; `asides`: what else must be said."""
+    found = weakest(threats)
+    n = threats[0].records
+    level = level_of(threats)
     sentences = []
-    if level != "nothing":
-        sentences.append(_since(curve, n))
-    if attacker == "told":
-        got = int((blind.outcome > NOT).sum())
-        alone = f"{got} of {n}" if got else "none"
-        sentences.append(
-            f"From the encodings alone the attack got {alone}. Which encodings share a record was told to it; published "
-            "attacks on images learn this from the encodings."
+    # 1. The headline: who gets what.
+    if found is None:
+        headline = (
+            f"Nothing recovered: {_names(threats)} got none of {n} records from {m:,} encodings. "
+            "This is no proof of safety."
         )
-    if exact and not signed:
+    else:
+        start = "Do not release" if level == "leaks" else "Do not rely on this"
+        headline = f"{start}: {_counts(found)} from {m:,} encodings{ONCE[found.key]}."
+        sentences.append(_since(curve))
+    # 2. What attackers who know more get, and what those who know less do not.
+    sentences += _others(threats, found)
+    if records > n:
+        sentences.append(f"Equal records count once: {records} records, {n} of them different.")
+    # 3. How the counts are meant.
+    if found is not None and found.exact and not signed:
         sentences.append(
-            "Exact is up to one sign per pixel that all records share; relative signs are recovered."
+            "Exact is up to one sign per pixel that all records share; relative signs are "
+            "recovered."
         )
-    if almost:
+    if found is not None and found.approximate:
         sentences.append(
-            f"Approximate means a correlation above {APPROXIMATE} with the true record, the mean of all records taken off, "
-            f"or {MOST:.0%} of the pixels that set it apart right."
+            f"Approximate means a correlation above {APPROXIMATE} with the true record, the mean "
+            f"of all records taken off, or {MOST:.0%} of the pixels that set it apart right."
         )
+    sentences += asides
     sentences.append(check.sentence())
     if not check.independent:
         sentences.append(
-            "Counts are measured against the true records; the attack's own certificate does not cover such data."
+            "Counts are measured against the true records; the attack's own certificate does not "
+            "cover such data."
         )
+    # 4. Doubts.
     if wrong:
         sentences.append(f"{wrong} vectors that the attack called verified were wrong.")
-    if level != "nothing" and exact + almost < n:
+    if found is not None and found.exact + found.approximate < found.records:
         sentences.append("Records that were not recovered are not proved safe.")
     return Verdict(level, headline, tuple(sentences))
 
 
-def _counts(exact: int, almost: int, n: int) -> str:
+def level_of(threats: Sequence[Threat]) -> Level:
+    """By the attackers who have the release alone; what the others get is "partly" at most."""
+    level: Level = "nothing"
+    for threat in threats:
+        if threat.exact + threat.approximate or partial(threat):
+            level = "partly"
+        if threat.key in RELEASE_ALONE and threat.exact > FEW * threat.records:
+            return "leaks"
+    return level
+
+
+def _others(threats: Sequence[Threat], found: Threat | None) -> list[str]:
+    out = []
+    for threat in threats:
+        if found is None or threat is found:
+            continue
+        got = threat.exact + threat.approximate
+        if threat.key in RELEASE_ALONE and not got and found.key not in RELEASE_ALONE:
+            out.append(
+                f"From the encodings alone {_names([threat])} got none of {threat.records}."
+                if threat.key == "blind"
+                else f"With the public vectors {_names([threat])} got none either."
+            )
+        elif got > found.exact + found.approximate and threat.records == found.records:
+            out.append(f"To an attacker who {threat.knows}, {_counts(threat)}.")
+    return out
+
+
+def _names(threats: Sequence[Threat]) -> str:
+    """Every attack that tried, once."""
+    names = dict.fromkeys(attempt.attack for threat in threats for attempt in threat.tried)
+    listed = list(names) or ["no attack"]
+    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
+
+
+def _counts(threat: Threat) -> str:
+    exact, almost, n = threat.exact, threat.approximate, threat.records
     come = "comes" if n == 1 else "come"
+    if not exact and not almost:
+        return f"no record comes back whole, but {threat.values or 0.0:.0%} of single values do"
     if not almost:
         return f"{exact} of {n} records {come} back exactly"
     if not exact:
@@ -125,12 +206,12 @@ def _counts(exact: int, almost: int, n: int) -> str:
     return f"{exact} of {n} records {come} back exactly and {almost} more approximately"
 
 
-def _since(curve: Sequence[CurvePoint], n: int) -> str:
+def _since(curve: Sequence[CurvePoint]) -> str:
     """From how many encodings on: the first, half of the records, nearly all."""
     first = next((p.m for p in curve if p.exact + p.approximate > 0), None)
     half = next((p.m for p in curve if p.exact + p.approximate >= 0.5), None)
     if first is None:
-        return "In the mean over draws nothing came back."
+        return "In the mean over draws no whole record came back."
     text = f"The first records come back from about {first:,} encodings on"
     if first == curve[0].m:
         text = f"Already {first:,} encodings, the fewest tried, give records away"

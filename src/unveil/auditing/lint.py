@@ -13,7 +13,7 @@ million.
 
 from __future__ import annotations
 
-from math import comb
+from math import comb, expm1, log1p
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from unveil.auditing.result import Finding
 from unveil.records import Encodings, Supports, row_blocks
 
 CHANCE = 1e-6
+MOST_SUBSETS = 10**18
+"""Subsets beyond which none is drawn twice by chance, and floating point counts none."""
 SAMPLE = 1500
 """Encodings, evenly spaced, whose pairs are compared."""
 
@@ -132,11 +134,10 @@ def sign_masks(encodings: Encodings) -> list[Finding]:
 
 
 def repeated_subsets(chosen: NDArray[np.int64], n: int) -> Finding:
-    """Subsets drawn more than once, `chosen` (m, k) sorted in each row; by chance there are about
-    m²/2/C(n, k) of them."""
+    """Subsets drawn more than once, `chosen` (m, k) sorted in each row."""
     m, k = chosen.shape
     count = m - len(np.unique(chosen, axis=0))
-    expected = m * (m - 1) / 2 / comb(n, k)
+    expected = expected_repeats(m, comb(n, k))
     if not count:
         return Finding("No subset of records is drawn twice.", "fine", "")
     return Finding(
@@ -145,6 +146,13 @@ def repeated_subsets(chosen: NDArray[np.int64], n: int) -> Finding:
         "A repeated subset is a second look at the same mixture: noise and fresh public parts average out.",
         "Draw subsets without repetition.",
     )
+
+
+def expected_repeats(m: int, subsets: int) -> float:
+    """How many of m fair draws from N subsets repeat an earlier one: m − N(1 − (1 − 1/N)^m)."""
+    if subsets < 2 or subsets > MOST_SUBSETS:
+        return m - 1.0 if subsets < 2 else 0.0
+    return max(0.0, m + subsets * expm1(m * log1p(-1 / subsets)))
 
 
 def fixed_weights(encodings: Encodings) -> Finding:

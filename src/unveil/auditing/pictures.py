@@ -19,18 +19,21 @@ SIDE = 120
 
 
 def draw_pictures(
-    data: Dataset, encodings: Encodings, chosen: NDArray[np.int64], main: Trial, n: int
+    data: Dataset, encodings: Encodings, chosen: NDArray[np.int64] | None, main: Trial, n: int
 ) -> Pictures:
-    """`chosen` (m, k): the records of each encoding; `main.shown` (n, d): what was recovered of
-    each."""
-    overlaps = _overlaps(chosen[: encodings.m])
+    """`chosen` (m, k): the records of each encoding, None where they are not known; `main.shown`
+    (n, d): what was recovered of each."""
+    overlaps = None if chosen is None else _overlaps(chosen[: encodings.m])
     shape = data.image_shape
     if shape is None or main.shown is None:
         return Pictures(overlaps=overlaps)
     count = min(MOST, n, max(1, PIXELS // data.values.shape[1]))
     # Recovered ones first, best first: what the reader wants to see.
     order = np.lexsort((-np.nan_to_num(main.correlation, nan=-1.0), main.outcome == NOT))[:count]
-    using = np.array([_first((chosen[: encodings.m] == i).any(axis=1)) for i in order])
+    # One encoding that uses each record; where that is not known, just the first ones.
+    using = np.arange(len(order)) % encodings.m
+    if chosen is not None:
+        using = np.array([_first((chosen[: encodings.m] == i).any(axis=1)) for i in order])
     Y = encodings.magnitudes(using)
     Y = Y / max(float(Y.max(initial=0)), 1e-30)
     span = data.values.min(), data.values.max()

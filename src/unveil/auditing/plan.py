@@ -26,6 +26,7 @@ from unveil.auditing.costs import (
     Machine,
     memory_needed,
     operations,
+    relation_seconds,
     route,
     stage_seconds,
     this_machine,
@@ -42,9 +43,6 @@ PIXELS_FOR = {2: 120, 3: 300, 4: 600, 5: 1000, 6: 1400}
 """Pixels from which on all 100 vectors came back from 700 encodings in 9 or 10 of 10 seeds
 (`benchmarks/full_attack.py`)."""
 
-RELATION_SECONDS = {"relations": (5e-7, 2, 0), "subsets": (5e-10, 3, 0), "pixels": (1e-6, 1, 1)}
-"""Seconds of `attack="relations"` on the nominal machine: a·m^b·d^c for each (a, b, c), measured on
-m = 280 to 1,050: pairs, an eigenproblem, signs."""
 FEWEST_PIXELS = 4
 """Continuous pixels with which exact relations are told from chance (`docs/exact_relations.md`)."""
 
@@ -141,7 +139,7 @@ def plan(
     times = stage_seconds(counts, speed)
     if attack == "relations":
         slower = speed.value / NOMINAL.value
-        times = {name: slower * a * m**b * d**c for name, (a, b, c) in RELATION_SECONDS.items()}
+        times = {name: slower * seconds for name, seconds in relation_seconds(m, d).items()}
     stages = tuple(Stage(name, seconds) for name, seconds in times.items())
     memory = memory_needed(scheme, n_private, m, d, n_public, way)
     by_paper = encodings_needed(n_private, k) if n_private >= k + 2 else 0

@@ -103,6 +103,7 @@ class Threat:
     low, high: interval of the share recovered, over records and draws
     control: share that guessing without the encodings gets; residual: risk above it, with interval
     values: share of all single values that came back right; None where it was not measured
+    guessed_values: share of them that a guess has right
     tried: attacks that ran, best first; not_tried: attack and why
     """
 
@@ -118,6 +119,7 @@ class Threat:
     residual_low: float
     residual_high: float
     values: float | None = None
+    guessed_values: float = 0.0
     tried: tuple[Attempt, ...] = ()
     not_tried: tuple[tuple[str, str], ...] = ()
 

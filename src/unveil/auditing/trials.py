@@ -1,53 +1,75 @@
-"""One trial of an audit: draw encodings, take the first m, attack, hold against the truth. Kept on
-disk, so that it runs once.
+"""One trial of an audit: take the first m encodings of a draw, attack, hold against the truth. Kept
+on disk, so that it runs once.
 
 Encodings of a draw are nested: fewer are the first m of many, so that more encodings are more
 information, never other ones.
 
-Two attackers:
-  blind   has the release and the public vectors, and nothing else: the strongest attack of the package that applies
-  told    also knows how many records each two encodings share. Published attacks on natural images learn just that from the
-          encodings, with a network trained for it; an audit, which has the truth, can say what
-          would follow
+An `Arm` is one way to attack: who attacks, by which attack, and what the encodings are taken for.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from unveil._version import __version__
 from unveil.attacks import recover
-from unveil.attacks.full import applies
-from unveil.attacks.mixup import keeps_signs
-from unveil.attacks.natural import is_natural
-from unveil.auditing.risks import EXACT, NOT, assess
-from unveil.encode import simulate
+from unveil.auditing.as_found import COPIES, copies
+from unveil.auditing.insider import NAME as SUBSTITUTION
+from unveil.auditing.insider import substitution
+from unveil.auditing.release import Release
+from unveil.auditing.risks import EXACT, NOT, Risks, assess, distinct
+from unveil.auditing.unmix import NAME as UNMIX
+from unveil.auditing.unmix import unmix
 from unveil.encode.selection import selection_matrix
 from unveil.kept import keep_arrays, kept_arrays, name_of
-from unveil.records import Encodings, Overlaps, Progress, Scheme, Simulation
+from unveil.records import Encodings, InputError, Overlaps, Progress, Recovery, Scheme
 
-Attacker = Literal["blind", "told"]
-KEPT = 1 << 26
-"""Values of drawn encodings kept in memory."""
+Key = Literal["blind", "public", "told", "insider"]
+MOST_LINKED = 3000
+"""Encodings whose pairs are compared: a matrix of nine million entries."""
+COMPLETE = 0.99
+"""Share of encodings that an attack explains, from which on another can add nothing."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """who: the kind of attacker; scheme: what the encodings are taken for; words: how that differs
+    from what was stated, empty where it does not."""
+
+    who: Key
+    attack: str
+    scheme: Scheme
+    words: str = ""
+
+    @property
+    def title(self) -> str:
+        return f"{self.attack} ({self.words})" if self.words else self.attack
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
     """What one attack got: outcome, error, correlation, status and reason per record; shown (n, d):
     the recovery of each record (zero where there is none), kept for the trial that is reported in
-    full."""
+    full.
+
+    signed: signs are known, not up to one per pixel; explained: share of the encodings the attack
+    explains; control, values, guessed_values: as in
+    `risks`; linked, falsely: share of pairs of encodings with a common record that it links, and of
+    those without; NaN: not known
+    """
 
     m: int
     draw: int
-    attacker: Attacker
+    who: Key
     attack: str
     explanation: str
     outcome: NDArray[np.int8]
@@ -58,6 +80,13 @@ class Trial:
     wrong: int
     verified: int
     seconds: Mapping[str, float]
+    signed: bool = False
+    explained: float = 0.0
+    control: float = 0.0
+    values: float = 0.0
+    guessed_values: float = 0.0
+    linked: float = float("nan")
+    falsely: float = float("nan")
     shown: NDArray[np.float32] | None = None
 
     @property
@@ -68,98 +97,93 @@ class Trial:
     def recovered(self) -> float:
         return float((self.outcome > NOT).mean())
 
+    @property
+    def worth(self) -> tuple[int, int, float]:
+        """What counts between two trials: records exactly, records at all, single values."""
+        return int((self.outcome == EXACT).sum()), int((self.outcome > NOT).sum()), self.values
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left for another attack."""
+        explained = self.explained >= COMPLETE and self.verified > 0 and not self.wrong
+        return bool((self.outcome == EXACT).all()) or explained
+
 
 @dataclass(frozen=True, eq=False)
 class Laboratory:
     """Everything trials share. `folder`: where finished ones are kept, or None."""
 
-    private: NDArray[np.float32]
-    public: NDArray[np.float32] | None
-    scheme: Scheme
-    top: int
-    noise: float
-    tolerance: float
-    seed: int
-    pixel_rms: float | None
-    shape: tuple[int, ...] | None = None
+    release: Release
+    tolerance: float = 1e-2
+    pixel_rms: float | None = None
     folder: Path | None = None
     memory_limit: int | None = None
     progress: Progress | None = None
-    _drawn: dict[int, Simulation] = field(default_factory=dict)
+    _done: dict[str, Trial] = field(default_factory=dict)
 
-    def draw(self, number: int) -> Simulation:
-        """The `top` encodings of a draw; a few are kept in memory."""
-        if number not in self._drawn:
-            if (len(self._drawn) + 1) * self.top * self.private.shape[1] > KEPT:
-                self._drawn.clear()
-            self._drawn[number] = simulate(
-                self.scheme,
-                private=self.private,
-                public=self.public,
-                m=self.top,
-                noise=self.noise,
-                shape=self.shape,
-                rng=np.random.default_rng(np.random.SeedSequence([self.seed, number])),
-            )
-        return self._drawn[number]
+    @cached_property
+    def groups(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first of every set of equal records, and the set of each record."""
+        return distinct(self.release.private)
 
-    def encodings(self, number: int, m: int) -> Encodings:
-        return Encodings(
-            self.draw(number).encodings.values[:m], self.scheme, self.pixel_rms, self.shape
-        )
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        """The records an insider knows: every second one of those that differ."""
+        return np.asarray(self.groups[1] % 2 == 0)
 
-    def can_be_told(self, m: int) -> bool:
-        """Whether an attack on all vectors can start from given overlaps."""
-        return self.scheme.fixed_weights and applies(
-            Encodings(np.zeros((m, 1), np.float32), self.scheme)
-        )
+    def encodings(self, number: int, m: int, scheme: Scheme | None = None) -> Encodings:
+        """The first m of a draw, taken for encodings of this scheme."""
+        values = self.release.draw(number).values[:m]
+        stated = scheme is None or scheme == self.release.scheme
+        rms = self.pixel_rms if stated and self.release.stated else None
+        return Encodings(values, scheme or self.release.scheme, rms, self.release.shape)
 
-    def trial(self, m: int, number: int, attacker: Attacker, *, show: bool = False) -> Trial:
-        """The trial, from disk where it was done before."""
-        name = self._name(m, number, attacker, show)
+    def best(self, m: int, number: int, arms: Iterable[Arm], *, show: bool = False) -> Trial:
+        """The best of several arms; those after one that leaves nothing over are not tried."""
+        best: Trial | None = None
+        for arm in arms:
+            trial = self.trial(m, number, arm, show=show)
+            best = trial if best is None or trial.worth > best.worth else best
+            if best.complete:
+                break
+        assert best is not None
+        return best
+
+    def trial(self, m: int, number: int, arm: Arm, *, show: bool = False) -> Trial:
+        """The trial, from memory or disk where it was done before."""
+        name = self._name(m, number, arm, show)
+        if name not in self._done:
+            self._done[name] = self._kept(name, m, number, arm, show)
+        return self._done[name]
+
+    def _kept(self, name: str, m: int, number: int, arm: Arm, show: bool) -> Trial:
         path = None if self.folder is None else self.folder / f"{name[:24]}.npz"
         kept = None if path is None else kept_arrays(path, name)
         done = None if kept is None else _unpacked(kept)
         if done is None:
-            done = self._attack(m, number, attacker, show)
+            done = self._attack(m, number, arm, show)
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 keep_arrays(path, name, _packed(done))
         return done
 
-    def _attack(self, m: int, number: int, attacker: Attacker, show: bool) -> Trial:
-        encodings = self.encodings(number, m)
-        if attacker == "told":
-            chosen = self.draw(number).selection.private[:m]
-            W = selection_matrix(chosen, len(self.private)).astype(np.int64)
-            shared = Overlaps.from_array(W @ W.T, self.scheme.k_private)
-            recovery = recover(
-                encodings,
-                self.public,
-                attack="mixup" if keeps_signs(encodings) else "full",
-                overlaps=shared,
-                rng=self.seed,
-                memory_limit=self.memory_limit,
-                progress=self.progress,
-            )
-        else:
-            recovery = recover(
-                encodings,
-                self.public,
-                n_private=len(self.private) if is_natural(encodings) else None,
-                rng=self.seed,
-                memory_limit=self.memory_limit,
-                progress=self.progress,
-            )
-        risks = assess(recovery, self.private, tolerance=self.tolerance)
+    def _attack(self, m: int, number: int, arm: Arm, show: bool) -> Trial:
+        encodings = self.encodings(number, m, arm.scheme)
+        recovery, risks = self._recovery(encodings, number, arm)
+        if arm.who == "insider":
+            # What was known beforehand is no finding.
+            risks = replace(risks, outcome=np.where(self.known, NOT, risks.outcome).astype(np.int8))
         seen = risks.which >= 0
-        shown = np.zeros_like(self.private) if show else None
+        private = self.release.private
+        shown = np.zeros_like(private) if show else None
         if shown is not None:
             shown[seen] = risks.vectors[risks.which[seen]]
+        linked, falsely = _links(recovery, self._groups_of(number, m))
+        explained = recovery.evidence.get("encodings_explained", 0) / encodings.m
         return Trial(
             m=m,
             draw=number,
-            attacker=attacker,
+            who=arm.who,
             attack=recovery.attack,
             explanation=recovery.explanation,
             outcome=risks.outcome,
@@ -167,30 +191,89 @@ class Laboratory:
             correlation=risks.correlation,
             status=tuple(str(recovery.status[i]) if i >= 0 else "" for i in risks.which),
             reasons=tuple(recovery.reasons[i] if i >= 0 else "" for i in risks.which),
-            wrong=risks.wrong,
+            wrong=risks.wrong if self.release.stated else 0,
             verified=int(recovery.verified.sum()),
             seconds=dict(recovery.seconds),
+            signed=recovery.signed,
+            explained=float(explained),
+            control=risks.control,
+            values=risks.values,
+            guessed_values=risks.guessed_values,
+            linked=linked,
+            falsely=falsely,
             shown=shown,
         )
 
-    def _name(self, m: int, number: int, attacker: Attacker, show: bool) -> str:
-        return name_of([self._identity, m, number, attacker, show])
+    def _recovery(self, encodings: Encodings, number: int, arm: Arm) -> tuple[Recovery, Risks]:
+        """What the attack returns, and what it is worth."""
+        private, public = self.release.private, self.release.public
+        if arm.attack == COPIES:
+            return copies(encodings, private, tolerance=self.tolerance)
+        if arm.attack == UNMIX:
+            recovery = unmix(encodings)
+            return recovery, assess(
+                recovery, private, tolerance=self.tolerance, public=public, free_scale=True
+            )
+        chosen = self.release.chosen(number, encodings.m)
+        if arm.attack == SUBSTITUTION:
+            assert chosen is not None
+            recovery = substitution(encodings, chosen, private, self.known)
+            return recovery, assess(recovery, private, tolerance=self.tolerance)
+        options: dict[str, Any] = {}
+        if arm.who == "told":
+            assert chosen is not None
+            W = selection_matrix(chosen, len(private)).astype(np.int64)
+            options["overlaps"] = Overlaps.from_array(W @ W.T, arm.scheme.k_private)
+        elif arm.attack == "natural":
+            options["n_private"] = len(self.groups[0])
+        pool = public if arm.who != "blind" and arm.scheme.k_public else None
+        try:
+            recovery = recover(
+                encodings,
+                pool,
+                attack=arm.attack,
+                rng=self.release.seed,
+                memory_limit=self.memory_limit,
+                progress=self.progress,
+                **options,
+            )
+        except InputError as error:
+            # What one attack refuses, a limit of memory or a make of data, is its own result.
+            recovery = Recovery.empty(encodings, arm.attack, f"refused: {error}", {})
+        free = not self.release.stated or arm.scheme != self.release.scheme
+        risks = assess(recovery, private, tolerance=self.tolerance, public=public, free_scale=free)
+        return recovery, risks
+
+    def _groups_of(self, number: int, m: int) -> NDArray[np.int64] | None:
+        """The records of each encoding, equal ones under one name."""
+        chosen = self.release.chosen(number, m)
+        return None if chosen is None else self.groups[1][chosen]
+
+    def _name(self, m: int, number: int, arm: Arm, show: bool) -> str:
+        who = {**vars(arm), "scheme": vars(arm.scheme)}
+        return name_of([self._identity, m, number, who, show])
 
     @cached_property
     def _identity(self) -> str:
-        """All that decides what a trial finds; every field counts but those that are known not
-        to."""
-        arrays, facts = [], {}
-        for name, value in vars(self).items():
-            if name in ("private", "public"):
-                arrays.append(value)
-            elif name not in _NO_MATTER:
-                facts[name] = vars(value) if isinstance(value, Scheme) else value
-        return name_of([__version__, facts], *arrays)
+        """All that decides what a trial finds: every field but those that are known not to."""
+        facts = [__version__, self.release.identity, self.tolerance, self.pixel_rms]
+        return name_of([*facts, self.memory_limit])
 
 
-_NO_MATTER = ("folder", "progress", "_drawn", "_identity")
-"""Fields of a laboratory that change no result."""
+def _links(recovery: Recovery, chosen: NDArray[np.int64] | None) -> tuple[float, float]:
+    """Share of pairs of encodings with a common record that the recovery links, and of those
+    without."""
+    m = recovery.members.shape[0]
+    if chosen is None or not 2 <= m <= MOST_LINKED:
+        return float("nan"), float("nan")
+    rows = np.repeat(np.arange(m), chosen.shape[1])
+    W = sparse.csr_array((np.ones(chosen.size, np.int32), (rows, chosen.ravel())))
+    above = np.triu_indices(m, 1)
+    truth = ((W @ W.T).toarray() > 0)[above]
+    members = recovery.members.astype(np.int32)
+    found = ((members @ members.T).toarray() > 0)[above] if len(recovery) else np.zeros_like(truth)
+    share = [float(found[rows].mean()) if rows.any() else float("nan") for rows in (truth, ~truth)]
+    return share[0], share[1]
 
 
 def _packed(trial: Trial) -> dict[str, NDArray[Any]]:

@@ -1,0 +1,334 @@
+"""What an audit is asked for: options that are checked once, and the data they are about.
+
+Records come from a path, an array or a name (`data.dataset`); public vectors in the units of the
+private ones. Encodings come from the scheme, from the user's encoder, or from a file
+(`auditing.release`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unveil import store
+from unveil.auditing.encoder_lint import Encoder
+from unveil.auditing.plan import encodings_for_all
+from unveil.auditing.release import Encode, Release, by_encoder, must_match
+from unveil.auditing.risks import distinct
+from unveil.data import Dataset, gaussian_vectors, load_dataset
+from unveil.data.features import SUFFIXES, read_features
+from unveil.npy import read_array
+from unveil.parallel import memory_limit as settle_limit
+from unveil.parallel import where
+from unveil.records import EXACT_WEIGHTINGS, InputError, Progress, Scheme, as_vectors
+from unveil.seeds import Rng, child, root
+
+Data = str | Path | ArrayLike | Dataset
+AXES = ("noise", "k", "m")
+"""What can be changed in "what if"."""
+FEW_IMAGES, MANY_IMAGES = 5, 50
+"""Encodings per image of a release of images with weights of their own, where nothing is said: the
+challenge has 50."""
+MOST_DRAWS = 1000
+"""Independent draws: more of them say nothing new."""
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """How the audit is to be made; checked when made."""
+
+    scheme: Scheme
+    m: int | tuple[int, int] | None
+    noise: float
+    seeds: int
+    seed: int
+    tolerance: float
+    effort: float
+    what_if: tuple[str, ...]
+    sensitive: int | str | None
+    encoder: Encoder | None
+    encodings: Data | None
+    labels: ArrayLike | None
+    out: Path | None
+    memory_limit: int | None
+    progress: Progress | None
+
+    def __post_init__(self) -> None:
+        scheme = self.scheme
+        if not isinstance(scheme, Scheme):
+            raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
+        if self.encoder is not None and self.encodings is not None:
+            raise InputError("encoder and encodings: give what makes them, or what was made")
+        made = self.encoder is not None or self.encodings is not None
+        if not scheme.k_private or (scheme.k_private + scheme.k_public < 2 and not made):
+            raise InputError(
+                f"k_private={scheme.k_private}, k_public={scheme.k_public}: nothing private is "
+                "mixed with anything; use k_private of 2 or more"
+            )
+        if isinstance(self.seeds, bool) or not 1 <= self.seeds <= MOST_DRAWS:
+            raise InputError(
+                f"seeds={self.seeds!r}: give how many independent draws to make, 1 or more"
+            )
+        if not self.tolerance > 0:
+            raise InputError(f"tolerance={self.tolerance!r}: give a positive number")
+        if not self.effort >= 0:
+            raise InputError(f"effort={self.effort!r}: give seconds, 0 or more")
+
+    @property
+    def limit(self) -> int:
+        """Bytes of memory to stay below."""
+        return settle_limit(self.memory_limit)
+
+
+def options_of(scheme: Scheme | None, what_if: str | None, rng: Rng, **others: Any) -> Options:
+    """The options of an audit, defaults filled in."""
+    others["out"] = None if others["out"] is None else Path(others["out"])
+    if others["memory_limit"] is None:
+        others["memory_limit"] = where().memory_limit
+    return Options(
+        scheme=Scheme() if scheme is None else scheme,
+        seed=_seed(rng),
+        what_if=_axes(what_if),
+        **others,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """The data of an audit, where its encodings come from, and from how few to how many of them are
+    attacked."""
+
+    data: Dataset
+    release: Release
+    low: int
+    high: int
+    column: int | None = None
+    labels: NDArray[np.int64] | None = None
+
+
+def load(
+    private: Data | None,
+    public: Data | None,
+    options: Options,
+    *,
+    n_private: int | None,
+    n_public: int | None,
+    d: int | None,
+    sample: int | None,
+) -> Case:
+    """Everything an audit starts from."""
+    family, scheme = root(options.seed), options.scheme
+    # 1. The records.
+    _must_hold_records(private)
+    data = load_dataset(
+        private,
+        n=n_private,
+        d=d,
+        sample=sample,
+        limit=options.limit // 4,
+        rng=child(family, "private"),
+    )
+    if options.encodings is not None and data.kind == "features":
+        # Who encoded a table did so in its own units.
+        data = replace(data, values=as_vectors(data.restore(data.values), "private"))
+    n, pixels = data.values.shape
+    if data.image_shape is None:
+        scheme.require_weighting(*EXACT_WEIGHTINGS)
+    others = _public(public, data, scheme, n_public, child(family, "public"), options.limit)
+    if scheme.k_private > n:
+        raise InputError(
+            f"k_private={scheme.k_private} of only {n} private records: lower k_private or add "
+            "records"
+        )
+    if n > 1 and len(distinct(data.values)[0]) == 1:
+        zero = "zero" if not data.values.any() else "equal"
+        raise InputError(
+            f"all {n} records are {zero}: there is nothing to tell apart; give records that differ"
+        )
+    # 2. The encodings.
+    make, draws, top = _make(options, data, others)
+    low, high = _range(options.m, scheme, n, data.image_shape is not None, top)
+    if 8 * high * pixels > options.limit:
+        raise InputError(
+            f"{high:,} encodings of {pixels:,} pixels are more than the memory limit: lower m, or "
+            "raise memory_limit"
+        )
+    release = Release(
+        private=data.values,
+        public=others,
+        scheme=scheme,
+        top=high if top is None else top,
+        noise=options.noise,
+        seed=options.seed,
+        shape=data.image_shape,
+        make=make,
+        draws=draws,
+    )
+    return Case(
+        data, release, low, high, _column(options.sensitive, data), _labels(options.labels, n)
+    )
+
+
+def trials_folder(out: Path | None) -> Path | None:
+    """Where trials are kept: in a new folder, or in one that an audit made."""
+    if out is None:
+        return None
+    trials = out / "trials"
+    if not trials.is_dir():
+        store.must_be_new(out)
+    return trials
+
+
+def _make(
+    options: Options, data: Dataset, public: NDArray[np.float32] | None
+) -> tuple[Encode | None, int | None, int | None]:
+    """What makes the encodings, how often it can, and how many it makes; None: as the scheme
+    does."""
+    if options.encoder is not None:
+        make = by_encoder(options.encoder, data.values, public, options.seed)
+        return make, None, len(make(0))
+    if options.encodings is not None:
+        values = must_match(_read_encodings(options.encodings), data.values)
+        return (lambda number: values), 1, len(values)
+    return None, None, None
+
+
+def _read_encodings(source: Data) -> NDArray[np.float32]:
+    if isinstance(source, Dataset):
+        return source.values
+    if isinstance(source, (str, Path)):
+        path = Path(source)
+        table = path.suffix.lower() in SUFFIXES
+        source = read_features(path).values if table else read_array(path)
+    values = np.asanyarray(source)
+    if values.ndim > 2:
+        values = values.reshape(len(values), -1)
+    return as_vectors(values, "encodings")
+
+
+def _range(
+    m: int | tuple[int, int] | None, scheme: Scheme, n: int, images: bool, top: int | None
+) -> tuple[int, int]:
+    """From how few to how many encodings; `top`: how many there are, where they are not drawn."""
+    least = scheme.k_private + 2
+    if m is None and top is not None:
+        return min(max(least, top // 8), top), top
+    if m is None and images and scheme.weighting not in EXACT_WEIGHTINGS:
+        return FEW_IMAGES * n, MANY_IMAGES * n
+    if m is None:
+        return max(least, n // 2), encodings_for_all(scheme, n)
+    low, high = (max(least, m // 8), m) if isinstance(m, (int, np.integer)) else m
+    whole = all(isinstance(count, (int, np.integer)) for count in (low, high))
+    if isinstance(m, bool) or not whole or low < 1 or high < 2:
+        raise InputError(
+            f"m={m!r}: give a number of encodings of 2 or more, or a range (low, high)"
+        )
+    if low > high and not isinstance(m, tuple):
+        low = high
+    if low > high:
+        raise InputError(f"m from {low} to {high}: give the smaller number first")
+    if top is not None:
+        low, high = min(low, top), min(high, top)
+    return int(low), int(high)
+
+
+def _public(
+    public: Data | None,
+    data: Dataset,
+    scheme: Scheme,
+    n_public: int | None,
+    rng: np.random.Generator,
+    limit: int,
+) -> NDArray[np.float32] | None:
+    """Public vectors in the units of the private ones, or None when the scheme mixes none."""
+    if scheme.k_public == 0:
+        if public is not None or n_public:
+            raise InputError(
+                "public vectors with k_public=0: say how many an encoding mixes (k_public), or "
+                "leave them out"
+            )
+        return None
+    d = data.values.shape[1]
+    # 1. From where they are.
+    table = isinstance(public, (str, Path)) and Path(public).suffix.lower() in SUFFIXES
+    if public is None:
+        if data.kind != "gaussian":
+            raise InputError(
+                f"k_public={scheme.k_public} but no public vectors: give them with public"
+            )
+        vectors = gaussian_vectors(200 if n_public is None else n_public, d, rng)
+    elif table and data.kind == "features":
+        vectors = read_features(public, limit=limit // 4).values  # type: ignore[arg-type]
+        if vectors.shape[1] == d:
+            scale = np.where(np.asarray(data.scale) > 0, data.scale, 1.0)
+            vectors = as_vectors((vectors - data.mean) / scale, "public")
+    else:
+        vectors = load_dataset(public, most=1 << 30, limit=limit // 4, rng=rng).values
+    # 2. Whether they fit.
+    if vectors.shape[1] != d:
+        raise InputError(
+            f"public vectors have {vectors.shape[1]} pixels, private ones {d}: they must come "
+            "from the same space"
+        )
+    if scheme.k_public > len(vectors):
+        raise InputError(
+            f"k_public={scheme.k_public} of only {len(vectors)} public vectors: lower k_public or "
+            "add vectors"
+        )
+    return vectors
+
+
+def _must_hold_records(private: Data | None) -> None:
+    if private is None or isinstance(private, (str, Path, Dataset)):
+        return
+    shape = np.shape(private)
+    if 0 in shape:
+        raise InputError(f"private records of shape {shape}: there are none; give at least two")
+
+
+def _column(sensitive: int | str | None, data: Dataset) -> int | None:
+    """The index of the sensitive column, given by its place or by its name."""
+    if sensitive is None:
+        return None
+    names = tuple(getattr(data, "columns", ()))
+    d = data.values.shape[1]
+    if isinstance(sensitive, str) and sensitive in names:
+        return names.index(sensitive)
+    try:
+        place = int(sensitive)
+    except ValueError:
+        listed = f"one of {', '.join(names[:10])}" if names else f"its place, 0 to {d - 1}"
+        raise InputError(f"sensitive={sensitive!r}: no such column; give {listed}") from None
+    if not 0 <= place < d:
+        raise InputError(f"sensitive={sensitive!r}: columns are numbered from 0 to {d - 1}")
+    return place
+
+
+def _labels(labels: ArrayLike | None, n: int) -> NDArray[np.int64] | None:
+    if labels is None:
+        return None
+    found = np.unique(np.asarray(labels), return_inverse=True)[1].ravel()
+    if len(found) != n:
+        raise InputError(f"{len(found)} labels of {n} records: give one for each record")
+    return found.astype(np.int64)
+
+
+def _axes(what_if: str | None) -> tuple[str, ...]:
+    if what_if is None:
+        return ()
+    if what_if == "all":
+        return AXES
+    if what_if not in AXES:
+        raise InputError(f"what_if={what_if!r}: choose one of {', '.join(AXES)}, all")
+    return (what_if,)
+
+
+def _seed(rng: Rng) -> int:
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
+        root(rng)
+        return int(rng)
+    return int(np.random.default_rng(root(rng)).integers(1 << 62))

@@ -1,0 +1,180 @@
+"""What is attacked: encodings of one make, drawn as often as is asked for.
+
+    scheme     the records encoded as the scheme says, anew in every draw        (`encode.simulate`)
+    encoder    what the user's own encoder returns for them
+    given      encodings somebody else made of these records; there is one draw
+
+Which records an encoding mixes is part of the truth that an audit holds results against. The first
+kind knows it. For the others it is found with all records at hand (`supports.learn_public`), and
+counts only where the records then reproduce the encodings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.encode import simulate
+from unveil.kept import name_of
+from unveil.records import Encodings, InputError, Scheme, as_vectors, row_blocks
+from unveil.supports import learn_public
+
+KEPT = 1 << 26
+"""Values of drawn encodings kept in memory."""
+REPRODUCED = 1e-3
+"""Relative error up to which an encoding is taken for the sum of the records that were found."""
+ENOUGH = 0.9
+"""Share of encodings that must be reproduced before the records behind them count as known."""
+MOST_TRIED = 20_000_000
+"""Values of all sums of k records, up to which every one is tried: a tenth of a GiB."""
+Encode = Callable[[int], NDArray[np.float32]]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Encodings (m, d), and the records (m, k) each of them mixes; None: not known."""
+
+    values: NDArray[np.float32]
+    chosen: NDArray[np.int64] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Where encodings come from. make(number): those of a draw, where the scheme does not make
+    them; draws: how many there can be, None: any number."""
+
+    private: NDArray[np.float32]
+    public: NDArray[np.float32] | None
+    scheme: Scheme
+    top: int
+    noise: float
+    seed: int
+    shape: tuple[int, ...] | None = None
+    make: Encode | None = None
+    draws: int | None = None
+    _drawn: dict[int, Drawn] = field(default_factory=dict)
+
+    @property
+    def stated(self) -> bool:
+        """Whether the scheme made the encodings, so that it is right about them."""
+        return self.make is None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the encodings are known to be without noise."""
+        return self.stated and self.noise == 0
+
+    def draw(self, number: int) -> Drawn:
+        """The encodings of a draw; a few are kept in memory."""
+        if number not in self._drawn:
+            if (len(self._drawn) + 1) * self.top * self.private.shape[1] > KEPT:
+                self._drawn.clear()
+            self._drawn[number] = self._made(number)
+        return self._drawn[number]
+
+    def chosen(self, number: int, m: int) -> NDArray[np.int64] | None:
+        """The records behind the first m encodings of a draw, where they are known."""
+        chosen = self.draw(number).chosen
+        return None if chosen is None else chosen[:m]
+
+    @property
+    def identity(self) -> str:
+        """All that decides what the encodings are."""
+        facts = {"scheme": vars(self.scheme), "top": self.top, "noise": self.noise}
+        facts |= {"seed": self.seed, "shape": self.shape}
+        values = None if self.make is None else self.draw(0).values
+        return name_of(facts, self.private, self.public, values)
+
+    def _made(self, number: int) -> Drawn:
+        if self.make is not None:
+            values = self.make(number)
+            return Drawn(values, records_behind(values, self.private, self.scheme, self.public))
+        sim = simulate(
+            self.scheme,
+            private=self.private,
+            public=self.public,
+            m=self.top,
+            noise=self.noise,
+            shape=self.shape,
+            rng=np.random.default_rng(np.random.SeedSequence([self.seed, number])),
+        )
+        return Drawn(sim.encodings.values, sim.selection.private)
+
+
+def by_encoder(
+    encoder: Any, private: NDArray[np.float32], public: NDArray[np.float32] | None, seed: int
+) -> Encode:
+    """The user's encoder(private, public, rng), a function or an object with `encode`, as draws."""
+    encode = getattr(encoder, "encode", encoder)
+    if not callable(encode):
+        raise InputError(
+            "encoder: give a function encoder(private, public, rng), or an object with encode"
+        )
+
+    def make(number: int) -> NDArray[np.float32]:
+        rng = np.random.default_rng(np.random.SeedSequence([seed, number]))
+        try:
+            returned = encode(private.copy(), None if public is None else public.copy(), rng)
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            raise InputError(
+                f"the encoder failed with {text[:200]}: it must take (private, public, rng)"
+            ) from error
+        values = np.asarray(returned)
+        if values.ndim > 2:
+            values = values.reshape(len(values), -1)
+        return must_match(as_vectors(values, "what the encoder returned"), private)
+
+    return make
+
+
+def must_match(values: NDArray[np.float32], private: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The encodings, after a look that they can be those of these records."""
+    if values.shape[1] != private.shape[1]:
+        raise InputError(
+            f"encodings have {values.shape[1]} values each, the records {private.shape[1]}: "
+            "they must come from the same space"
+        )
+    return values
+
+
+def records_behind(
+    values: NDArray[np.float32],
+    private: NDArray[np.float32],
+    scheme: Scheme,
+    public: NDArray[np.float32] | None,
+) -> NDArray[np.int64] | None:
+    """(m, k): the records each encoding mixes, found with all of them at hand; None where they do
+    not reproduce the encodings."""
+    k, n = scheme.k_private, len(private)
+    if not scheme.fixed_weights or scheme.k_public or public is not None or n <= k:
+        return None
+    if comb(n, k) * private.shape[1] <= MOST_TRIED:
+        found = _by_trying(values, private, k)
+    else:
+        found = learn_public(Encodings(np.abs(values), Scheme(0, k), None), private).indices[:, :k]
+    if found.shape[1] < k or (found < 0).any():
+        return None
+    sums = np.abs(private[found].sum(axis=1))
+    # The weights may be others than the scheme's: one factor is free.
+    factor = float((sums * np.abs(values)).sum() / max(float((sums * sums).sum()), 1e-30))
+    miss = np.linalg.norm(factor * sums - np.abs(values), axis=1)
+    fits = miss <= REPRODUCED * np.maximum(np.linalg.norm(values, axis=1), 1e-30)
+    return np.sort(found, axis=1) if fits.mean() >= ENOUGH else None
+
+
+def _by_trying(
+    values: NDArray[np.float32], private: NDArray[np.float32], k: int
+) -> NDArray[np.int64]:
+    """(m, k): of all sets of k records the one whose sum is most like the encoding, by cosine."""
+    sets = np.array(list(combinations(range(len(private)), k)), np.int64)
+    sums = np.abs(private[sets].sum(axis=1))
+    sums /= np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-30)
+    best = [(np.abs(block) @ sums.T).argmax(axis=1) for _, block in row_blocks(values, 1 << 20)]
+    return sets[np.concatenate(best)]

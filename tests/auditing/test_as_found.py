@@ -1,0 +1,42 @@
+"""Encodings of an unknown make: what they may be, and records that show as they are."""
+
+import numpy as np
+import pytest
+
+from unveil.auditing.as_found import copies, schemes_as_found
+from unveil.auditing.risks import ALMOST, EXACT
+from unveil.records import Encodings, Scheme
+
+RECORDS = np.random.default_rng(0).standard_normal((15, 50)).astype(np.float32)
+
+
+def found(values, records=RECORDS):
+    risks = copies(Encodings(values, Scheme(2), None), records, tolerance=1e-2)[1]
+    return int((risks.outcome == EXACT).sum()), int((risks.outcome == ALMOST).sum())
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.2, -3.0])
+def test_a_copy_up_to_a_factor_is_exact(factor):
+    assert found(factor * RECORDS[::-1]) == (15, 0)
+
+
+def test_other_copies_are_approximate():
+    assert found(np.clip(RECORDS, -1.2, 1.2)) == (0, 15)
+    assert found(np.abs(RECORDS)) == (0, 15)
+    assert found(np.round(RECORDS * 2) / 2) == (0, 15)
+
+
+def test_mixtures_are_no_copies():
+    rng = np.random.default_rng(1)
+    chosen = np.array([rng.choice(15, 2, replace=False) for _ in range(100)])
+    assert found(np.abs(RECORDS[chosen].sum(axis=1))) == (0, 0)
+    smooth = np.cumsum(RECORDS, axis=1)
+    assert sum(found(np.abs(smooth[chosen].sum(axis=1)), smooth)) <= 2
+
+
+def test_schemes_are_tried_by_the_signs_there_are():
+    words = {w: s for s, w in schemes_as_found(Scheme(2), RECORDS)}
+    assert words["signs taken as they are"].signs == "kept"
+    assert {s.k_private for s in words.values()} == {2, 3, 4}
+    hidden = [s for s, _ in schemes_as_found(Scheme(2), np.abs(RECORDS))]
+    assert all(s.signs == "absolute" for s in hidden)

@@ -1,0 +1,63 @@
+"""Options and data of an audit: checked once, before anything runs."""
+
+import numpy as np
+import pytest
+
+from unveil.auditing.inputs import load, options_of, trials_folder
+from unveil.records import InputError, Scheme
+
+NOTHING = {"n_private": None, "n_public": None, "d": None, "sample": None}
+
+
+def options(scheme=None, what_if=None, **changes):
+    facts = {"m": None, "noise": 0.0, "seeds": 2, "tolerance": 1e-2, "effort": 0.0}
+    others = dict.fromkeys(
+        ["sensitive", "encoder", "encodings", "labels", "out", "memory_limit", "progress"]
+    )
+    return options_of(scheme, what_if, 0, **{**facts, **others, **changes})
+
+
+RECORDS = np.random.default_rng(0).standard_normal((10, 6)).astype(np.float32)
+
+
+def test_a_range_of_encodings():
+    case = load(RECORDS, None, options(m=80), **NOTHING)
+    assert (case.low, case.high) == (10, 80)
+    case = load(RECORDS, None, options(encodings=np.ones((30, 6))), **NOTHING)
+    assert case.high == case.release.top == 30
+    assert case.release.draws == 1
+    case = load(RECORDS, None, options(m=20, encodings=np.ones((30, 6))), **NOTHING)
+    assert case.high == 20
+
+
+def test_an_encoder_says_how_many_there_are():
+    case = load(RECORDS, None, options(encoder=lambda x, public, rng: x[:7]), **NOTHING)
+    assert case.high == 7
+
+
+def test_tables_of_encodings_keep_their_units(tmp_path):
+    np.savetxt(tmp_path / "t.csv", 100 * RECORDS + 5, delimiter=",")
+    plain = load(tmp_path / "t.csv", None, options(), **NOTHING)
+    own = load(tmp_path / "t.csv", None, options(encodings=np.ones((9, 6))), **NOTHING)
+    assert abs(plain.data.values.mean()) < 1e-5
+    np.testing.assert_allclose(own.data.values, 100 * RECORDS + 5, rtol=1e-4)
+
+
+def test_labels_and_axes():
+    case = load(RECORDS, None, options(labels=list("aabbaabbab")), **NOTHING)
+    assert case.labels.tolist() == [0, 0, 1, 1, 0, 0, 1, 1, 0, 1]
+    with pytest.raises(InputError, match="one for each"):
+        load(RECORDS, None, options(labels=[1]), **NOTHING)
+    assert options(what_if="all").what_if == ("noise", "k", "m")
+    assert options(what_if="k").what_if == ("k",)
+
+
+def test_one_record_in_each_is_for_encoders_only():
+    with pytest.raises(InputError, match="2 or more"):
+        options(Scheme(1))
+    assert options(Scheme(1), encoder=np.abs).scheme.k_private == 1
+
+
+def test_a_folder_for_trials(tmp_path):
+    assert trials_folder(None) is None
+    assert trials_folder(tmp_path / "new") == tmp_path / "new" / "trials"

@@ -1,0 +1,54 @@
+"""Where encodings come from: the scheme, the user's encoder, a file; and the records behind them."""
+
+import numpy as np
+import pytest
+
+from unveil import simulate
+from unveil.auditing.release import Release, by_encoder, must_match, records_behind
+from unveil.records import InputError, Scheme
+
+RECORDS = np.random.default_rng(0).standard_normal((12, 30)).astype(np.float32)
+
+
+def release(**changes):
+    facts = {"scheme": Scheme(2), "top": 40, "noise": 0.0, "seed": 1}
+    return Release(**{"private": RECORDS, "public": None, **facts, **changes})
+
+
+def test_the_scheme_draws_anew_and_the_same_again():
+    first, again = release(), release()
+    assert np.array_equal(first.draw(0).values, again.draw(0).values)
+    assert not np.array_equal(first.draw(0).values, first.draw(1).values)
+    assert first.exact
+    assert not release(noise=0.1).exact
+
+
+def test_an_encoder_draws_with_the_generator_it_is_given():
+    make = by_encoder(lambda x, public, rng: x + rng.standard_normal(x.shape), RECORDS, None, 1)
+    assert np.array_equal(make(0), make(0))
+    assert not np.array_equal(make(0), make(1))
+    mine = release(make=make)
+    assert not mine.stated
+    assert mine.identity != release().identity
+
+
+def test_an_encoder_that_fails_gets_one_sentence():
+    with pytest.raises(InputError, match="ZeroDivisionError"):
+        by_encoder(lambda x, public, rng: 1 / 0, RECORDS, None, 1)(0)
+    with pytest.raises(InputError, match="same space"):
+        by_encoder(lambda x, public, rng: x[:, :3], RECORDS, None, 1)(0)
+    with pytest.raises(InputError, match="an object with encode"):
+        by_encoder(3, RECORDS, None, 1)
+    assert must_match(RECORDS, RECORDS) is RECORDS
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_records_behind_encodings_are_found(k):
+    sim = simulate(Scheme(k), private=RECORDS, m=50, rng=0)
+    found = records_behind(3 * sim.encodings.values, RECORDS, Scheme(k), None)
+    np.testing.assert_array_equal(found, sim.selection.private)
+
+
+def test_and_not_made_up():
+    noise = np.abs(np.random.default_rng(1).standard_normal((50, 30))).astype(np.float32)
+    assert records_behind(noise, RECORDS, Scheme(2), None) is None
