@@ -310,7 +310,14 @@ def test_a_table_is_never_told_of_images_or_pixels(whole_audit):
     verdict = Verdict("leaks", "Do not release: 58 of 60 records come back.", sentences)
     records = tuple(replace(r, name=f"row {r.index}") for r in whole_audit().records)
     guarantees = (Guarantee("rows are exact", True, "checked in every pixel"),)
-    table = whole_audit("features", verdict=verdict, records=records, guarantees=guarantees)
+    table = whole_audit(
+        "features",
+        verdict=verdict,
+        records=records,
+        guarantees=guarantees,
+        stages=(Stage("pixels", 1.0),),
+        model={"in words": "few pixels"},
+    )
     table = replace(table, threats=tuple(replace(t, not_tried=()) for t in table.threats))
     text = text_of(table)
     assert "one sign per column that all records share; columns are few" in text

@@ -94,7 +94,7 @@ def render(audit: Audit) -> str:
     tiles, shrunk = figures.tiles(audit.pictures, audit.records)
     counts = Counter(record.outcome for record in audit.records)
     longest = max((stage.seconds for stage in audit.stages), default=0)
-    tone = words.tone(audit.verdict)
+    tone, say = words.tone(audit.verdict), words.worded(audit)
     plain = audit.facts()
     provenance = dict(plain["provenance"])
     command = provenance.pop("command", None)
@@ -103,7 +103,7 @@ def render(audit: Audit) -> str:
         audit=audit,
         tone=tone,
         level=LEVELS[tone],
-        say=words.worded(audit),
+        say=say,
         noun=words.noun(audit, one=True),
         nouns=words.noun(audit),
         hidden=audit.scheme.get("signs", "absolute") == "absolute",
@@ -133,7 +133,7 @@ def render(audit: Audit) -> str:
         findings=sorted(audit.findings, key=lambda finding: SEVERITIES.index(finding.severity)),
         guarantees=sorted(audit.guarantees, key=lambda guarantee: guarantee.holds),
         facts=[(title, list(_facts(plain[part]))) for title, part in PARTS if plain[part]],
-        model=list(_facts(plain["model"])),
+        model=[(say(name), say(text)) for name, text in _facts(plain["model"])],
         style=Markup(style),
         script=Markup(script),
         policy="; ".join(
