@@ -322,7 +322,7 @@ def test_a_table_is_never_told_of_images_or_pixels(whole_audit):
     text = text_of(table)
     assert "one sign per column that all records share; columns are few" in text
     assert "97% of all columns" in text
-    assert not re.findall(r"\b(?:pixel|image|picture)s?\b", text, flags=re.IGNORECASE)
+    assert not re.findall(r".{0,40}\b(?:pixel|image|picture)s?\b", text, flags=re.IGNORECASE)
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,11 @@ def render(audit: Audit) -> str:
         total=sum(stage.seconds for stage in audit.stages),
         findings=sorted(audit.findings, key=lambda finding: SEVERITIES.index(finding.severity)),
         guarantees=sorted(audit.guarantees, key=lambda guarantee: guarantee.holds),
-        facts=[(title, list(_facts(plain[part]))) for title, part in PARTS if plain[part]],
+        facts=[
+            (title, [(say(name), text) for name, text in _facts(plain[part])])
+            for title, part in PARTS
+            if plain[part]
+        ],
         model=[(say(name), say(text)) for name, text in _facts(plain["model"])],
         style=Markup(style),
         script=Markup(script),
