@@ -138,6 +138,7 @@ def render(audit: Audit) -> str:
             if plain[part]
         ],
         model=[(say(name), say(text)) for name, text in _facts(plain["model"])],
+        # 4. Our own style and script; the policy lets nothing else run.
         style=Markup(style),
         script=Markup(script),
         policy="; ".join(

@@ -14,10 +14,10 @@ from itertools import pairwise
 from math import log
 
 from unveil.auditing.result import WhatIf
+from unveil.report.figures import QUARTERS
 
-WIDTH, HEIGHT = 440, 310
 LEFT, RIGHT, TOP, BOTTOM = 50, 426, 30, 232
-"""The drawing and its axes, in the units of a screen about as wide as a phone."""
+"""The axes in a drawing of 440 × 310, about as wide as a phone; the template knows the same."""
 PROMISE = 10.0
 """The ε of the line: beyond it what a record changes may be e¹⁰, twenty thousand times as likely,
 and differential privacy promises nothing that counts."""
@@ -98,20 +98,19 @@ def _panel(axis: str, points: list[WhatIf], now: float | None) -> Panel:
             _height(p.low),
             _height(p.high),
             None if p.utility is None else _height(p.utility),
-            f"{p.value:,.4g}" if p.value < 1e4 else f"{p.value:,.0f}",
+            f"{p.value:,.0f}" if p.value == round(p.value) else f"{p.value:.4g}",
             "" if p.epsilon is None else _short(p.epsilon),
             now is not None and p.value == now,
             _told(p),
         )
         for x, p in zip(at, points, strict=True)
     )
-    shares = (0.0, 0.25, 0.5, 0.75, 1.0)
     return Panel(
         axis,
         TITLES.get(axis, axis),
         AXES.get(axis, axis),
         spots,
-        tuple((_height(share), f"{share:.0%}") for share in shares),
+        tuple((_height(share), f"{share:.0%}") for share in QUARTERS),
         _promise(at, points),
         tuple(points),
     )
