@@ -40,7 +40,8 @@ def read_config(
     must_be_file(path)
     if path.stat().st_size > LARGEST:
         raise InputError(
-            f"{path.name} has {path.stat().st_size:,} bytes: give a file of options, at most {LARGEST:,}"
+            f"{path.name} has {path.stat().st_size:,} bytes: give a file of options, at most "
+            f"{LARGEST:,}"
         )
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))

@@ -100,7 +100,8 @@ def _numba_cache() -> str:
     from numba.misc.appdirs import AppDirs
 
     asked = getattr(config, "CACHE_DIR", "")
-    places = [asked] if asked else [Path(__file__).parent, AppDirs("numba", False).user_cache_dir]  # type: ignore[no-untyped-call]
+    others = AppDirs("numba", False).user_cache_dir  # type: ignore[no-untyped-call]
+    places = [asked] if asked else [Path(__file__).parent, others]
     for folder in map(Path, places):
         with suppress(OSError), tempfile.TemporaryFile(dir=folder):
             return str(folder)

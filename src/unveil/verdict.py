@@ -16,6 +16,8 @@ from unveil.scoring.images import ChallengeScores, ImageScores
 
 REASONS = 5
 """Kinds of doubt listed in a summary."""
+NEARLY_ALL = 0.95
+"""Share of the estimated number of vectors that counts as all: the estimate is no better."""
 
 
 def recovery_facts(recovery: Recovery) -> dict[str, Any]:
@@ -23,7 +25,10 @@ def recovery_facts(recovery: Recovery) -> dict[str, Any]:
     likeness = np.asarray(recovery.evidence.get("likeness", []))
     seen = int((likeness > RECOGNISABLE).sum())
     if len(likeness):
-        verdict = f"{seen} of {len(likeness)} private images come back recognisably, by the attack's own estimate; none is exact."
+        verdict = (
+            f"{seen} of {len(likeness)} private images come back recognisably, by the attack's "
+            "own estimate; none is exact."
+        )
     elif count:
         verdict = f"{_vectors(count)} recovered and verified, {_signs(recovery)}."
     else:
@@ -60,7 +65,8 @@ def summary(recovery: Recovery) -> list[str]:
         out.append(text + ".")
         if explained < m:
             out.append(
-                f"{m - explained} encodings are not explained: what only they use is not among the vectors."
+                f"{m - explained} encodings are not explained: what only they use is not among "
+                "the vectors."
             )
     reasons = Counter(zip(recovery.status.tolist(), recovery.reasons, strict=True))
     doubtful = [
@@ -70,12 +76,14 @@ def summary(recovery: Recovery) -> list[str]:
         out.append(f"{count} {status}: {why}.")
     if len(doubtful) > REASONS:
         out.append(
-            f"{sum(count for count, _, _ in doubtful[REASONS:])} more that are not verified, each with its reason."
+            f"{sum(count for count, _, _ in doubtful[REASONS:])} more that are not verified, "
+            "each with its reason."
         )
     estimate = evidence.get("estimated_n_private")
-    if estimate and np.isfinite(estimate) and len(recovery) < 0.95 * estimate:
+    if estimate and np.isfinite(estimate) and len(recovery) < NEARLY_ALL * estimate:
         out.append(
-            f"About {estimate:.0f} private vectors are behind these encodings, {len(recovery)} were found."
+            f"About {estimate:.0f} private vectors are behind these encodings, {len(recovery)} "
+            "were found."
         )
     return out
 
@@ -83,10 +91,16 @@ def summary(recovery: Recovery) -> list[str]:
 def score_facts(recovery: Recovery, scores: Scores) -> dict[str, Any]:
     total = scores.exact + scores.missing
     if scores.wrong:
-        verdict = f"WRONG: {scores.wrong} of {_vectors(int(recovery.verified.sum()))} verified equal none in the truth; if this "
-        verdict += "truth is what was encoded, trust nothing here and report a bug."
+        verdict = (
+            f"WRONG: {scores.wrong} of {_vectors(int(recovery.verified.sum()))} verified equal "
+            "none in the truth; if this truth is what was encoded, trust nothing here and report a "
+            "bug."
+        )
     elif scores.exact:
-        verdict = f"{scores.exact} of {_vectors(total)} recovered exactly, {_signs(recovery)}; none wrong."
+        verdict = (
+            f"{scores.exact} of {_vectors(total)} recovered exactly, {_signs(recovery)}; none "
+            "wrong."
+        )
     else:
         verdict = f"0 of {_vectors(total)} recovered exactly; none wrong."
     arrays = {name: getattr(scores, name).tolist() for name in ("matches", "nearest", "error")}
@@ -96,7 +110,10 @@ def score_facts(recovery: Recovery, scores: Scores) -> dict[str, Any]:
 
 def image_facts(scores: ImageScores) -> dict[str, Any]:
     n, seen = len(scores.ssim), round(scores.share(RECOGNISABLE) * len(scores.ssim))
-    verdict = f"{seen} of {n} images have an SSIM above {RECOGNISABLE}; mean SSIM {scores.mean_ssim:.3f}, "
+    verdict = (
+        f"{seen} of {n} images have an SSIM above {RECOGNISABLE}; mean SSIM "
+        f"{scores.mean_ssim:.3f}, "
+    )
     return {
         "verdict": f"{verdict}mean PSNR {scores.mean_psnr:.1f} dB.",
         "mean_ssim": scores.mean_ssim,
@@ -108,8 +125,10 @@ def image_facts(scores: ImageScores) -> dict[str, Any]:
 
 def challenge_facts(scores: ChallengeScores) -> dict[str, Any]:
     return {
-        "verdict": f"As the challenge scores: Max_SSIM {scores.max_ssim:.3f}, Mean_SSIM {scores.mean_ssim:.3f}, "
-        f"Min_L2 {scores.min_l2:.3f}, Mean_L2 {scores.mean_l2:.3f}.",
+        "verdict": (
+            f"As the challenge scores: Max_SSIM {scores.max_ssim:.3f}, Mean_SSIM "
+            f"{scores.mean_ssim:.3f}, Min_L2 {scores.min_l2:.3f}, Mean_L2 {scores.mean_l2:.3f}."
+        ),
         **vars(scores),
     }
 

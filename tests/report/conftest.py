@@ -34,6 +34,13 @@ HOSTILE = (
 )
 
 
+HEADLINES = {
+    "leaks": "Do not release: half came back.",
+    "partly": "Do not rely on this: a few came back.",
+    "nothing": "Nothing recovered: two attacks got none.",
+}
+
+
 def record(i, name=None):
     outcome = ("exact", "exact", "approximate", "not recovered")[i % 4]
     lost = outcome == "not recovered"
@@ -60,9 +67,7 @@ def make_audit():
         )
         recoveries[3::4] = np.nan
         return Audit(
-            verdict=Verdict(
-                level, "Do not release: half came back.", ("From 300 encodings on.", *names)
-            ),
+            verdict=Verdict(level, HEADLINES[level], ("From 300 encodings on.", *names)),
             scheme={"k_private": np.int64(2), "weighting": "equal"},
             data={
                 "source": names[0] if names else "gaussian",

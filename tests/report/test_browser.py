@@ -239,3 +239,33 @@ def test_the_keyboard_reaches_everything_and_focus_shows(view, make_audit):
     browser.switch_to.active_element.send_keys("\ue004")
     style = browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle")
     assert style == "solid"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["images", "features"])
+def test_every_part_on_a_phone_and_on_a_desk(view, whole_audit, kind, scheme):
+    for width in (390, 1280):
+        browser = view(whole_audit(kind), width=width, scheme=scheme)
+        for details in browser.find_elements("tag name", "details"):
+            browser.execute_script("arguments[0].open = true", details)
+        wide = browser.execute_script("return document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0
+        ratio, where, seen, _ = browser.execute_script(CONTRAST)
+        assert seen > 200
+        assert ratio >= 4.5, where
+        assert browser.get_log("browser") == []
+
+
+def test_printed_it_has_no_buttons_and_keeps_its_colours(view, whole_audit):
+    browser = view(whole_audit())
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        shown = "return document.querySelector(arguments[0]).checkVisibility()"
+        assert not browser.execute_script(shown, "#theme")
+        assert not browser.execute_script(shown, "#filters")
+        assert browser.execute_script(shown, ".attackers")
+        assert browser.execute_script(shown, ".panels svg")
+        cut = "return getComputedStyle(document.querySelector('.scroll')).overflow"
+        assert browser.execute_script(cut) == "visible"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

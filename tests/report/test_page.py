@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from unveil.auditing.result import Audit, Pictures, Verdict
+from unveil.auditing.result import Audit, Guarantee, Pictures, Stage, Verdict
 from unveil.records import InputError
 from unveil.report import page, write_json, write_report
 
@@ -149,7 +149,8 @@ def test_names_stay_text(make_audit, hostile_names):
         Reader(page.render(make_audit(12, names=hostile_names))),
     )
     assert hostile.balanced
-    extra = len(hostile_names)  # each is a sentence of the verdict as well
+    # Each is a sentence of the verdict as well, those beyond the second in a fold of two tags.
+    extra = len(hostile_names) + 2
     assert len(hostile.tags) == len(plain.tags) + extra
     text = "".join(hostile.text)
     assert [name for name in hostile_names if name not in text] == []
@@ -178,7 +179,9 @@ def test_what_is_missing_is_left_out(tmp_path):
     text = "".join(reader.text)
     assert "Nothing came back." in text
     assert "not proven safe" in text
-    assert not [tag for tag, _ in reader.tags if tag in ("figure", "table", "img", "h2")]
+    assert not [tag for tag, _ in reader.tags if tag in ("figure", "table", "img")]
+    titles = re.findall(r"<h2[^>]*>(.*?)</h2>", page.render(minimal()))
+    assert titles == ["What was assumed"]
     assert (
         json.loads(write_json(minimal(), tmp_path / "a.json").read_text())["pictures"]["overlaps"]
         is None
@@ -260,3 +263,116 @@ def test_long_lists_are_cut():
 
 def test_numpy_numbers_are_shown_as_numbers():
     assert "np." not in page.render(minimal(run={"seed": np.int64(3), "share": np.float32(0.5)}))
+
+
+def text_of(audit):
+    reader = Reader(page.render(audit))
+    assert reader.balanced
+    return " ".join(" ".join(reader.text).split())
+
+
+def test_attackers_are_listed_with_their_best_attack_and_what_guessing_gets(whole_audit):
+    text = text_of(whole_audit())
+    assert "sees the encodings only full 59 of 60 58 exactly, 1 nearly 97% of all pixels" in text
+    assert "90% to 99% 2% 95% 87% to 98%" in text
+    assert "-2% to 6%, at chance" in text
+    assert "no attack was run: no public vectors are mixed in" in text
+    assert "natural was not tried: these are no images" in text
+    assert "over records and over independent draws" in text
+
+
+def test_what_it_means_is_said_beside_a_guess(whole_audit):
+    text = text_of(whole_audit())
+    assert "97% more than a guess, 2%" in text
+    assert "30% no more than a guess, 31%" in text
+    assert "Can a single sensitive value of a record be inferred?" in text
+
+
+def test_beside_the_headline_what_was_assumed_and_how_to_repeat_it(whole_audit, make_audit):
+    html = page.render(whole_audit())
+    aside = " ".join(Reader(re.search(r"<aside.*?</aside>", html, re.DOTALL)[0]).text)
+    for words in (
+        "private records in each encoding 2",
+        "signs of the numbers hidden, absolute values only",
+        "encodings released 700",
+        "made on 2026-01-02 03:04 UTC",
+        "0123456789ab …",
+        "unveil audit --private patients.csv --what-if all",
+    ):
+        assert words in " ".join(aside.split())
+    assert "0123456789abcdef" * 4 in html
+    older = text_of(make_audit())  # an audit that does not say what it assumed: its scheme does
+    assert "weights of the mixture equal encodings released 700" in older
+
+
+def test_a_table_is_never_told_of_images_or_pixels(whole_audit):
+    sentences = ("Exact is up to one sign per pixel that all records share; pixels are few.",)
+    verdict = Verdict("leaks", "Do not release: 58 of 60 records come back.", sentences)
+    records = tuple(replace(r, name=f"row {r.index}") for r in whole_audit().records)
+    guarantees = (Guarantee("rows are exact", True, "checked in every pixel"),)
+    table = whole_audit(
+        "features",
+        verdict=verdict,
+        records=records,
+        guarantees=guarantees,
+        stages=(Stage("pixels", 1.0),),
+        model={"in words": "few pixels"},
+    )
+    table = replace(table, threats=tuple(replace(t, not_tried=()) for t in table.threats))
+    text = text_of(table)
+    assert "one sign per column that all records share; columns are few" in text
+    assert "97% of all columns" in text
+    assert not re.findall(r".{0,40}\b(?:pixel|image|picture)s?\b", text, flags=re.IGNORECASE)
+
+
+@pytest.mark.parametrize(
+    ("level", "headline", "tone", "word"),
+    [
+        ("leaks", "Do not release: all.", "leaks", "Leaks"),
+        ("partly", "Do not release: some.", "leaks", "Leaks"),
+        ("partly", "Do not rely on this: some.", "partly", "Leaks in part"),
+        ("nothing", "Nothing recovered.", "nothing", "Nothing recovered"),
+    ],
+)
+def test_who_is_told_not_to_release_sees_red(whole_audit, level, headline, tone, word):
+    html = page.render(whole_audit(verdict=Verdict(level, headline)))
+    assert f'<section class="verdict {tone}"' in html
+    assert f"</svg>{word}</p>" in html
+
+
+def test_what_if_has_a_mark_for_what_was_measured_and_none_for_what_was_not(whole_audit):
+    html = page.render(whole_audit())
+    figure = re.search(r'<div class="panels">.*?</figcaption>', html, re.DOTALL)[0]
+    assert figure.count("<title>") == 8
+    assert figure.count('<rect class="worth" x="') == 5 + 1  # and the legend's
+    assert "ε 420" in figure
+    assert "differential privacy, ε = 10" in figure
+    assert figure.count(">now</text>") == 2  # no noise, k = 2; m = 700 was not among those tried
+    assert 'id="what-if-title"' not in page.render(whole_audit(what_if=()))
+
+
+def test_a_column_of_notes_stands_only_where_there_are_some(whole_audit):
+    assert "what came of it" in text_of(whole_audit())
+    silent = whole_audit(stages=(Stage("similarity", 0.25), Stage("pixels", 1.0)))
+    assert "what came of it" not in text_of(silent)
+    assert "Notes say" not in text_of(silent)
+
+
+def test_the_overlaps_are_called_the_true_ones(whole_audit):
+    assert "this is the true pattern" in text_of(whole_audit())
+
+
+def test_names_of_attackers_and_reasons_stay_text(whole_audit, hostile_names):
+    bad = hostile_names[0]
+    audit = whole_audit()
+    threats = tuple(replace(t, knows=bad, not_tried=((bad, bad),)) for t in audit.threats)
+    meanings = tuple(replace(m, kind=bad, words=bad) for m in audit.meanings)
+    hostile = replace(
+        audit,
+        threats=threats,
+        meanings=meanings,
+        assumed={bad: bad},
+        provenance={bad: bad, "command": bad},
+    )
+    assert "<script>window" not in page.render(hostile)
+    assert Reader(page.render(hostile)).balanced

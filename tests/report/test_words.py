@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from unveil.auditing.result import Pictures
-from unveil.report.words import is_images, noun
+from unveil.report.words import assumed, is_images, noun
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,14 @@ def test_the_word_for_the_kind(whole_audit, kind, word):
 
 def test_an_array_that_is_shown_as_images_has_pixels(whole_audit):
     assert noun(replace(whole_audit(), data={"kind": "array"})) == "pixels"
+
+
+def test_what_was_assumed_in_words(whole_audit):
+    given = {"k_private": 2, "k_public": 0, "weights": "dirichlet", "m": 7000, "noise": 0.0}
+    said = dict(assumed(whole_audit(assumed={**given, "own": 0.123456})))
+    assert said == {
+        "private records in each encoding": "2",
+        "weights of the mixture": "dirichlet",
+        "encodings released": "7,000",
+        "own": "0.1235",
+    }

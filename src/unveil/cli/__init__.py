@@ -3,8 +3,8 @@ code.
 
 0: done; 1: records leak, where a gate was asked for (`audit --fail-on`); 2: bad input, said in one
 sentence on stderr (with --json also as an object on stdout), nothing written; 3: it ran, but could
-not recover. One command, one file. NumPy and all that stands on it load inside the commands, so that
-`unveil --help` answers at once.
+not recover. One command, one file. NumPy and all that stands on it load inside the commands, so
+that `unveil --help` answers at once.
 """
 
 from unveil.cli import attack, audit, compare, doctor, plan, reproduce, score, simulate

@@ -17,6 +17,7 @@ from unveil.cli.group import main
 from unveil.cli.options import (
     COUNT,
     PATH,
+    TOLERANCE,
     as_json,
     config_option,
     memory_option,
@@ -74,7 +75,7 @@ DEMO_EFFORT = 20.0
 @click.option(
     "--tolerance",
     type=float,
-    default=1e-2,
+    default=TOLERANCE,
     show_default=True,
     help="Largest error of a pixel, relative to the rms.",
 )

@@ -4,7 +4,7 @@
     approximate   also where records come back only in part or only nearly, or to an attacker who
                   knows more: the verdict is amber
     any           also where any attacker does better than a guess, where a column or a link can be
-                  inferred better than by a guess, or where the encoder has a slip of severity "high"
+                  inferred better than by a guess, or where a slip of the encoder is "high"
 
 Each one fails wherever those above it fail.
 """

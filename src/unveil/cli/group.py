@@ -37,7 +37,10 @@ class _Polite(click.Group):
             sentence = "not enough memory: lower m or d, or use a larger machine"
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
-            sentence = f"{place}{error.strerror or error}; check the path, its permissions and the space on the disk"
+            sentence = (
+                f"{place}{error.strerror or error}; check the path, its permissions and the "
+                "space on the disk"
+            )
         except ValueError as error:
             from unveil.records import InputError
 

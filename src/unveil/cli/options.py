@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
 COUNT = click.IntRange(0, 10**9)
+"""Of records, pixels or encodings: beyond a thousand million nothing fits any machine."""
+TOLERANCE = 1e-2
+"""Largest error of a pixel that counts as exact: a hundredth of the size of the data, which nobody
+would call another record."""
 SHAPE = "HxW[xC]"
 
 
@@ -115,7 +119,8 @@ def on_the_command_line(
         and ctx.get_parameter_source(option.name or "") is not ParameterSource.COMMANDLINE
     ):
         raise click.UsageError(
-            f"{option.name} = {value!r} in a file would run that code: name it on the command line too",
+            f"{option.name} = {value!r} in a file would run that code: name it on the command "
+            "line too",
             ctx,
         )
     return value
@@ -139,8 +144,11 @@ def scheme_options(command: F) -> F:
         click.option("--pairing", help="independent or epochs.  [default: independent]"),
         click.option("--signs", help="absolute, random or kept.  [default: absolute]"),
         click.option(
-            "--weighting",
-            help="equal, paper, convex, half-normal, released, uniform, dirichlet, sorted or unknown.  [default: equal]",
+            "--weighting--weighting",
+            help=(
+                "equal, paper, convex, half-normal, released, uniform, dirichlet, sorted or "
+                "unknown.  [default: equal]"
+            ),
         ),
         click.option("--k-public", type=COUNT, help="Public vectors per encoding.  [default: 0]"),
         click.option("--k-private", type=COUNT, help="Private vectors per encoding.  [default: 2]"),

@@ -47,7 +47,8 @@ def plan(as_json: bool, **options: Any) -> int:
     terminal.print(f"[bold]{escape(found.advice)}[/]", soft_wrap=True)
     memory = f"{found.memory / 2**20:,.0f} MiB"
     terminal.print(
-        f"About {found.seconds:.1f} s and {memory}; the first run on a machine compiles for {found.compile_seconds:.0f} s."
+        f"About {found.seconds:.1f} s and {memory}; the first run on a machine compiles for "
+        f"{found.compile_seconds:.0f} s."
     )
     table = Table("needs", "", "", box=box.SIMPLE)
     for item in found.preconditions:

@@ -10,7 +10,7 @@ import click
 from rich.markup import escape
 
 from unveil.cli.group import main
-from unveil.cli.options import PATH, as_json, memory_option
+from unveil.cli.options import PATH, TOLERANCE, as_json, memory_option
 from unveil.cli.terminal import console, echo_json
 
 
@@ -20,7 +20,7 @@ from unveil.cli.terminal import console, echo_json
 @click.option(
     "--tolerance",
     type=float,
-    default=1e-2,
+    default=TOLERANCE,
     show_default=True,
     help="Largest pixel error that counts as exact.",
 )
@@ -50,6 +50,7 @@ def _score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> 
     from unveil.scoring.images import are_images
     from unveil.verdict import challenge_facts, image_facts, plain, score_facts
 
+    # 1. What there is: vectors, pictures, and the truth in their shape.
     exact, pictures = ((run / name).is_file() for name in ("recovery.npz", DECRYPTION))
     if not exact and not pictures:
         raise InputError(f"no recovery.npz in {run}: run `unveil attack` on it first")
@@ -69,6 +70,7 @@ def _score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> 
         truth = load_vectors(private, "private")
     else:
         truth = load_dataset(private, most=10**9, rng=np.random.default_rng(0)).values
+    # 2. Vectors against the truth.
     facts: dict[str, Any] = {}
     verdicts, wrong, good = [], False, False
     if exact:
@@ -76,8 +78,8 @@ def _score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> 
         scores = scoring.score(recovery, truth, tolerance=tolerance)
         facts = score_facts(recovery, scores)
         verdicts, wrong, good = [facts["verdict"]], scores.wrong > 0, scores.exact > 0
-    # Signs that are not known, one per pixel, leave nothing to see: exact scores are for such
-    # vectors.
+    # 3. Pictures. Signs that are not known, one per pixel, leave nothing to see: exact scores are
+    # for such vectors.
     if pictures or (recovery.signed and are_images(truth, shape)):
         found = scoring.image_scores(
             recovery.vectors if exact else distinct_images(rows), truth, tuple(shape or ())
@@ -90,6 +92,7 @@ def _score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> 
             scoring.challenge_scores(rows, truth, mixed, tuple(shape or ()))
         )
         verdicts.append(facts["challenge"].pop("verdict"))
+    # 4. Written, and said.
     facts["verdict"] = " ".join(verdicts)
     store.write_json(run / "scores.json", plain(facts))
     if as_json:

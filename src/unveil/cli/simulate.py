@@ -94,6 +94,9 @@ def simulate(
     facts["n_public"] = 0 if simulation.public is None else len(simulation.public)
     if as_json:
         return echo_json(facts)
-    text = f"{m} encodings of {facts['n_private']} private vectors, {d} pixels each, written to {escape(str(out))} (seed {seed})."
+    text = (
+        f"{m} encodings of {facts['n_private']} private vectors, {d} pixels each, written to "
+        f"{escape(str(out))} (seed {seed})."
+    )
     console().print(text, soft_wrap=True)
     return 0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unveil.data.challenge import CHANNELS
 from unveil.data.features import SUFFIXES, read_features
-from unveil.data.images import load_image_folder
+from unveil.data.images import load_image_folder, scaled
 from unveil.data.tensors import read_any_array
 from unveil.npy import must_fit_as_vectors
 from unveil.records import InputError, as_vectors
@@ -50,7 +50,7 @@ def in_units_of(
         f"{name} holds bytes from 0 to 255, the encodings numbers below {OTHERS_TO:g}: taken as "
         "pixels from -1 to 1, as InstaHide does; give them in the units of the encodings if not so"
     )
-    return vectors / np.float32(127.5) - np.float32(1), word
+    return scaled(vectors), word
 
 
 def load_shaped(

@@ -1,8 +1,8 @@
 """The files of the InstaHide challenge (github.com/Hazelsuko07/InstaHide_Challenge).
 
-  encryption.npy  (m, height, width, channels): one encoding per row; in the challenge 5000 of 32×32×3
+  encryption.npy  (m, height, width, channels): one encoding per row; there 5000 of 32×32×3
   label.npy       (m, classes): Σ λ·onehot over the private images of each encoding; may be missing
-  decryption.npy  (m, height, width, channels), out: for every encoding the image an attack found in it
+  decryption.npy  (m, height, width, channels), out: for every encoding the image found in it
 
 The challenge mixes 2 private and 4 public images; the scheme assumed is that of InstaHide's own
 code: weights "released", pairs by "epochs". That the challenge's own set was made with just these
@@ -81,15 +81,18 @@ def _read_images(path: Path) -> tuple[NDArray[np.float32], tuple[int, ...]]:
     array = read_array(path)
     if array.ndim not in (3, 4):
         raise InputError(
-            f"{path.name} of shape {array.shape}: give (m, height, width, channels), or (m, height, width) if grey"
+            f"{path.name} of shape {array.shape}: give (m, height, width, channels), or (m, "
+            "height, width) if grey"
         )
     if array.ndim == 4 and array.shape[3] > CHANNELS:
         raise InputError(
-            f"{path.name} of shape {array.shape}: put channels last, as array.transpose(0, 2, 3, 1) does"
+            f"{path.name} of shape {array.shape}: put channels last, as array.transpose(0, 2, "
+            "3, 1) does"
         )
     if array.dtype.kind != "f":
         raise InputError(
-            f"{path.name} of dtype {array.dtype}: give floating point numbers in the units of the private images"
+            f"{path.name} of dtype {array.dtype}: give floating point numbers in the units of "
+            "the private images"
         )
     must_fit_as_vectors(array, path.name)
     return as_vectors(

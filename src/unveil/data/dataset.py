@@ -3,8 +3,9 @@ the user's own units.
 
 .npy, .npz, .pt  as they are; unsigned bytes are images, scaled like those; tensors of PyTorch too
 folder of images from 0..255 to −1..1, as InstaHide does
-.csv             features have wild scales: every column is standardised before it is encoded, x = (value − mean)/sd, and
-                 what is recovered can be turned back (`restore`). Columns then sum to zero, so that
+.csv             features have wild scales: every column is standardised before it is encoded, x =
+                 (value − mean)/sd, and what is recovered can be turned back (`restore`). Columns
+                 then sum to zero, so that
                  every record is a combination of the others: the attack's certificate does not
                  hold, the truth tells
 a name           "gaussian" or "fashion-mnist": what comes with the package
@@ -25,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from unveil.data.bundled import fashion_mnist
 from unveil.data.features import SUFFIXES, read_features
 from unveil.data.gaussian import gaussian_vectors
-from unveil.data.images import read_image_folder, scaled
+from unveil.data.images import HALF_RANGE, read_image_folder, scaled
 from unveil.data.tensors import as_array, read_any_array
 from unveil.npy import must_fit_as_vectors
 from unveil.parallel import must_fit
@@ -201,7 +202,9 @@ def image_dataset(pixels: NDArray[Any], names: tuple[str, ...], source: str) -> 
     """Bytes (n, height, width[, 3]) as values from −1 to 1."""
     shape = pixels.shape[1:] if _is_image(pixels.shape[1:]) else None
     values = scaled(pixels.reshape(len(pixels), -1))
-    return Dataset(as_vectors(values, source), names, "images", source, shape, 127.5, 127.5)
+    return Dataset(
+        as_vectors(values, source), names, "images", source, shape, HALF_RANGE, HALF_RANGE
+    )
 
 
 def _standardised(
@@ -211,9 +214,8 @@ def _standardised(
         raise InputError(f"{source} has one record only: an audit mixes records, give two or more")
     wide = values.astype(np.float64)
     mean, scale = wide.mean(axis=0), wide.std(axis=0)
-    scale[scale <= 1e-6 * np.abs(mean)] = (
-        0.0  # float32 cannot tell such a column from a constant one
-    )
+    # float32 cannot tell a column that varies so little from a constant one.
+    scale[scale <= 1e-6 * np.abs(mean)] = 0.0
     x = np.divide(wide - mean, scale, out=np.zeros_like(wide), where=scale > 0)
     if not scale.any():
         raise InputError(f"{source}: every column is constant; there is nothing to encode")

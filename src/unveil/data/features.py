@@ -72,7 +72,8 @@ def read_features(
     for line, cells in _records(path, form):
         if len(cells) != form.width:
             raise InputError(
-                f"{path.name}, line {line}: {len(cells)} values instead of {form.width}; repair or remove it"
+                f"{path.name}, line {line}: {len(cells)} values instead of {form.width}; "
+                "repair or remove it"
             )
         rows += 1
         place = len(kept)
@@ -197,12 +198,18 @@ def _lines(path: Path, text: io.TextIOWrapper) -> Iterator[str]:
 
 
 def _too_long(path: Path, line: int) -> str:
-    return f"{path.name}, line {line}: longer than {LONGEST:,} characters; give one record a line, or an array as .npy"
+    return (
+        f"{path.name}, line {line}: longer than {LONGEST:,} characters; give one record a "
+        "line, or an array as .npy"
+    )
 
 
 def _in_our_words(error: csv.Error) -> str:
     if "field larger" in str(error):
-        return f"a cell of more than {csv.field_size_limit():,} characters; close the quotation mark, or drop the column"
+        return (
+            f"a cell of more than {csv.field_size_limit():,} characters; close the quotation "
+            "mark, or drop the column"
+        )
     return f"{error}; write the file again"
 
 
@@ -242,7 +249,10 @@ def _must_fit(path: Path, records: int, form: _Form, limit: int, about: str = ""
 
 
 def _too_many(path: Path, count: str, most: int) -> str:
-    return f"{path.name} has {count} records, {most:,} are the most that can be audited at once: audit a random part with --sample"
+    return (
+        f"{path.name} has {count} records, {most:,} are the most that can be audited at once: "
+        "audit a random part with --sample"
+    )
 
 
 def _is_number(cell: str) -> bool:

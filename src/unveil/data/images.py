@@ -21,6 +21,10 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".t
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
 """What is tried, whatever the suffix says: Pillow would hand other formats, such as PostScript, to
 programs outside."""
+HALF_RANGE = 127.5
+"""Half of the range of a byte: value / 127.5 − 1 is from −1 to 1."""
+MEGA = 1e6
+"""Pixels of a megapixel."""
 PER_VALUE, PER_DECODED = 5, 8
 """Bytes of memory: a value as byte and as float32; a value of the one image that is being decoded,
 in Pillow and in NumPy."""
@@ -33,10 +37,10 @@ def load_image_folder(folder: str | Path, *, limit: int | None = None) -> NDArra
     return as_vectors(scaled(pixels), "images")
 
 
-def scaled(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+def scaled(pixels: NDArray[Any]) -> NDArray[np.float32]:
     """From 0..255 to −1..1, with no more than one copy."""
     values = pixels.astype(np.float32)
-    values /= np.float32(127.5)
+    values /= np.float32(HALF_RANGE)
     values -= np.float32(1)
     return values
 
@@ -70,7 +74,8 @@ def read_image_folder(
         files = [files[i] for i in np.sort(rng.choice(len(files), sample, replace=False))]
     elif most is not None and len(files) > most:
         raise InputError(
-            f"{folder.name} has {len(files):,} images, {most:,} are the most that can be audited at once: "
+            f"{folder.name} has {len(files):,} images, {most:,} are the most that can be "
+            "audited at once: "
             "audit a random part with --sample"
         )
     # 2. How large they are, from their headers.
@@ -82,7 +87,8 @@ def read_image_folder(
     for file in files[1:]:
         if (other := _shape(file)) != shape:
             raise InputError(
-                f"{file.name} is {other}, {files[0].name} is {shape}: bring all images to one size and mode"
+                f"{file.name} is {other}, {files[0].name} is {shape}: bring all images to one "
+                "size and mode"
             )
     # 3. Their pixels.
     rows = np.empty((len(files), size), np.uint8)
@@ -118,7 +124,8 @@ def _shape(file: Path) -> tuple[int, ...]:
     with _opened(file) as image:
         if image.mode.startswith(("I", "F")):
             raise InputError(
-                f"{file.name} has more than 8 bits per pixel: convert it to 8 bits, or pass an array"
+                f"{file.name} has more than 8 bits per pixel: convert it to 8 bits, or pass an "
+                "array"
             )
         grey = image.mode in ("1", "L", "LA")
         return (image.height, image.width) if grey else (image.height, image.width, 3)
@@ -140,9 +147,10 @@ def _opened(file: Path) -> Iterator[Any]:
     except (InputError, MemoryError, PermissionError):
         raise
     except Image.DecompressionBombError:
-        most = 2 * (Image.MAX_IMAGE_PIXELS or 0) / 1e6
+        most = 2 * (Image.MAX_IMAGE_PIXELS or 0) / MEGA
         raise InputError(
-            f"{file.name} would unpack to more than {most:.0f} megapixels, the most Pillow opens: make it smaller"
+            f"{file.name} would unpack to more than {most:.0f} megapixels, the most Pillow "
+            "opens: make it smaller"
         ) from None
     except Exception:  # decoders of damaged files fail in many ways
         raise InputError(f"{file.name} is not a readable image: repair or remove it") from None

@@ -32,7 +32,8 @@ def read_labels(path: str | Path, *, limit: int | None = None) -> NDArray[np.int
         found = found[:, 0]
     if found.ndim != 1 or found.dtype.kind not in "iubUSf":
         raise InputError(
-            f"{path.name} holds an array of shape {found.shape}: labels are one per record, (records,)"
+            f"{path.name} holds an array of shape {found.shape}: labels are one per record, "
+            "(records,)"
         )
     if found.dtype.kind == "f" and not np.array_equal(found, np.round(found)):
         raise InputError(f"{path.name} holds fractions: labels are classes, whole numbers or words")

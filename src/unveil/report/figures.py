@@ -21,7 +21,11 @@ from unveil.report.png import data_uri, png
 BUDGET = 3_500_000
 """Bytes of all images in the page, as base64."""
 MOST_IMAGES = 200
+"""Records shown as images: more of them nobody looks at."""
 LARGEST_MATRIX = 512
+"""Cells of a side of the overlap matrix: about the pixels it has on the page."""
+QUARTERS = (0, 0.25, 0.5, 0.75, 1)
+"""Shares at which a figure has a line across."""
 LOG_FROM = 30
 """The axis of m is logarithmic when the largest m is this many times the smallest."""
 
@@ -132,7 +136,7 @@ def curve(points: Sequence[CurvePoint], m: int, width: int, height: int) -> Curv
         top,
         bottom,
         across=tuple(Mark(x(value), f"{value:,}") for value in marks),
-        up=tuple(Mark(y(share), percent(share)) for share in (0, 0.25, 0.5, 0.75, 1)),
+        up=tuple(Mark(y(share), percent(share)) for share in QUARTERS),
         dots=tuple(
             Dot(x(p.m), y(p.exact), y(p.low), y(p.high), y(p.approximate), _told(p)) for p in points
         ),
@@ -251,6 +255,7 @@ def _log_marks(first: float, last: float) -> list[int]:
 def _told(point: CurvePoint) -> str:
     runs = "1 run" if point.runs == 1 else f"{point.runs} runs"
     return (
-        f"m = {point.m:,}: {percent(point.exact)} exactly ({percent(point.low)} to {percent(point.high)}), "
+        f"m = {point.m:,}: {percent(point.exact)} exactly ({percent(point.low)} to "
+        f"{percent(point.high)}), "
         f"{percent(point.approximate)} approximately, {runs}"
     )

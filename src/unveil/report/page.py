@@ -25,11 +25,24 @@ from unveil import store
 from unveil._version import SCHEMA
 from unveil.auditing.result import Audit, Outcome, RecordRisk
 from unveil.records import InputError
-from unveil.report import figures
+from unveil.report import figures, words
+from unveil.report.what_if import PROMISE, panels
 
 MOST_ROWS = 5000
+"""Records listed in the page, a few megabytes of them; the JSON file holds all."""
 LEVELS = {"leaks": "Leaks", "partly": "Leaks in part", "nothing": "Nothing recovered"}
 OUTCOMES: tuple[Outcome, ...] = ("exact", "approximate", "not recovered")
+PROVENANCE = {"data": "hash of the data (SHA-256)", "date": "made on"}
+"""What is shown for the short names of where an audit comes from."""
+SHA256, SHORT = 64, 12
+"""Digits of a hash, and how many of them stand beside the headline; all stand at the end."""
+PARTS = (
+    ("Scheme", "scheme"),
+    ("Data", "data"),
+    ("Where it comes from", "provenance"),
+    ("Run", "run"),
+)
+"""Facts for who repeats the audit: title and part."""
 SEVERITIES = ("high", "medium", "low", "fine")
 
 
@@ -67,19 +80,42 @@ def write_json(audit: Audit, path: str | Path) -> Path:
 
 def render(audit: Audit) -> str:
     """The page as text."""
+    # 1. The template, and how numbers and words are written in it.
     style, script = _part("page.css"), _part("page.js")
     environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        loader=jinja2.FunctionLoader(_part),
     )
     environment.filters |= {"number": _number, "percent": figures.percent, "duration": _duration}
+    # 2. What the parts show, from the audit alone.
     tiles, shrunk = figures.tiles(audit.pictures, audit.records)
     counts = Counter(record.outcome for record in audit.records)
-    plain = audit.facts()
-    total = sum(stage.seconds for stage in audit.stages)
     longest = max((stage.seconds for stage in audit.stages), default=0)
-    return environment.from_string(_part("page.html")).render(
+    tone, say = words.tone(audit.verdict), words.worded(audit)
+    plain = audit.facts()
+    provenance = dict(plain["provenance"])
+    command = provenance.pop("command", None)
+    # 3. All of it in its place.
+    return environment.get_template("page.html").render(
         audit=audit,
-        level=LEVELS[audit.verdict.level],
+        tone=tone,
+        level=LEVELS[tone],
+        say=say,
+        noun=words.noun(audit, one=True),
+        nouns=words.noun(audit),
+        hidden=audit.scheme.get("signs", "absolute") == "absolute",
+        kinds=words.KINDS,
+        assumed=list(words.assumed(audit)),
+        provenance=[
+            (PROVENANCE.get(name, name), f"{text[:SHORT]} …" if len(text) == SHA256 else text)
+            for name, text in _facts(provenance)
+        ],
+        command=command,
+        panels=panels(audit.what_if, _now(audit)),
+        promise=PROMISE,
         counts=[
             (outcome, counts[outcome], counts[outcome] / max(1, len(audit.records)))
             for outcome in OUTCOMES
@@ -92,15 +128,17 @@ def render(audit: Audit) -> str:
         matrix=figures.matrix(audit.pictures.overlaps),
         rows=sorted(audit.records, key=_risk)[:MOST_ROWS],
         stages=[(stage, stage.seconds / longest if longest else 0.0) for stage in audit.stages],
-        total=total,
+        notes=any(stage.note for stage in audit.stages),
+        total=sum(stage.seconds for stage in audit.stages),
         findings=sorted(audit.findings, key=lambda finding: SEVERITIES.index(finding.severity)),
         guarantees=sorted(audit.guarantees, key=lambda guarantee: guarantee.holds),
         facts=[
-            (title, list(_facts(plain[part])))
-            for title, part in (("Scheme", "scheme"), ("Data", "data"), ("Run", "run"))
+            (title, [(say(name), text) for name, text in _facts(plain[part])])
+            for title, part in PARTS
             if plain[part]
         ],
-        model=list(_facts(plain["model"])),
+        model=[(say(name), say(text)) for name, text in _facts(plain["model"])],
+        # 4. Our own style and script; the policy lets nothing else run.
         style=Markup(style),
         script=Markup(script),
         policy="; ".join(
@@ -114,6 +152,17 @@ def render(audit: Audit) -> str:
             )
         ),
     )
+
+
+def _now(audit: Audit) -> dict[str, float]:
+    """Where the release stands on the axes of “what if”. Noise is relative to the size of the data
+    there, so that only none of it can be compared."""
+    now = {"m": float(audit.m)}
+    if "k_private" in audit.scheme:
+        now["k"] = float(audit.scheme["k_private"])
+    if not audit.scheme.get("noise"):
+        now["noise"] = 0.0
+    return now
 
 
 def _target(path: str | Path) -> Path:

@@ -1,7 +1,7 @@
-"""The form of an audit as JSON, in the words of JSON Schema (draft 2020-12): `schemas/audit-1.json`.
+"""The form of an audit as JSON, in the words of JSON Schema (draft 2020-12).
 
-It describes what `unveil audit --json` prints, an error included, and the file audit.json. The
-number is that of the field `schema` in both.
+`schemas/audit-1.json` describes what `unveil audit --json` prints, an error included, and the file
+audit.json. The number is that of the field `schema` in both.
 """
 
 from __future__ import annotations
