@@ -54,7 +54,7 @@ BELIEF = 0.6
 TRIED = (1.8, 1.3, 2.4)
 """Numbers of vectors that are tried, relative to the eigenvalues that stand out: with ten encodings
 for each vector 60 of 100 do. Too many cost little."""
-ENOUGH = 0.97
+ENOUGH = 0.99
 """The share of encodings that must be explained for no other number of vectors to be tried."""
 
 
