@@ -10,7 +10,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install audit test lint docs bench reproduce clean
+.PHONY: help install audit test lint docs wheel bench reproduce clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ lint: $(VENV)/.dev ## ruff, mypy and the one-way flow of rooms
 docs: $(VENV)/.docs ## build the documentation into docs/_build, every warning an error
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
 	@echo "Built: docs/_build/html/index.html"
+
+wheel: ## build the wheel, install it in a new environment, use it outside the repository
+	PYTHON=$(PYTHON) tools/check_wheel.sh
 
 bench: $(VENV)/.bench ## compare with peers, all in one run
 	$(BIN)/python -m benchmarks.run

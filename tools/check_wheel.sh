@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Does the wheel work for someone who has nothing else? Builds it, installs it into a new environment,
+# and runs it in an empty folder, away from the repository. `make wheel` calls this.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+python=${PYTHON:-python3}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# 1. Build from a copy, so that nothing is left behind in the repository.
+mkdir "$work/source"
+(cd "$root" && git ls-files -z | tar --null --files-from=- --create) | tar --extract --directory "$work/source"
+"$python" -m venv "$work/venv"
+pip="$work/venv/bin/python -m pip --quiet --disable-pip-version-check"
+$pip wheel --no-deps --wheel-dir "$work" "$work/source"
+wheel=$(ls "$work"/*.whl)
+
+# 2. A wheel is fetched by every new user: 2 MB at most.
+size=$(stat --format %s "$wheel")
+echo "$(basename "$wheel"): $((size / 1024)) KiB"
+[ "$size" -le 2000000 ]
+
+# 3. Install it, go elsewhere, and use every way in.
+$pip install "$wheel"
+mkdir "$work/elsewhere"
+cd "$work/elsewhere"
+bin="$work/venv/bin"
+"$bin/unveil" --version
+"$bin/python" -m unveil doctor
+"$bin/unveil" simulate run --k-private 2 --n-private 20 --m 140 --d 64 --seed 0
+"$bin/unveil" attack run
+"$bin/unveil" score run
+"$bin/python" -c 'import unveil; assert unveil.Scheme(k_private=2).k_private == 2'
+echo "The wheel works on its own."
