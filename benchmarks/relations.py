@@ -110,12 +110,9 @@ INSTANCES |= {
     for name in ("breast_cancer", "cifar-10")
 }
 INSTANCES |= {
-    "damaged: cifar-10 noise 0.02": Instance("cifar-10", m=1000, damage="noise 0.02", cheap=False)
-}
-INSTANCES |= {
-    "damaged: breast_cancer noise 0.02": Instance(
-        "breast_cancer", m=1000, damage="noise 0.02", cheap=False
-    )
+    f"damaged: {name} noise {size}": Instance(name, m=1000, damage=f"noise {size}", cheap=False)
+    for name in ("cifar-10", "breast_cancer")
+    for size in ("0.02", "0.03", "0.05")
 }
 
 

@@ -76,3 +76,18 @@ def test_what_stands_out_is_counted_and_the_typical_overlap_is_that_of_one_share
     np.fill_diagonal(S, 0)
     assert 25 <= outstanding(S - S.mean()) <= 31
     assert typical_overlap(S, 3, 30) == pytest.approx(1, abs=0.1)
+
+
+def test_pictures_under_noise_come_back_with_their_errors_and_none_is_verified():
+    encodings, sim = encoded(2, 30, 300)
+    size = 0.05 * float(np.sqrt(np.mean(encodings.values**2)))
+    noise = size * np.random.default_rng(1).standard_normal(encodings.values.shape)
+    noisy = Encodings(
+        np.abs(encodings.values + noise).astype(np.float32), Scheme(2), pixel_rms=None
+    )
+    recovery = by_patches(noisy, np.random.SeedSequence(0))
+    assert not recovery.verified.any()
+    assert len(recovery) == 30
+    for v in sim.private:
+        apart = np.sqrt(np.mean((np.abs(recovery.vectors) - np.abs(v)) ** 2, axis=1)).min()
+        assert apart < size

@@ -25,13 +25,6 @@ def test_a_table_under_noise():
     assert (error < 0.02).sum() >= 27
 
 
-def test_copies_are_taken_once():
-    rng = np.random.default_rng(3)
-    y = rng.random((20, 200)).astype(np.float32)
-    twice = np.vstack([y, y[:5] + 0.01 * rng.standard_normal((5, 200))]).astype(np.float32)
-    assert different(distances(twice), 0.01).tolist() == list(range(20))
-
-
 def test_what_it_is_not_for_is_refused():
     with pytest.raises(InputError, match="k_private=2"):
         unveil.recover(

@@ -22,7 +22,6 @@ from unveil.records import Progress
 from unveil.relations.among import compare
 from unveil.relations.sketch import sketch
 from unveil.solve.pixels.noisy import NoisySolution, explained, solve_noisy
-from unveil.solve.subsets.descent import reassign
 
 Index = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -36,9 +35,6 @@ MOST = 60
 rows."""
 MOST_PAIRS = 20_000
 """Encodings times known vectors that are compared, every two of them: a few seconds."""
-TWIN, AS_WELL = 0.9, 0.9
-"""Cosine from which on a column looks like another, and the share of its rows that must fit without
-it for it to be needless: a vector of its own explains rows that nothing else does."""
 WEAK = 2
 """Encodings of a column that make it doubtful: any two of them can be explained by a vector made
 for the purpose."""
@@ -120,32 +116,6 @@ def merged(noisy: NoisySolution) -> Index:
     return np.asarray(np.unique(group, return_index=True)[1][group], np.int64)
 
 
-def _needless(
-    y: NDArray[np.float32], noisy: NoisySolution, used: Index, names: Index
-) -> NDArray[np.bool_]:
-    """Columns `used` that look like another, and whose rows fit as well without them: of one vector
-    that was solved twice, at some pixels wrongly, so that the difference is no noise."""
-    x = noisy.values[used]
-    out = np.zeros(len(x), bool)
-    unit = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-30)
-    members = names[noisy.members]
-    uses = np.bincount(members.ravel(), minlength=len(x))
-    some = slice(0, PIXELS)
-    even = np.ones(y[:, some].shape[1], np.float32)
-    for i, j in np.argwhere(np.triu(unit @ unit.T, 1) > TWIN):
-        if out[i] or out[j]:
-            continue
-        less = i if uses[i] < uses[j] else j
-        rows = noisy.rows[(members == less).any(axis=1)]
-        usable = ~out
-        usable[less] = False
-        if len(rows) and usable.sum() >= 2:
-            values = x[:, some].astype(np.float32)
-            cost = reassign(y[rows, some], values, members[: len(rows)], usable, even)[1]
-            out[less] = bool((cost <= (2 * noisy.noise) ** 2).mean() >= AS_WELL)
-    return out
-
-
 def new_vectors(
     y: NDArray[np.float32], x: Floats, left: Index, noise: float, rng: np.random.Generator
 ) -> tuple[Floats, Index, Index]:
@@ -222,7 +192,7 @@ def _grown(
     # is known.
     used, names = np.unique(merged(noisy), return_inverse=True)
     uses = np.bincount(names[noisy.members].ravel(), minlength=len(used))
-    weak = (uses <= WEAK) | _needless(y, noisy, used, names)
+    weak = uses <= WEAK
     x = noisy.values[used[~weak]]
     if not weak.any() and len(used) == len(names) and len(noisy.rows) == len(y):
         return None

@@ -7,13 +7,18 @@ out from each other in the overlaps, since hardly two of them share a known one:
     1  groups ← the overlaps of what is left, one vector each    (`factor.all_vectors`)
     2  v ← ±z_i − x_a                for every encoding i of a group and known vector a, z as signs
                                      are likely; the starts under which most of the group fits
-    3  v ← mean of s∘y_i − x_a(i)    partner and signs as v has them, to a fixed point
+    3  v ← where most of s∘y_i − x_a(i) are, partners as v has them, to a fixed point
 
 `solve.grow.noisy_growth` compares any two encodings instead, at any signs, and wants columns by the
 hundred.
+
+Two columns that are the same at most pixels are one vector, and a column that few encodings use may
+be a part of one: they are taken out, and found again.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +26,9 @@ from numpy.typing import NDArray
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.gram.folded_normal import Floats, Patterns
 from unveil.records import Progress
-from unveil.solve.grow.noisy_growth import grow
+from unveil.solve.grow.noisy_growth import hold_noisy
 from unveil.solve.grow.noisy_start import agreeing, alternate, row_weights
-from unveil.solve.pixels.noisy import NoisySolution, solve_noisy
+from unveil.solve.pixels.noisy import NoisySolution
 
 TURNS = 5
 """Rounds: a vector that is found explains encodings that were in the way of others."""
@@ -31,10 +36,17 @@ MORE = 1.5
 """Groups that are looked for, relative to the number that the encodings left over make."""
 FEWEST = 3
 """Encodings of a vector: any two can be explained by one made for the purpose."""
+ONE, SHARP = 0.8, 5.0
+"""The share of pixels at which two columns must be the same to be one vector, up to so many standard
+errors: a part of its encodings leaves another value at one pixel or two."""
+FEW = 0.5
+"""Encodings of a column, relative to what is usual, with which it may be a part of a vector."""
 STARTS = 4
 """Of step 3, the best of step 2."""
 SHARE = 0.4
 """The share of a group that a start must suit: the others may be in it by mistake."""
+OFF = 4.0
+"""Typical residuals beyond which a pixel is off: noise is there once in sixteen thousand."""
 ROUNDS = 30
 """Of step 3: partners stop to change after ten."""
 BLOCK = 64
@@ -50,26 +62,66 @@ def with_missing(
 ) -> NoisySolution:
     """The solution with vectors that groups of encodings left over reveal, y (m, d) = |Σx|."""
     for _ in range(TURNS):
-        left = np.setdiff1d(np.arange(len(y)), noisy.rows)
-        if len(left) < FEWEST:
-            break
-        new = _new_vectors(y, patterns, overlaps, noisy, left)
-        if not len(new):
-            break
-        x, members, miss = alternate(y, np.vstack([noisy.values, new]), noisy.noise)
-        rows = np.flatnonzero(miss <= (2 * noisy.noise) ** 2)
-        used, names = np.unique(members[rows], return_inverse=True)
-        named = names.reshape(-1, 2).astype(np.int64)
-        if len(rows) <= len(used):
-            break
-        solved = solve_noisy(
-            y, None, rows, named, len(used), noisy.noise, rng, start=x[used], progress=progress
-        )
-        solved = grow(y, solved, rng, progress)
-        if solved is None or len(solved.rows) <= len(noisy.rows):
-            break
-        noisy = solved
+        # Without what is doubtful first: a part of a vector's encodings may be wrong somewhere.
+        doubtful = _doubtful(noisy)
+        for away in (doubtful, np.zeros_like(doubtful)) if doubtful.any() else (doubtful,):
+            found = _turn(y, patterns, overlaps, _without(noisy, away), rng, progress)
+            if found is not None and _worth(found) > _worth(noisy):
+                break
+        else:
+            return noisy
+        noisy = found
     return noisy
+
+
+def _turn(
+    y: NDArray[np.float32],
+    patterns: Patterns,
+    overlaps: Floats,
+    noisy: NoisySolution,
+    rng: np.random.Generator,
+    progress: Progress | None,
+) -> NoisySolution | None:
+    """New vectors from what is left, and everything solved with them; None: there are none."""
+    left = np.setdiff1d(np.arange(len(y)), noisy.rows)
+    if len(left) < FEWEST or len(noisy.rows) < FEWEST:
+        return None
+    new = _new_vectors(y, patterns, overlaps, noisy, left)
+    x, members, miss = alternate(y, np.vstack([noisy.values, new]), noisy.noise)
+    rows = np.flatnonzero(miss <= (2 * noisy.noise) ** 2)
+    return hold_noisy(y, rows, members[rows], noisy.noise, rng, start=x, progress=progress)
+
+
+def _doubtful(noisy: NoisySolution) -> NDArray[np.bool_]:
+    """(n,) columns that are one with another at most pixels, up to their errors, or that few
+    encodings use."""
+    x = noisy.values
+    wide = SHARP * np.hypot(noisy.error[:, None], noisy.error)
+    alike = np.stack(
+        [(np.abs(x - v) <= w[:, None]).mean(axis=1) for v, w in zip(x, wide, strict=True)]
+    )
+    np.fill_diagonal(alike, 0.0)
+    uses = np.bincount(noisy.members.ravel(), minlength=len(x))
+    return np.asarray((alike >= ONE).any(axis=1) | (uses < FEW * np.median(uses)))
+
+
+def _without(noisy: NoisySolution, away: NDArray[np.bool_]) -> NoisySolution:
+    """The solution without some columns and the encodings that use them."""
+    keep = ~away[noisy.members].any(axis=1)
+    names = np.cumsum(~away) - 1
+    return replace(
+        noisy,
+        values=noisy.values[~away],
+        rows=noisy.rows[keep],
+        members=names[noisy.members[keep]].astype(np.int64),
+        error=noisy.error[~away],
+        determined=noisy.determined[~away],
+    )
+
+
+def _worth(noisy: NoisySolution) -> tuple[int, int]:
+    """More encodings, or as many by fewer vectors."""
+    return len(noisy.rows), -len(noisy.values)
 
 
 def _new_vectors(
@@ -125,18 +177,34 @@ def _starts(y: Floats, z: Floats, x: Floats) -> Floats:
 
 
 def _refined(y: Floats, x: Floats, v: Floats, noise: float) -> tuple[Floats, Floats]:
-    """(v, mean squared residuals of the rows y (r, d)): every row with its best partner of x."""
-    size = np.einsum("ij,ij->i", y, y)
-    miss = size
+    """(v, mean squared residuals of the rows y (r, d)): every row with its best partner of x.
+
+    A pixel that is far off counts as `OFF` spreads, in the choice of partners and of values: or one
+    wrong value would keep all partners wrong.
+    """
+    most = np.inf
+    miss = np.mean(y * y, axis=1)
     for _ in range(ROUNDS):
-        sums = v + x
-        cost = np.einsum("np,np->n", sums, sums) - 2 * y @ np.abs(sums).T
+        square = (np.abs(v + x)[None] - y[:, None]) ** 2
+        cost = np.minimum(square, most).mean(axis=2)
         partner = cost.argmin(axis=1)
-        miss = np.maximum(cost.min(axis=1) + size, 0.0) / y.shape[1]
-        weight, typical = row_weights(miss, noise)
-        z = y * np.tanh(y * sums[partner] / typical) - x[partner]
-        new = weight @ z / max(float(weight.sum()), 1e-30)
+        miss = square[np.arange(len(y)), partner].mean(axis=1)
+        weight, typical = row_weights(cost.min(axis=1), noise)
+        most = OFF**2 * typical
+        new = _consensus(y, x[partner], weight, most)
         if np.allclose(new, v, rtol=0, atol=1e-3 * noise):
             break
         v = new
     return v, miss
+
+
+def _consensus(y: Floats, partner: Floats, weight: Floats, most: float) -> Floats:
+    """(d,) at each pixel the value to which most rows are near, by one of ±y − partner (r, d)."""
+    options = np.stack([y - partner, -y - partner])
+    guesses = options.reshape(-1, y.shape[1])
+    apart = np.abs(options[:, :, None] - guesses).min(axis=0) ** 2
+    best = np.einsum("i,igp->gp", weight, np.minimum(apart, most)).argmin(axis=0)
+    guess = np.take_along_axis(guesses, best[None], axis=0)[0]
+    nearest = np.where(np.abs(options[0] - guess) < np.abs(options[1] - guess), *options)
+    near = weight[:, None] * ((nearest - guess) ** 2 < most)
+    return np.asarray((near * nearest).sum(axis=0) / np.maximum(near.sum(axis=0), 1e-30))
