@@ -162,7 +162,10 @@ def _hopeless():
         "binary columns": (_mixed(rng.choice([-1.0, 1.0], (40, 20)), 240, 2), 2),
         "binary columns, three mixed": (_mixed(rng.choice([-1.0, 1.0], (40, 20)), 240, 3), 3),
         "three columns of five levels": (_mixed(rng.integers(-2, 3, (40, 3)), 240, 2), 2),
-        "one encoding, many times": (np.repeat(np.abs(rng.standard_normal((1, 40))), 90, axis=0), 2),
+        "one encoding, many times": (
+            np.repeat(np.abs(rng.standard_normal((1, 40))), 90, axis=0),
+            2,
+        ),
         "constant": (np.full((90, 40), 1.7), 2),
         "zeros": (np.zeros((90, 40)), 2),
         "one value per encoding": (np.repeat(rng.random((90, 1)), 40, axis=1), 2),
