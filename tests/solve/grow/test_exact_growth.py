@@ -59,6 +59,16 @@ def test_sums_of_known_vectors_are_found(k, kind, public):
     assert len(grown.values) == len(names)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_new_vector_of_three_encodings_is_found_where_pixels_take_few_values(seed):
+    """At two pixels of four levels many partners give the missing vector the same values."""
+    x = np.random.default_rng(seed).integers(-1, 3, (41, 40)) + 0.3
+    members = np.vstack([subsets(40, 150, 2, seed), [(3, 40), (8, 40), (20, 40)]])
+    grown, _ = growth(x, members, np.arange(150), names=np.arange(40))
+    grown.run(np.arange(40))
+    assert agrees(grown, x, members)
+
+
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("kind", ["gaussian", "levels"])
 @pytest.mark.parametrize("public", [False, True])

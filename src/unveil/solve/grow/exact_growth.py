@@ -34,6 +34,9 @@ FEWEST = 3
 LIKELY = 12
 """Known vectors tried for an encoding where similarity names them: the k−1 that it has are nearly
 always among them."""
+KEYS = (2, 6)
+"""Pixels that are hashed at once, each with two values. Two are enough where values are continuous;
+six tell partners apart where a pixel takes few."""
 CELL = 64.0
 """Width of a hash cell, in units of what counts as zero: one match in a hundred is cut apart, and
 found the next time."""
@@ -181,22 +184,26 @@ class Growth:
         n, k = len(self.values), self.members.shape[1]
         left = np.flatnonzero((self.members < 0).any(axis=1))
         partners = comb(n if self.similarity is None else min(n, LIKELY), k - 1)
-        if len(left) < fewest or n < k - 1 or 4 * len(left) * partners > MOST:
+        if len(left) < fewest or n < k - 1:
             return False
-        subsets = self._choices(left, k - 1)
-        # 1. Keys of (encoding, partners): the two values of the missing vector at each of two
-        # pixels.
-        cells = []
-        sides = self.sides(left, pixels)
-        for place in (0, 1):
-            grid = CELL * self.bound[pixels[place]]
-            sums = self.values[:, pixels[place]][subsets].sum(axis=2)
-            values = [side[:, place, None] - sums for side in sides]
-            cells.append([np.rint(v / grid).astype(np.int64) for v in values])
-        with np.errstate(over="ignore"):
-            keys = np.concatenate(
-                [(a * np.int64(0x9E3779B97F4A7C1) ^ b).ravel() for a in cells[0] for b in cells[1]]
-            )
+        for hashed in KEYS:
+            if 2**hashed * len(left) * partners > MOST or hashed > len(pixels):
+                break
+            found = self._missing(left, partners, pixels, hashed, fewest)
+            if found:
+                _, rows, who = min(found, key=lambda one: one[0])
+                self._add(rows, who)
+                return True
+        return False
+
+    def _missing(
+        self, left: Index, partners: int, pixels: Index, hashed: int, fewest: int
+    ) -> list[tuple[float, Index, Index]]:
+        """(size, encodings, their partners) of vectors that `fewest` encodings or more miss; one at
+        a time, where three agree."""
+        subsets = self._choices(left, self.members.shape[1] - 1)
+        # 1. Keys of (encoding, partners): the two values of the missing vector at each pixel.
+        keys = self._keys(left, subsets, pixels[:hashed])
         order = np.argsort(keys, kind="stable")
         start = np.flatnonzero(np.append(True, np.diff(keys[order]) != 0))
         size = np.diff(np.append(start, len(keys)))
@@ -220,11 +227,22 @@ class Growth:
                 found.append((float(value @ value), rows, who))
                 if fewest > 2:
                     break
-        if not found:
-            return False
-        _, rows, who = min(found, key=lambda one: one[0])
-        self._add(rows, who)
-        return True
+        return found
+
+    def _keys(self, left: Index, subsets: Index, pixels: Index) -> Index:
+        """One per choice of sides, encoding and partners: equal where the missing vector would have
+        the same values at `pixels`."""
+        keys: list[Index] = [np.zeros((len(left), subsets.shape[1]), np.int64)]
+        sides = self.sides(left, pixels)
+        for place, pixel in enumerate(pixels):
+            grid = CELL * self.bound[pixel]
+            sums = self.values[:, pixel][subsets].sum(axis=2)
+            cells = [
+                np.rint((side[:, place, None] - sums) / grid).astype(np.int64) for side in sides
+            ]
+            with np.errstate(over="ignore"):
+                keys = [key * np.int64(0x9E3779B97F4A7C1) ^ cell for key in keys for cell in cells]
+        return np.concatenate([key.ravel() for key in keys])
 
     def _agree_everywhere(self, rows: Index, partners: Index) -> bool:
         """Whether encodings agree on the vector they miss at every pixel that their partners are
