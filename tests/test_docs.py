@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tools.draw_house import ROOMS, layers, svg
 
 import unveil
 from unveil.attacks import ATTACKS
@@ -48,6 +49,17 @@ def test_every_algorithm_and_lemma_of_the_paper_is_in_the_map():
         if f"`{kind}:{name}`" not in text
     ]
     assert missing == []
+
+
+def test_the_picture_of_the_house_is_that_of_the_import_layers():
+    assert (ROOT / "docs" / "images" / "house.svg").read_text(encoding="utf-8") == svg()
+
+
+def test_the_page_on_the_house_has_every_room():
+    rooms = {path.name for path in (ROOT / "src" / "unveil").iterdir() if path.is_dir()}
+    named = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "architecture.md").read_text(), re.M)
+    assert named == [room for room in layers() if room in ROOMS]
+    assert set(named) == rooms - {"__pycache__"}
 
 
 def test_every_attack_has_a_section():

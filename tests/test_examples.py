@@ -1,12 +1,16 @@
-"""Every example runs, and prints what the documents say it prints."""
+"""Every example runs, and prints or draws what the documents say."""
 
 import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib
+import matplotlib.image
 import pytest
+from examples.make_gallery import GALLERY, draw
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples"
 PRINTS = {
     "own_encodings.py": ("30 of 30 private vectors verified", "verified: 30", "one sign per pixel"),
     "own_report.py": ("report.html", "report.json"),
@@ -14,10 +18,11 @@ PRINTS = {
     "public_vectors.py": ("certain and wrong: 0", "exact 30, wrong 0, missing 0, signs known"),
     "quickstart.py": ("40 of 40 private vectors verified", "exact 40, wrong 0, missing 0"),
 }
+DRAWN = sorted(GALLERY.glob("*.py"))
 
 
 def test_every_example_is_tested():
-    assert sorted(path.name for path in EXAMPLES.glob("*.py")) == sorted(PRINTS)
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {*PRINTS, "make_gallery.py"}
 
 
 @pytest.mark.parametrize("name", PRINTS)
@@ -26,3 +31,22 @@ def test_it_runs_and_says_so(name, tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert [text for text in PRINTS[name] if text not in done.stdout] == []
+
+
+def test_the_gallery_shows_every_picture_with_its_code():
+    page = (ROOT / "docs" / "gallery.md").read_text()
+    assert len(DRAWN) >= 8
+    for example in DRAWN:
+        assert f"gallery/{example.stem}.png" in page
+        assert f"../examples/gallery/{example.name}" in page
+        assert (ROOT / "docs" / "gallery" / f"{example.stem}.png").is_file()
+
+
+@pytest.mark.parametrize("example", DRAWN, ids=lambda path: path.stem)
+def test_an_example_of_the_gallery_is_short_and_draws(example, tmp_path):
+    matplotlib.use("Agg")
+    assert len(example.read_text().splitlines()) < 40
+    picture = matplotlib.image.imread(draw(example, tmp_path))
+    assert picture.shape[1] > 600
+    assert picture[..., :3].std() > 0.05, "an empty picture"
+    assert [path.name for path in tmp_path.iterdir()] == [f"{example.stem}.png"]
