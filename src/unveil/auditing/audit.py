@@ -57,7 +57,7 @@ def audit(
     noise: float = 0.0,
     seeds: int = 3,
     rng: Rng = None,
-    tolerance: float = 1e-2,
+    relative_tolerance: float = 1e-2,
     effort: float = EFFORT,
     n_private: int | None = None,
     n_public: int | None = None,
@@ -67,13 +67,15 @@ def audit(
     out: str | Path | None = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
+    tolerance: float | None = None,
 ) -> Audit:
     """Audit the release of encodings of `private`.
 
     private    a path (.npy, .npz, .csv, folder of images), an array, "gaussian" (the same as None) or "fashion-mnist"
     m          how many encodings are released; (low, high): between these; None: as many as all vectors need by the forecast
     seeds      independent draws of subsets: the band of the curve comes from them
-    tolerance  largest error of a pixel that counts as exact, relative to the rms of the data
+    relative_tolerance  largest error of a pixel that counts as exact, relative to the rms of the
+               data; `tolerance` is an older name of the same (in `score`, `tolerance` is absolute)
     effort     forecast seconds to spend on the leakage curve, beyond the first attacks on all encodings
     sample     audit so many records only, drawn at random
     encoder    your own encoder(private, public, rng), for the lint; what is attacked are encodings made by `scheme`
@@ -90,8 +92,9 @@ def audit(
         )
     if isinstance(seeds, bool) or not 1 <= seeds <= 1000:
         raise InputError(f"seeds={seeds!r}: give how many independent draws to make, 1 or more")
+    tolerance = relative_tolerance if tolerance is None else tolerance
     if not tolerance > 0:
-        raise InputError(f"tolerance={tolerance!r}: give a positive number")
+        raise InputError(f"relative_tolerance={tolerance!r}: give a positive number")
     if not effort >= 0:
         raise InputError(f"effort={effort!r}: give seconds, 0 or more")
     memory_limit = where().memory_limit if memory_limit is None else memory_limit

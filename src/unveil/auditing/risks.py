@@ -1,7 +1,7 @@
 """Which private records came back, and how well? One recovery held against the truth, record by
 record.
 
-  exact          every pixel within `tolerance`, times the root mean square of the data
+  exact          every pixel within `relative_tolerance` times the root mean square of the data
   approximate    not exact, but correlated with the record by more than `APPROXIMATE` after the mean of all records is taken off
                  both: what is common to all records (the grey background of every image) is no leak
                  of one. Or `MOST` of the pixels that set it apart from that mean are right, to a
@@ -54,11 +54,13 @@ class Risks:
         return int((self.outcome > NOT).sum())
 
 
-def assess(recovery: Recovery, private: NDArray[np.float32], *, tolerance: float = 1e-2) -> Risks:
-    """Outcome of every private record; `tolerance` is relative to the rms of the data."""
+def assess(
+    recovery: Recovery, private: NDArray[np.float32], *, relative_tolerance: float = 1e-2
+) -> Risks:
+    """Outcome of every private record; errors are relative to the rms of the data."""
     n, d = private.shape
     rms = float(np.sqrt(np.mean(np.square(private, dtype=np.float64)))) or 1.0
-    bound = tolerance * rms
+    bound = relative_tolerance * rms
     scores = score(recovery, private, tolerance=bound)
     X, nearest = recovery.vectors, scores.nearest
     votes = (

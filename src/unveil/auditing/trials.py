@@ -151,7 +151,7 @@ class Laboratory:
                 memory_limit=self.memory_limit,
                 progress=self.progress,
             )
-        risks = assess(recovery, self.private, tolerance=self.tolerance)
+        risks = assess(recovery, self.private, relative_tolerance=self.tolerance)
         seen = risks.which >= 0
         shown = np.zeros_like(self.private) if show else None
         if shown is not None:

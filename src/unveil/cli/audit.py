@@ -78,7 +78,9 @@ DEMO = 40
     "--effort", type=float, help="Forecast seconds to spend on the leakage curve.  [default: 40]"
 )
 @click.option(
+    "--relative-tolerance",
     "--tolerance",
+    "tolerance",
     type=float,
     default=1e-2,
     show_default=True,

@@ -110,7 +110,7 @@ def load_dataset(
         return image_dataset(images[pick], names, BUNDLED_SOURCE)
     if n is not None:
         raise InputError(
-            f"n_private={n} contradicts data of their own size: leave it out, or use --sample {n}"
+            f"n_private={n} contradicts data of their own size: leave it out, or use sample={n}"
         )
     return _users_own(source, sample, most, limit, rng)
 
@@ -189,7 +189,7 @@ def _pick(
     if count > most:
         raise InputError(
             f"{source} has {count:,} records, {most:,} are the most that can be audited at once: "
-            "audit a random part with --sample"
+            "audit a random part with sample="
         )
     return np.arange(count)
 
