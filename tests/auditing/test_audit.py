@@ -162,7 +162,8 @@ def test_features_are_audited_from_a_table(tmp_path):
 
 BAD = {
     "seeds": ({"seeds": 0}, "1 or more"),
-    "tolerance": ({"tolerance": 0}, "positive"),
+    "relative tolerance": ({"relative_tolerance": 0}, "positive"),
+    "tolerance, its older name": ({"tolerance": 0}, "positive"),
     "effort": ({"effort": -1}, "0 or more"),
     "m": ({"m": 1}, "2 or more"),
     "range": ({"m": (50, 20)}, "smaller number first"),

@@ -49,10 +49,10 @@ def score(recovery: Recovery, private: ArrayLike, *, tolerance: float = 1e-2) ->
     Examples
     --------
     >>> import unveil
-    >>> sim = unveil.simulate(unveil.Scheme(2), n_private=6, m=40, d=60, rng=0)
+    >>> sim = unveil.simulate(unveil.Scheme(2), n_private=12, m=100, d=200, rng=0)
     >>> scores = unveil.score(unveil.recover(sim.encodings, rng=0), sim.private)
     >>> scores.exact, scores.wrong, scores.missing
-    (6, 0, 0)
+    (12, 0, 0)
     """
     # 1. The same space, and a tolerance that can be met.
     truth = as_vectors(private, "private")

@@ -244,7 +244,7 @@ class _Stepwise:
         )
         indices[values == -np.inf] = -1
         values[values == -np.inf] = 0
-        step = values / (self.y.shape[1] * self.public.power)
+        step = values.astype(np.float64) / (self.y.shape[1] * self.public.power)
         return indices, step / np.clip(at.information, LEAST_TOLD, 1)[:, None]
 
     def _without_each(self, active: Indices) -> tuple[NDArray[np.float64], ...]:
