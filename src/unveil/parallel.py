@@ -163,6 +163,22 @@ def run_blocks(
                 raise
 
 
+def count_rows(
+    progress: Callable[[str, int, int], None] | None, stage: str, block: int, m: int
+) -> Callable[[int], None]:
+    """What `run_blocks` calls as `done` when blocks of rows are named by their first row: progress
+    in rows."""
+    ended = 0
+
+    def done(start: int) -> None:
+        nonlocal ended
+        ended += min(block, m - start)
+        if progress:
+            progress(stage, ended, m)
+
+    return done
+
+
 class Stopwatch:
     """`with clock("stage"):` adds the seconds spent inside to clock.seconds["stage"]."""
 
