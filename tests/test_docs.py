@@ -62,6 +62,20 @@ def test_the_page_on_the_house_has_every_room():
     assert set(named) == rooms - {"__pycache__"}
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
+def test_no_table_is_cut_by_a_blank_line(document):
+    lines = document.read_text().splitlines()
+    cut = [
+        at + 1
+        for at in range(2, len(lines))
+        if lines[at].startswith("|")
+        and not lines[at - 1].strip()
+        and not (at + 1 < len(lines) and lines[at + 1].startswith("|--"))
+        and not (at + 1 < len(lines) and re.match(r"\|[ :-]+\|", lines[at + 1]))
+    ]
+    assert cut == []
+
+
 def test_every_attack_has_a_section():
     text = (ROOT / "docs" / "attacks.md").read_text()
     assert set(re.findall(r"^## `([\w-]+)`$", text, re.M)) == set(ATTACKS)

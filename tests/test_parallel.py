@@ -12,6 +12,7 @@ from unveil import parallel
 from unveil.checks import InputError
 from unveil.parallel import (
     Stopwatch,
+    count_rows,
     free_memory,
     memory_limit,
     one_blas_thread,
@@ -116,3 +117,12 @@ def test_blas_is_held_to_one_thread() -> None:
         assert all(
             pool["num_threads"] == 1 for pool in threadpool_info() if pool["user_api"] == "blas"
         )
+
+
+def test_rows_are_counted_as_blocks_of_them_end():
+    told = []
+    done = count_rows(lambda *facts: told.append(facts), "stage", 4, 10)
+    for start in (4, 8, 0):
+        done(start)
+    assert told == [("stage", 4, 10), ("stage", 6, 10), ("stage", 10, 10)]
+    count_rows(None, "stage", 4, 10)(0)

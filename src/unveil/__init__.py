@@ -15,36 +15,34 @@ if TYPE_CHECKING:
     from unveil.auditing.audit import audit
     from unveil.auditing.encoder_lint import lint_encoder
     from unveil.auditing.lint import lint_encodings
-    from unveil.auditing.plan import plan
+    from unveil.auditing.plan import Plan, plan
+    from unveil.auditing.result import Audit, Finding
+    from unveil.checks import InputError
     from unveil.data import read_challenge
     from unveil.encode import simulate
+    from unveil.encodings import Encodings, Selection, Simulation
     from unveil.factor import find_all_florals, find_floral_submatrix, is_floral
     from unveil.gram import gram_extract
-    from unveil.records import (
-        Encodings,
-        Floral,
-        InputError,
-        Overlaps,
-        Recovery,
-        Scheme,
-        Scores,
-        Simulation,
-        Supports,
-    )
+    from unveil.records import Floral, Overlaps, Recovery, Scores, Supports
+    from unveil.scheme import Scheme
     from unveil.scoring import ChallengeScores, ImageScores, challenge_scores, image_scores, score
     from unveil.supports import learn_public
 
 _HOME = {
+    "Audit": "auditing.result",
     "ChallengeScores": "scoring",
-    "Encodings": "records",
+    "Encodings": "encodings",
+    "Finding": "auditing.result",
     "Floral": "records",
     "ImageScores": "scoring",
-    "InputError": "records",
+    "InputError": "checks",
     "Overlaps": "records",
+    "Plan": "auditing.plan",
     "Recovery": "records",
-    "Scheme": "records",
+    "Scheme": "scheme",
     "Scores": "records",
-    "Simulation": "records",
+    "Selection": "encodings",
+    "Simulation": "encodings",
     "Supports": "records",
     "audit": "auditing.audit",
     "challenge_scores": "scoring",
@@ -65,15 +63,19 @@ _HOME = {
 }
 
 __all__ = [
+    "Audit",
     "ChallengeScores",
     "Encodings",
+    "Finding",
     "Floral",
     "ImageScores",
     "InputError",
     "Overlaps",
+    "Plan",
     "Recovery",
     "Scheme",
     "Scores",
+    "Selection",
     "Simulation",
     "Supports",
     "__version__",

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 BLOCK = 1 << 24
-"""Numbers read at a time: 64 MiB of float32, so that a memory-mapped array is never loaded whole."""
+"""Numbers read at a time: 64 MiB of float32, so that a memory-mapped array is never loaded
+whole."""
 EXACT_WHOLE = 2**53
 """Whole numbers below this are exact in a double; beyond it "is whole" means nothing."""
 
@@ -79,6 +80,16 @@ def as_shape(shape: Any, d: int) -> tuple[int, ...]:
             "the number of pixels"
         )
     return sizes
+
+
+def one_shape(
+    image_shape: tuple[int, ...] | None, shape: tuple[int, ...] | None
+) -> tuple[int, ...] | None:
+    """The shape of an image, whichever of its two names it was given by; `shape` is the older
+    one."""
+    if image_shape is not None and shape is not None:
+        raise InputError("image_shape= and shape= are two names of the same: give image_shape only")
+    return image_shape if shape is None else shape
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:

@@ -39,11 +39,8 @@ def must_be_file(path: Path) -> None:
     """Asked before a file is opened: a pipe would wait for ever, and a device never ends."""
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
-    except (
-        FileNotFoundError,
-        NotADirectoryError,
-        ValueError,
-    ):  # ValueError: a name with a zero byte
+    # ValueError: a name with a zero byte.
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         link = " (it is a link to nothing)" if path.is_symlink() else ""
         raise InputError(f"no file {path}{link}: check the path") from None
     except OSError as error:
@@ -77,9 +74,8 @@ def whole(path: Path) -> Iterator[BinaryIO]:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
-            os.fsync(
-                handle
-            )  # else a machine that loses power may keep the name and not the content
+            # Else a machine that loses power may keep the name and not the content.
+            os.fsync(handle)
             os.chmod(part, 0o644)
             part.replace(path)
     except BaseException:

@@ -26,9 +26,11 @@ _NAME = "kept as"
 def name_of(facts: Any, *arrays: NDArray[Any] | None) -> str:
     """The same only for the same facts (ready for JSON) and the same arrays, their shapes and types
     included."""
+    # Keys sorted: the order in which facts were collected does not matter.
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
     for array in arrays:
         digest.update(b"none" if array is None else repr((array.shape, array.dtype.str)).encode())
+        # In blocks: a memory-mapped array stays on disk.
         for _, block in (
             () if array is None or not array.size else row_blocks(array.reshape(len(array), -1))
         ):
@@ -46,6 +48,7 @@ def kept_arrays(path: Path, name: str) -> dict[str, NDArray[Any]] | None:
         found = {key: read_array(path, key) for key in array_names(path)} if path.is_file() else {}
     except InputError:
         return None
+    # A file that was copied here under another name is not what it seems.
     return found if str(found.pop(_NAME, "")) == name else None
 
 

@@ -109,12 +109,12 @@ def _damage_told(path: Path) -> Iterator[None]:
     except (InputError, MemoryError):
         raise
     except Exception as error:
-        if (
-            isinstance(error, OSError) and error.errno != errno.EINVAL
-        ):  # EINVAL: a damaged archive points before its start
+        # EINVAL: a damaged archive points before its start.
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
             raise
         raise InputError(
-            f"{path.name} is not a readable .npy or .npz array (truncated or damaged): write it again with numpy.save"
+            f"{path.name} is not a readable .npy or .npz array (truncated or damaged): write it "
+            "again with numpy.save"
         ) from None
 
 
@@ -124,7 +124,8 @@ def _from_archive(
     names = _names(archive)
     if key is None and len(names) != 1:
         raise InputError(
-            f"{path.name} holds {len(names)} arrays ({', '.join(names[:6])}): save the one meant as .npy"
+            f"{path.name} holds {len(names)} arrays ({', '.join(names[:6])}): save the one meant "
+            "as .npy"
         )
     if key is not None and key not in names:
         raise InputError(f"{path.name} holds no array '{key}': is it the right file?")
@@ -169,9 +170,8 @@ def _must_start_with(path: Path, magic: bytes) -> None:
         raise InputError(f"{path.name} is an archive of arrays: give it the suffix .npz")
     if start.startswith(npy.MAGIC_PREFIX):
         raise InputError(f"{path.name} is one array, no archive: give it the suffix .npy")
-    if re.match(
-        rb"\x80[\x02-\x05]", start
-    ):  # a pickle's first two bytes: that it is one, and its protocol
+    # A pickle's first two bytes: that it is one, and its protocol.
+    if re.match(rb"\x80[\x02-\x05]", start):
         raise InputError(f"{path.name} {_PICKLE}")
     known = [what for begin, what in _STARTS.items() if start.startswith(begin)]
     what = (
@@ -185,5 +185,8 @@ def _must_start_with(path: Path, magic: bytes) -> None:
 def _text_or_bytes(start: bytes) -> str:
     text = start.decode("utf-8", errors="replace").rstrip("\ufffd")  # a last letter may be cut
     if "\ufffd" not in text and "\0" not in text:
-        return "text: if it is a table of numbers, give it the suffix .csv; else write it again with numpy.save"
+        return (
+            "text: if it is a table of numbers, give it the suffix .csv; else write it again with "
+            "numpy.save"
+        )
     return "bytes of no known format: write it again with numpy.save"

@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 from unveil.checks import InputError
 
 _FALLBACK = 2 << 30
+"""Half of what is taken for free where the system does not say: 2 GiB."""
 BlockT = TypeVar("BlockT")
 
 
@@ -44,7 +45,8 @@ def memory_limit(limit: int | None) -> int:
         return free_memory() // 2
     if limit <= 0:
         raise InputError(
-            f"memory_limit={limit}: give a positive number of bytes, or None for half of what is free"
+            f"memory_limit={limit}: give a positive number of bytes, or None for half of what is "
+            "free"
         )
     return limit
 
@@ -56,8 +58,8 @@ def must_fit(
     allowed = memory_limit(None) if limit is None else limit
     if needed > allowed:
         raise InputError(
-            f"{what} would take {_size(needed)} of memory, more than the {_size(allowed)} it may have: {cure}, "
-            "or raise memory_limit (--memory-limit, in bytes)"
+            f"{what} would take {_size(needed)} of memory, more than the {_size(allowed)} it may "
+            f"have: {cure}, or raise memory_limit, in bytes"
         )
 
 
@@ -97,6 +99,7 @@ def using(
 ) -> Iterator[None]:
     """Defaults for every call inside the block; a memory limit holds until another is given."""
     limit = where().memory_limit if memory_limit is None else memory_limit
+    # A context variable: threads that a caller starts do not see each other's settings.
     token = _where.set(Where(workers, scheduler, checkpoint, limit))
     try:
         yield
@@ -140,6 +143,7 @@ def run_blocks(
     and what a block computes does not depend on how many others run.
     """
     with one_blas_thread():
+        # No pool for one worker: errors and profiles then point at the task itself.
         if workers == 1 or len(blocks) == 1:
             for block in blocks:
                 task(block)
@@ -153,9 +157,26 @@ def run_blocks(
                     future.result()
                     if done:
                         done(running[future])
+            # What has not begun is not worth finishing once one task has failed.
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
+
+
+def count_rows(
+    progress: Callable[[str, int, int], None] | None, stage: str, block: int, m: int
+) -> Callable[[int], None]:
+    """What `run_blocks` calls as `done` when blocks of rows are named by their first row: progress
+    in rows."""
+    ended = 0
+
+    def done(start: int) -> None:
+        nonlocal ended
+        ended += min(block, m - start)
+        if progress:
+            progress(stage, ended, m)
+
+    return done
 
 
 class Stopwatch:

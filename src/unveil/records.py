@@ -282,10 +282,10 @@ class Recovery:
     Examples
     --------
     >>> import unveil
-    >>> sim = unveil.simulate(unveil.Scheme(2), n_private=6, m=40, d=60, rng=0)
+    >>> sim = unveil.simulate(unveil.Scheme(2), n_private=12, m=100, d=200, rng=0)
     >>> recovery = unveil.recover(sim.encodings, rng=0)
     >>> len(recovery), int(recovery.verified.sum()), recovery.signed
-    (6, 6, False)
+    (12, 12, False)
     """
 
     vectors: NDArray[np.float32]

@@ -11,7 +11,7 @@ import zlib
 
 import numpy as np
 
-from unveil.checks import InputError
+from unveil.checks import InputError, is_count
 
 Rng = int | np.random.Generator | None
 
@@ -22,7 +22,7 @@ def root(rng: Rng) -> np.random.SeedSequence:
         return np.random.SeedSequence(rng.integers(0, 2**63, size=2).tolist())
     if rng is None:
         return np.random.SeedSequence()
-    if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0:
+    if not is_count(rng):
         raise InputError(
             f"rng={rng!r}: give a whole number of 0 or more, a numpy Generator, or None"
         )
@@ -31,5 +31,6 @@ def root(rng: Rng) -> np.random.SeedSequence:
 
 def child(parent: np.random.SeedSequence, name: str) -> np.random.Generator:
     """The generator of the stage `name`."""
+    # A checksum of the name, not its place in a list: a stage that is added shifts no other.
     key = (*parent.spawn_key, zlib.crc32(name.encode()))
     return np.random.default_rng(np.random.SeedSequence(parent.entropy, spawn_key=key))

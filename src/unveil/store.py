@@ -94,9 +94,8 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def _line(cells: Iterable[Any]) -> str:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerow(
-        cells
-    )  # so that a \r inside a cell is quoted too
+    # "\r\n", so that a \r inside a cell is quoted too.
+    csv.writer(text, lineterminator="\r\n").writerow(cells)
     return text.getvalue().removesuffix("\r\n") + "\n"
 
 
@@ -140,6 +139,7 @@ def write_simulation(folder: Path, simulation: Simulation, manifest: Mapping[str
 def read_encodings(folder: Path) -> Encodings:
     """The encodings of a run directory."""
     scheme, pixel_rms = read_scheme(folder / "scheme.json")
+    # The file keeps the older name, so that runs written before can be read.
     shape = read_json(folder / "scheme.json").get("shape")
     labels = read_array(folder / "labels.npy") if (folder / "labels.npy").exists() else None
     values = read_array(folder / "encodings.npy")
@@ -160,7 +160,8 @@ def read_truth(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64] | Non
         or (mixed.size and not 0 <= mixed.min() <= mixed.max() < len(private))
     ):
         raise InputError(
-            f"{path.name}: selection_private must name private vectors, (m, k_private); write it again"
+            f"{path.name}: selection_private must name private vectors, (m, k_private); write it "
+            "again"
         )
     return private, mixed
 
@@ -169,7 +170,11 @@ def write_scheme(path: Path, encodings: Encodings) -> None:
     """The scheme, and what else is known of the vectors but the vectors."""
     write_json(
         path,
-        {**asdict(encodings.scheme), "pixel_rms": encodings.pixel_rms, "shape": encodings.shape},
+        {
+            **asdict(encodings.scheme),
+            "pixel_rms": encodings.pixel_rms,
+            "shape": encodings.image_shape,
+        },
     )
 
 
@@ -181,12 +186,14 @@ def read_scheme(path: Path) -> tuple[Scheme, float | None]:
     unknown = sorted(set(content) - set(known))
     if unknown:
         raise InputError(
-            f"{path.name} holds unknown keys {', '.join(unknown)}: the scheme has {', '.join(known)}"
+            f"{path.name} holds unknown keys {', '.join(unknown)}: the scheme has "
+            f"{', '.join(known)}"
         )
     return Scheme(**content), pixel_rms
 
 
 def write_recovery(path: Path, recovery: Recovery) -> None:
+    """One file: arrays as they are, all else as JSON inside it."""
     members = recovery.members.tocsr()
     about = {
         "signed": recovery.signed,
@@ -216,6 +223,8 @@ def write_recovery(path: Path, recovery: Recovery) -> None:
 
 
 def read_recovery(path: Path) -> Recovery:
+    """A recovery, every part of it held against the others: a file may come from anywhere."""
+    # 1. The arrays that every recovery has.
     path = Path(path)
     fields = {
         key: read_array(path, key)
@@ -230,6 +239,7 @@ def read_recovery(path: Path) -> Recovery:
         )
     }
     told = "doubtful" in array_names(path)
+    # 2. Whatever does not fit together is damage, and said in one sentence.
     try:
         vectors, status, residual = (fields[name] for name in ("vectors", "status", "residual"))
         doubtful = read_array(path, "doubtful") if told else None
@@ -244,11 +254,13 @@ def read_recovery(path: Path) -> Recovery:
             raise ValueError
         if doubtful is not None and (doubtful.shape != vectors.shape or doubtful.dtype != bool):
             raise ValueError
+        # 3. Members and weights have the same places.
         places = fields["members_indices"], fields["members_indptr"]
         members = sparse.csr_array(
             (np.ones(len(places[0]), dtype=bool), *places), shape=(rows, columns)
         )
         members.check_format(full_check=True)
+        # 4. What is no array.
         about = json.loads(str(fields["about"]))
         weighted = about.pop("weighted", False)
         weights = (

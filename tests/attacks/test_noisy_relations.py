@@ -7,7 +7,6 @@ from tests.attacks.test_relations import encode, table
 
 import unveil
 from unveil.records import InputError
-from unveil.relations.copies import different, distances
 
 
 def test_a_table_under_noise():

@@ -55,7 +55,7 @@ def test_an_image_folder_keeps_its_file_names(tmp_path: Path) -> None:
     assert data.names == ("a.png", "b.png", "c.png")
     assert data.image_shape == (2, 3, 3)
     assert len(load_dataset(tmp_path, sample=2, rng=rng()).names) == 2
-    with pytest.raises(InputError, match="--sample"):
+    with pytest.raises(InputError, match="sample="):
         load_dataset(tmp_path, most=2, rng=rng())
     with pytest.raises(InputError, match="memory_limit"):
         load_dataset(tmp_path, limit=50, rng=rng())
@@ -76,10 +76,10 @@ def test_the_bundled_sets() -> None:
     [
         (lambda p: load_dataset(p / "no.npy", rng=rng()), "check the path"),
         (lambda p: load_dataset(np.zeros(5), rng=rng()), r"\(items, pixels\)"),
-        (lambda p: load_dataset(np.zeros((5, 3)), n=4, rng=rng()), "--sample 4"),
+        (lambda p: load_dataset(np.zeros((5, 3)), n=4, rng=rng()), "sample=4"),
         (lambda p: load_dataset(np.zeros((5, 3)), d=4, rng=rng()), "leave it out"),
         (lambda p: load_dataset("fashion-mnist", n=500, rng=rng()), "240 images"),
-        (lambda p: load_dataset(np.zeros((9, 3)), most=5, rng=rng()), "--sample"),
+        (lambda p: load_dataset(np.zeros((9, 3)), most=5, rng=rng()), "sample="),
         (lambda p: load_dataset(np.zeros((9, 3)), sample=1, rng=rng()), "at least two"),
         (lambda p: load_dataset("gaussian", n=0, rng=rng()), "positive"),
     ],

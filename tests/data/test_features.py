@@ -81,7 +81,7 @@ def test_a_large_table_is_refused_before_it_is_read(
     path = tmp_path / "large.csv"
     path.write_text("1.0,2.0,3.0\n" * 200_000)
     monkeypatch.setattr("unveil.data.features._records", lambda *_: pytest.fail("read"))
-    with pytest.raises(InputError, match=r"about 200,000 records, 5,000 are the most .* --sample"):
+    with pytest.raises(InputError, match=r"about 200,000 records, 5,000 are the most .* sample="):
         read_features(path, most=5000)
     with pytest.raises(InputError, match="memory_limit"):
         read_features(path, limit=1 << 20)

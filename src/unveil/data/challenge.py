@@ -31,10 +31,38 @@ def is_challenge(folder: Path) -> bool:
 
 
 def read_challenge(folder: str | Path, scheme: Scheme | None = None) -> Encodings:
-    """The encodings of a folder, with their labels where there are any.
+    """The encodings of a folder of the InstaHide challenge, with their labels where there are any.
 
-    `scheme`: how they were made; None: as in the challenge, with random signs where there are
-    negative numbers.
+    Parameters
+    ----------
+    folder : path
+        Holds `encryption.npy` (m, height, width[, channels]) and perhaps `label.npy` (m, classes).
+    scheme : Scheme or None
+        How they were made; None: as in the challenge, with random signs where there are negative
+        numbers.
+
+    Returns
+    -------
+    Encodings
+        With `image_shape`, and `labels` where there are any.
+
+    Raises
+    ------
+    InputError
+        Where a file is missing, damaged or of another shape.
+
+    References
+    ----------
+    github.com/Hazelsuko07/InstaHide_Challenge; docs/challenge.md.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, numpy as np, unveil
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(pathlib.Path(folder) / "encryption.npy", np.ones((5, 8, 8, 3), "float32"))
+    ...     encodings = unveil.read_challenge(folder)
+    >>> encodings.m, encodings.image_shape, encodings.scheme.k_public
+    (5, (8, 8, 3), 4)
     """
     folder = Path(folder)
     values, shape = _read_images(folder / ENCRYPTION)

@@ -114,7 +114,7 @@ def load_dataset(
         )
     if n is not None:
         raise InputError(
-            f"n_private={n} contradicts data of their own size: leave it out, or use --sample {n}"
+            f"n_private={n} contradicts data of their own size: leave it out, or use sample={n}"
         )
     found = _users_own(source, sample, most, limit, as_they_are, rng)
     if shape is None:
@@ -230,7 +230,7 @@ def _pick(
     if count > most:
         raise InputError(
             f"{source} has {count:,} records, {most:,} are the most that can be audited at once: "
-            "audit a random part with --sample"
+            "audit a random part with sample="
         )
     return np.arange(count)
 

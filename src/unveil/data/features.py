@@ -251,7 +251,7 @@ def _must_fit(path: Path, records: int, form: _Form, limit: int, about: str = ""
 def _too_many(path: Path, count: str, most: int) -> str:
     return (
         f"{path.name} has {count} records, {most:,} are the most that can be audited at once: "
-        "audit a random part with --sample"
+        "audit a random part with sample="
     )
 
 

@@ -76,7 +76,7 @@ def read_image_folder(
         raise InputError(
             f"{folder.name} has {len(files):,} images, {most:,} are the most that can be "
             "audited at once: "
-            "audit a random part with --sample"
+            "audit a random part with sample="
         )
     # 2. How large they are, from their headers.
     shape = _shape(files[0])

@@ -16,6 +16,7 @@ def mix(
 ) -> NDArray[np.float32]:
     """weight·Σ of the chosen vectors, one row per row of `chosen` (rows, k), k ≥ 1; weights may be
     (rows, k) as well."""
+    # In double precision where every entry has a weight of its own; else one scale at the end.
     if isinstance(weight, np.ndarray):
         total = np.zeros((len(chosen), vectors.shape[1]))
         for column in range(chosen.shape[1]):
@@ -51,19 +52,20 @@ def encode(
     for start, block in row_blocks(out):
         rows = slice(start, start + len(block))
         block[:] = 0
+        # Private and public part, whichever there are.
         for vectors, chosen, weight in (
             (private, selection.private, own),
             (public, selection.public, others),
         ):
             if vectors is not None and chosen.shape[1]:
-                with np.errstate(
-                    over="ignore", invalid="ignore"
-                ):  # Encodings says it, with the place
+                # Encodings says which value is beyond float32, with its place.
+                with np.errstate(over="ignore", invalid="ignore"):
                     block += mix(
                         vectors,
                         chosen[rows],
                         weight[rows] if isinstance(weight, np.ndarray) else weight,
                     )
+        # Noise before signs: that is what makes |y| folded.
         if noise:
             assert rng is not None
             block += np.float32(noise) * rng.standard_normal(block.shape, dtype=np.float32)

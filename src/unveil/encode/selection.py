@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unveil.checks import InputError
+from unveil.checks import BLOCK, InputError
 from unveil.encode.weights import draw_weights
 from unveil.encodings import Selection
 from unveil.scheme import Scheme
@@ -47,6 +47,7 @@ def draw_selection(
     if scheme.weighting == "sorted" or (scheme.weighting == "released" and k != 2):
         own = own if epochs else weight_rng.permuted(own, axis=1)
         others = weight_rng.permuted(others, axis=1)
+    # Sorted subsets, weights along with them.
     order = np.argsort(private, axis=1, kind="stable")
     return Selection(
         private=np.take_along_axis(private, order, axis=1),
@@ -88,7 +89,7 @@ def _draw_subsets(n: int, k: int, m: int, rng: np.random.Generator, part: str) -
     # subsets, all rows at once. When k is a large part of n almost every row holds a repeat; then
     # rank random keys instead.
     if k * k > n:
-        step = max(1, (1 << 24) // max(1, n))
+        step = max(1, BLOCK // max(1, n))
         for start in range(0, m, step):
             keys = rng.random((min(step, m - start), n))
             chosen[start : start + step] = (

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unveil.checks import InputError, as_shape, as_vectors
+from unveil.checks import InputError, as_shape, as_vectors, one_shape
 from unveil.data.gaussian import gaussian_vectors
 from unveil.encode.instahide import encode
 from unveil.encode.selection import draw_selection
@@ -28,21 +28,64 @@ def simulate(
     private: ArrayLike | None = None,
     public: ArrayLike | None = None,
     noise: float = 0.0,
-    shape: tuple[int, ...] | None = None,
+    image_shape: tuple[int, ...] | None = None,
     labels: ArrayLike | None = None,
     flips: bool = False,
     rng: Rng = None,
+    shape: tuple[int, ...] | None = None,
 ) -> Simulation:
     """Encode Gaussian vectors, or the vectors given as `private` and `public`, as `scheme` would.
 
-    Defaults: 100 private vectors of 3072 pixels, no public ones, 800 encodings. The user's own
-    vectors are encoded as they are; `Encodings.pixel_rms` is then None, since the Gaussian model's
-    unit pixels cannot be assumed.
+    Parameters
+    ----------
+    scheme : Scheme or None
+        How encodings are made; None: two private vectors each, equal weights.
+    n_private, n_public : int or None
+        How many vectors to draw; None: as many as are given, else 100 and 0.
+    m : int
+        How many encodings.
+    d : int or None
+        Pixels of a vector; None: those of the vectors given, else 3072.
+    private, public : array of shape (n, d) or None
+        The user's own vectors, encoded as they are. `Encodings.pixel_rms` is None then, since the
+        Gaussian model's unit pixels cannot be assumed.
+    noise : float
+        Standard deviation of Gaussian noise, added before signs are hidden.
+    image_shape : tuple of int or None
+        (height, width) or (height, width, channels), where vectors are images. `shape` is an older
+        name of the same.
+    labels : array of int of shape (n_private,) or None
+        Class of each private vector, from 0; each encoding releases Σ λ·onehot over its private
+        vectors.
+    flips : bool
+        Data augmentation: each time an image is mixed, it is mirrored left to right with
+        probability one half. Needs `image_shape`.
+    rng : int, Generator or None
+        The same seed gives the same bytes.
 
-    shape   (height, width) or (height, width, channels), where vectors are images
-    labels  (n_private,) class of each private vector, from 0; each encoding releases Σ λ·onehot over its private vectors
-    flips   data augmentation: each time an image is mixed, it is mirrored left to right with probability one half (needs shape)
+    Returns
+    -------
+    Simulation
+        The encodings together with the vectors and selections behind them.
+
+    Raises
+    ------
+    InputError
+        Where sizes contradict each other, or the result would not fit into memory.
+
+    References
+    ----------
+    `defn:gaussian_images`, `defn:select_distribution`, `eq:instahide_def` of the paper.
+
+    Examples
+    --------
+    >>> import unveil
+    >>> scheme = unveil.Scheme(k_private=2, k_public=1)
+    >>> sim = unveil.simulate(scheme, n_private=10, n_public=5, m=30, d=64, rng=0)
+    >>> sim.encodings.values.shape, sim.selection.private.shape, sim.public.shape
+    ((30, 64), (30, 2), (5, 64))
     """
+    # 1. Sizes: what was asked for and what was given must agree.
     scheme = Scheme() if scheme is None else scheme
     if not isinstance(scheme, Scheme):
         raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
@@ -56,6 +99,7 @@ def simulate(
     n_public = _settle("n_public", n_public, [] if given_public is None else [len(given_public)], 0)
     if not isinstance(m, (int, np.integer)) or m < 1:
         raise InputError(f"m={m!r}: ask for at least one encoding, and a whole number of them")
+    # 2. All of it must fit before anything is drawn.
     drawn = (
         m + (n_private if given_private is None else 0) + (n_public if given_public is None else 0)
     )
@@ -64,6 +108,7 @@ def simulate(
         f"{m:,} encodings of {d:,} pixels, with the vectors drawn for them,",
         cure="lower m or d",
     )
+    # 3. Selections and vectors, each from a seed of its own.
     rngs = (child(seed, name) for name in ("selection-private", "selection-public", "weights"))
     selection = draw_selection(scheme, n_private, n_public, m, *rngs)
     vectors = (
@@ -74,19 +119,22 @@ def simulate(
     others: NDArray[np.float32] | None = given_public
     if others is None and n_public:
         others = gaussian_vectors(n_public, d, child(seed, "public"))
-    shape = None if shape is None else as_shape(shape, d)
+    # 4. Images, mirrored at random where asked for.
+    given = one_shape(image_shape, shape)
+    sizes = None if given is None else as_shape(given, d)
     parts = vectors, others, selection
     if flips:
-        if shape is None:
+        if sizes is None:
             raise InputError(
-                "flips=True needs to know the images: add shape=(height, width[, channels])"
+                "flips=True needs to know the images: add image_shape=(height, width[, channels])"
             )
-        parts = _with_flips(*parts, shape, child(seed, "flips"))
+        parts = _with_flips(*parts, sizes, child(seed, "flips"))
+    # 5. Encode.
     values = encode(*parts, scheme, noise=noise, rng=child(seed, "signs-and-noise"))
     pixel_rms = 1.0 if given_private is None else None
     mixed = None if labels is None else _mix_labels(labels, n_private, selection, scheme)
     return Simulation(
-        Encodings(values, scheme, pixel_rms, shape, mixed), vectors, others, selection
+        Encodings(values, scheme, pixel_rms, sizes, mixed), vectors, others, selection
     )
 
 
@@ -144,7 +192,8 @@ def _settle(name: str, asked: int | None, found: list[int], default: int) -> int
     values = set(found) | (set() if asked is None else {asked})
     if len(values) > 1:
         raise InputError(
-            f"{name}: {' and '.join(sorted(map(str, values)))} contradict each other; the arrays decide, leave {name} out"
+            f"{name}: {' and '.join(sorted(map(str, values)))} contradict each other; the arrays "
+            f"decide, leave {name} out"
         )
     value = values.pop() if values else default
     if not isinstance(value, (int, np.integer)) or value < (0 if name != "d" else 1):

@@ -2,19 +2,21 @@
 k_private + k_public of them.
 
   half-normal  |N(0, 1)| divided by the sum; private vectors only
-  released     the same with public vectors, drawn again while one weight exceeds 0.65 or the first two sum to less than 0.3:
-               InstaHide's own code (Huang, Song, Li, Arora, ICML 2020;
+  released     the same with public vectors, drawn again while one weight exceeds 0.65 or the first
+               two sum to less than 0.3: InstaHide's own code (Huang, Song, Li, Arora, ICML 2020;
                github.com/Hazelsuko07/InstaHide, `train_cross.py`, --upper and --dom). Private slots
                come first. So the bound is on the private ones where k_private = 2, on two of them
-               where there are more, and on the private and the first public one where k_private = 1.
-               No bounds for k = 1. Without public vectors (`train_inside.py`) there is the upper
-               bound only
+               where there are more, and on the private and the first public one where
+               k_private = 1. No bounds for k = 1. Without public vectors (`train_inside.py`) there
+               is the upper bound only
   uniform      uniform numbers divided by their sum
-  dirichlet    Dirichlet(1, …, 1): uniform over the simplex. GradAttack (Huang, Gupta, Song, Li, Arora, NeurIPS 2021) draws
-               Dirichlet(3, 1, …, 1) between bounds, so that its first slot gets more
-  sorted       as released, in descending order before bounds are looked at; private slots come first and get the largest. What
-               the wild has is k = 2, λ ← max(λ, 1 − λ) (MixMatch, Berthelot et al., NeurIPS 2019,
-               and code after it): a record outweighs what it is mixed with
+  dirichlet    Dirichlet(1, …, 1): uniform over the simplex. GradAttack (Huang, Gupta, Song, Li,
+               Arora, NeurIPS 2021) draws Dirichlet(3, 1, …, 1) between bounds, so that its first
+               slot gets more
+  sorted       as released, in descending order before bounds are looked at; private slots come
+               first and get the largest. What the wild has is k = 2, λ ← max(λ, 1 − λ) (MixMatch,
+               Berthelot et al., NeurIPS 2019, and code after it): a record outweighs what it
+               is mixed with
 
 Rows that miss the bounds are drawn again all at once; the law is that of drawing one row again and
 again. O(m·k) per round.
@@ -32,8 +34,8 @@ from unveil.checks import InputError
 from unveil.scheme import Scheme, Weighting
 
 LARGEST, LEAST_FIRST = 0.65, 0.3
-"""The defaults of --upper and --dom in the released code: no weight above the one, and the first two
-weights not below the other together."""
+"""The defaults of --upper and --dom in the released code: no weight above the one, and the first
+two weights not below the other together."""
 ROUNDS = 5000
 """After so many draws of a row the bounds are taken to contradict each other."""
 
@@ -50,9 +52,8 @@ def released(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
 
 
 def uniform(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
-    return _shares(
-        1.0 - rng.random((m, scheme.k_private + scheme.k_public))
-    )  # (0, 1]: the sum is never zero
+    # Numbers in (0, 1]: the sum is never zero.
+    return _shares(1.0 - rng.random((m, scheme.k_private + scheme.k_public)))
 
 
 def dirichlet(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
@@ -76,7 +77,8 @@ def draw_weights(scheme: Scheme, m: int, rng: np.random.Generator) -> Weights:
     """λ (m, k_private + k_public), private slots first; every row sums to 1."""
     if scheme.weighting not in LAWS:
         raise InputError(
-            f"weighting={scheme.weighting!r}: no law to draw weights from; choose one of {', '.join(LAWS)}"
+            f"weighting={scheme.weighting!r}: no law to draw weights from; choose one of "
+            f"{', '.join(LAWS)}"
         )
     return LAWS[scheme.weighting](m, scheme, rng)
 
@@ -127,6 +129,6 @@ def _within_bounds(draw: Callable[[int], Weights], m: int, scheme: Scheme) -> We
             return weights
         weights[todo] = draw(todo.size)
     raise InputError(
-        f"weighting={scheme.weighting!r}: the first two of {weights.shape[1]} weights almost never sum to {least}; "
-        "lower k_public, or use weighting='uniform'"
+        f"weighting={scheme.weighting!r}: the first two of {weights.shape[1]} weights almost "
+        f"never sum to {least}; lower k_public, or use weighting='uniform'"
     )

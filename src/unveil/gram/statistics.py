@@ -27,6 +27,7 @@ from unveil.checks import InputError, row_blocks
 from unveil.encodings import Encodings
 from unveil.gram.levels import Levels, assisted_levels, folded_levels, squares_levels
 from unveil.scheme import Scheme
+from unveil.supports.folded.survey import mean_square
 
 Statistic = Literal["folded", "squares", "likelihood", "assisted"]
 STATISTICS: tuple[Statistic, ...] = ("folded", "squares", "likelihood", "assisted")
@@ -34,6 +35,8 @@ Floats = NDArray[np.float32]
 LEAST = 1e-3
 """Least variance of the private part, per variance of the public part: what is left of E[y²] may
 come out negative."""
+PASS = 1 << 20
+"""Numbers of one pass over all of them: 4 MiB, near enough to the cache."""
 FLAT = 1e-12
 """Contrast, per mean square, below which a row is constant up to rounding."""
 
@@ -64,11 +67,13 @@ def public_part(
         return KnownPublic(
             sorted_supports, None, scheme.public_weight, scheme.private_variance, 0.0
         )
-    public_power = scheme.public_variance * _mean_square(vectors)
+    public_power = scheme.public_variance * mean_square(vectors, PASS)
     if encodings.pixel_rms is not None:
         variance = scheme.private_variance * encodings.pixel_rms**2
     else:
-        variance = max(_mean_square(encodings.values) - public_power, LEAST * public_power, 1e-30)
+        variance = max(
+            mean_square(encodings.values, PASS) - public_power, LEAST * public_power, 1e-30
+        )
     return KnownPublic(
         sorted_supports, vectors, scheme.public_weight, variance, public_power / variance
     )
@@ -144,14 +149,6 @@ def _assisted_rows(
         r[y.min(axis=1) == y.max(axis=1)] = 0
         out[at : at + len(rows)] = r[:, order]
     return out
-
-
-def _mean_square(array: Floats) -> float:
-    total = sum(
-        float(np.einsum("ij,ij->", block, block, dtype=np.float64))
-        for _, block in row_blocks(array, 1 << 20)
-    )
-    return total / array.size
 
 
 @njit(cache=True, nogil=True)

@@ -8,9 +8,10 @@ t)/2 of them. A relation is two such pairs, so that there are
     among all subsets    Q = Σ_{t=2…k} C(n, k−t) · C(n−k+t, 2t) · C(C(2t, t)/2, 2)
     among m of N         Q · m(m−1)(m−2)(m−3) / (N(N−1)(N−2)(N−3)),    N = C(n, k)
 
-(for t = 1 there is one pair only) on average, exactly: a relation has four different subsets and one pairing (a + c = b + d and a + b
-= c + d give b = c). Where n is large the term t = k, pairs with nothing in common, outweighs the
-others; it is m⁴/4 · (C(2k, k)/2 − 1)/N² times the share of disjoint pairs.
+(for t = 1 there is one pair only) on average, exactly: a relation has four different subsets and
+one pairing (a + c = b + d and a + b = c + d give b = c). Where n is large the term t = k, pairs
+with nothing in common, outweighs the others; it is m⁴/4 · (C(2k, k)/2 − 1)/N² times the share of
+disjoint pairs.
 
 The first relations appear when m⁴ reaches N², at m ~ n^(k/2). A constant number *per encoding*
 takes m³ ~ N², or m ~ n^(2k/3).

@@ -7,8 +7,8 @@ pair has two differences up to sign, |y_a − y_b| and y_a + y_b, with one it ha
 
   keys      a few pivot pixels, rounded to a grid: every choice of one difference per pivot is a key
             of the pair
-  collide   pairs with equal keys are compared at all pixels of the sketch, and most are ruled out by
-            the next one
+  collide   pairs with equal keys are compared at all pixels of the sketch, and most are ruled out
+            by the next one
   accept    where the evidence, in nats against chance, exceeds what the number of comparisons can
             reach by luck
 

@@ -10,8 +10,8 @@ whether there are more pixels than vectors.
     1  V ← null space of R                     (m, n) orthonormal, one dense eigenproblem
     2  C ← V·A, A orthogonal, Σ C⁴ largest     the sparsest basis there is: columns of D·W, nearly
                                                (A ← polar((VA)³ᵀV)ᵀ)
-    3  exact columns ← the only vector of the span that vanishes wherever a column of C is small; its
-                       entries are 0 and ±1
+    3  exact columns ← the only vector of the span that vanishes wherever a column of C is small;
+                       its entries are 0 and ±1
     4  every row with k members is a subset; what is not explained yet goes through 2 and 3 again
 
 Step 2 is dictionary learning by ℓ4 maximisation (Zhai, Yang, Liao, Wright, Ma: "Complete dictionary

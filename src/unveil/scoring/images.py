@@ -31,13 +31,20 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import uniform_filter
 from scipy.optimize import linear_sum_assignment
 
-from unveil.checks import InputError, as_shape, as_vectors
+from unveil.checks import InputError, as_shape, as_vectors, one_shape
 
 WINDOW = 7
+"""Height and width of a window, as in scikit-image."""
 RANGE = 2.0
+"""From −1 to 1."""
 C1, C2 = (0.01 * RANGE) ** 2, (0.03 * RANGE) ** 2
+"""K₁ and K₂ of the definition: where windows are flat they keep the quotient from 0/0."""
 SAMPLE = WINDOW**2 / (WINDOW**2 - 1)
+"""From the variance of a window to the sample variance."""
 SLACK = 1e-3
+"""How far outside [−1, 1] a pixel may lie: rounding of float16 files."""
+HALF_BYTE = 127.5
+"""Bytes 0 and 255 become −1 and 1."""
 HIGHEST = 100.0
 """PSNR of equal images, in dB."""
 
@@ -48,8 +55,12 @@ Images = NDArray[np.float64]
 class ImageScores:
     """Recovered images held against the true ones, one to one.
 
-    matches (n,): the recovered image that stands for each true one, or -1; ssim, psnr (n,): how
-    well, and 0 where there is none
+    Attributes
+    ----------
+    matches : array of shape (n,)
+        The recovered image that stands for each true one, or −1.
+    ssim, psnr : array of shape (n,)
+        How well, and 0 where there is none.
     """
 
     matches: NDArray[np.int64]
@@ -71,8 +82,15 @@ class ImageScores:
 
 @dataclass(frozen=True)
 class ChallengeScores:
-    """Means over encodings, as the rules of the challenge define them; L2 is the mean squared
-    difference of pixels."""
+    """The four scores of the InstaHide challenge, as its rules define them.
+
+    Attributes
+    ----------
+    max_ssim, mean_ssim : float
+        The larger SSIM of the images mixed into an encoding, and their mean; means over encodings.
+    min_l2, mean_l2 : float
+        The smaller mean squared difference of pixels, and their mean; means over encodings.
+    """
 
     max_ssim: float
     mean_ssim: float
@@ -80,16 +98,53 @@ class ChallengeScores:
     mean_l2: float
 
 
-def image_scores(recovered: ArrayLike, truth: ArrayLike, shape: tuple[int, ...]) -> ImageScores:
-    """Match (r, d) recovered to (n, d) true images one to one, so that the sum of SSIMs is largest.
+def image_scores(
+    recovered: ArrayLike,
+    truth: ArrayLike,
+    image_shape: tuple[int, ...] | None = None,
+    *,
+    shape: tuple[int, ...] | None = None,
+) -> ImageScores:
+    """Match recovered to true images one to one, so that the sum of SSIMs is largest.
 
-    shape: (height, width) or (height, width, channels); arrays may have that shape already.
+    Parameters
+    ----------
+    recovered : array of shape (r, d)
+        Recovered images; pixels outside [−1, 1] are clipped.
+    truth : array of shape (n, d)
+        The true ones, in [−1, 1], or bytes.
+    image_shape : tuple of int
+        (height, width) or (height, width, channels); arrays may have that shape already. `shape`
+        is an older name of the same.
+
+    Returns
+    -------
+    ImageScores
+        SSIM and PSNR of every true image with the one that stands for it.
+
+    Raises
+    ------
+    InputError
+        Where pixels are out of range, or images smaller than a window of 7×7.
+
+    References
+    ----------
+    Wang, Bovik, Sheikh and Simoncelli, IEEE Trans. Image Processing 13 (2004).
+
+    Examples
+    --------
+    >>> import numpy as np, unveil
+    >>> images = np.linspace(-1, 1, 3 * 64).reshape(3, 64)
+    >>> unveil.image_scores(images[::-1], images, (8, 8)).matches.tolist()
+    [2, 1, 0]
     """
+    shape = _shape(image_shape, shape)
     T = _as_truth(truth, shape)
     matches, similar, noise = np.full(len(T), -1), np.zeros(len(T)), np.zeros(len(T))
     if len(np.asanyarray(recovered)):
         R = _as_images(recovered, shape, "recovered images")
         table = ssim_table(R, T, shape)
+        # One to one: an image that resembles many counts once.
         found, true = linear_sum_assignment(table, maximize=True)
         matches[true], similar[true] = found, table[found, true]
         noise[true] = psnr(R[found], T[true], shape)
@@ -97,21 +152,62 @@ def image_scores(recovered: ArrayLike, truth: ArrayLike, shape: tuple[int, ...])
 
 
 def challenge_scores(
-    decryption: ArrayLike, private: ArrayLike, pairs: NDArray[np.int64], shape: tuple[int, ...]
+    decryption: ArrayLike,
+    private: ArrayLike,
+    pairs: NDArray[np.int64],
+    image_shape: tuple[int, ...] | None = None,
+    *,
+    shape: tuple[int, ...] | None = None,
 ) -> ChallengeScores:
-    """decryption (m, d): one image per encoding; private (n, d); pairs (m, k): the private images
-    mixed into each encoding."""
+    """The scores of the InstaHide challenge for one image per encoding.
+
+    Parameters
+    ----------
+    decryption : array of shape (m, d)
+        The image an attack found in each encoding.
+    private : array of shape (n, d)
+        The true images, in [−1, 1], or bytes.
+    pairs : array of int of shape (m, k)
+        The private images mixed into each encoding.
+    image_shape : tuple of int
+        (height, width) or (height, width, channels). `shape` is an older name of the same.
+
+    Returns
+    -------
+    ChallengeScores
+        Max_SSIM, Mean_SSIM, Min_L2 and Mean_L2.
+
+    Raises
+    ------
+    InputError
+        Where `pairs` does not name private images, one row per encoding.
+
+    References
+    ----------
+    github.com/Hazelsuko07/InstaHide_Challenge, "Format and Rules".
+
+    Examples
+    --------
+    >>> import numpy as np, unveil
+    >>> private = np.linspace(-1, 1, 2 * 64).reshape(2, 64)
+    >>> scores = unveil.challenge_scores(private[:1], private, np.array([[0, 1]]), (8, 8))
+    >>> round(scores.max_ssim, 6), scores.min_l2
+    (1.0, 0.0)
+    """
+    shape = _shape(image_shape, shape)
     X, T = _as_images(decryption, shape, "decryption"), _as_truth(private, shape)
     pairs = np.asarray(pairs)
     if pairs.ndim != 2 or not pairs.size or pairs.dtype.kind not in "iu" or len(pairs) != len(X):
         raise InputError(
-            f"pairs of shape {pairs.shape}: give the private images of each of the {len(X)} encodings, (m, k)"
+            f"pairs of shape {pairs.shape}: give the private images of each of the {len(X)} "
+            "encodings, (m, k)"
         )
     if pairs.min() < 0 or pairs.max() >= len(T):
         raise InputError(
             f"pairs name private images beyond the {len(T)} there are: give indices from 0"
         )
     similar, differ = np.empty(pairs.shape), np.empty(pairs.shape)
+    # The windows of private images are shared by all encodings that mix them.
     private_windows = _Local.of(T)
     for rows in _blocks(len(X), X[0].size):
         windows = _Local.of(X[rows])
@@ -188,6 +284,7 @@ def _ssim(a: _Local, b: _Local) -> NDArray[np.float64]:
 
 def _windows(images: Images) -> Images:
     """Mean of every window that lies inside, (n, height − 6, width − 6, channels)."""
+    # What the filter makes up beyond the border is cut off.
     edge = WINDOW // 2
     return np.asarray(
         uniform_filter(images, size=(1, WINDOW, WINDOW, 1))[:, edge:-edge, edge:-edge]
@@ -196,6 +293,13 @@ def _windows(images: Images) -> Images:
 
 def _mean_square(A: Images, B: Images) -> NDArray[np.float64]:
     return np.asarray(((A - B) ** 2).mean(axis=(1, 2, 3)))
+
+
+def _shape(image_shape: tuple[int, ...] | None, shape: tuple[int, ...] | None) -> tuple[int, ...]:
+    sizes = one_shape(image_shape, shape)
+    if sizes is None:
+        raise InputError("no image_shape: give (height, width) or (height, width, channels)")
+    return sizes
 
 
 def _same(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> tuple[Images, Images]:
@@ -215,7 +319,8 @@ def _as_truth(values: Any, shape: tuple[int, ...]) -> Images:
         and max(abs(float(array.min())), abs(float(array.max()))) > RANGE / 2 + SLACK
     ):
         raise InputError(
-            f"private images from {array.min():.3g} to {array.max():.3g}: bring them to [-1, 1], or give bytes from 0 to 255"
+            f"private images from {array.min():.3g} to {array.max():.3g}: bring them to [-1, 1], "
+            "or give bytes from 0 to 255"
         )
     return _as_images(array, shape, "private images")
 
@@ -224,7 +329,7 @@ def _as_images(values: Any, shape: tuple[int, ...], name: str) -> Images:
     """(n, height, width, channels), clipped."""
     array = np.asanyarray(values)
     if array.dtype == np.uint8:
-        array = array.astype(np.float32) / np.float32(127.5) - np.float32(1)
+        array = array.astype(np.float32) / np.float32(HALF_BYTE) - np.float32(1)
     flat = as_vectors(
         array.reshape(len(array), -1) if array.ndim > 2 and array.size else array, name
     )
@@ -239,6 +344,6 @@ def _as_images(values: Any, shape: tuple[int, ...], name: str) -> Images:
 
 
 def _blocks(count: int, pixels: int) -> Iterator[slice]:
-    step = max(1, (1 << 20) // pixels)
+    step = max(1, (1 << 20) // pixels)  # 8 MiB of doubles at a time
     for start in range(0, count, step):
         yield slice(start, start + step)

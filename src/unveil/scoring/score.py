@@ -15,20 +15,59 @@ from numpy.typing import ArrayLike, NDArray
 from unveil.checks import InputError, as_vectors, row_blocks
 from unveil.records import Recovery, Scores
 
+FAR = 10
+"""Tolerances beyond which a pixel is simply wrong: how far off it is must not count."""
+
 
 def score(recovery: Recovery, private: ArrayLike, *, tolerance: float = 1e-2) -> Scores:
-    """Count exact, wrong and missing vectors."""
+    """Hold a recovery against the truth: exact, wrong and missing vectors.
+
+    Parameters
+    ----------
+    recovery : Recovery
+        What an attack returned.
+    private : array of shape (n_private, d)
+        The vectors that were encoded.
+    tolerance : float
+        Largest error of a pixel that counts as equal, in the units of the data. (`audit` has a
+        `relative_tolerance` instead, in units of the root mean square of the data.)
+
+    Returns
+    -------
+    Scores
+        Counts, and for each recovered vector the private one it equals.
+
+    Raises
+    ------
+    InputError
+        Where the vectors have another number of pixels.
+
+    References
+    ----------
+    `problem:main` of the paper: recovery up to the signs that encodings do not carry.
+
+    Examples
+    --------
+    >>> import unveil
+    >>> sim = unveil.simulate(unveil.Scheme(2), n_private=12, m=100, d=200, rng=0)
+    >>> scores = unveil.score(unveil.recover(sim.encodings, rng=0), sim.private)
+    >>> scores.exact, scores.wrong, scores.missing
+    (12, 0, 0)
+    """
+    # 1. The same space, and a tolerance that can be met.
     truth = as_vectors(private, "private")
     if truth.shape[1] != recovery.vectors.shape[1]:
         raise InputError(
-            f"private vectors have {truth.shape[1]} pixels, recovered ones {recovery.vectors.shape[1]}: "
-            "score against the data that was encoded"
+            f"private vectors have {truth.shape[1]} pixels, recovered ones "
+            f"{recovery.vectors.shape[1]}: score against the data that was encoded"
         )
     if not tolerance > 0:
         raise InputError(f"tolerance={tolerance!r}: give a positive number")
+    # 2. Whom each recovered vector may be, by magnitudes where signs are not known.
     X = recovery.vectors
     told = None if recovery.doubtful is None else ~recovery.doubtful
     nearest = _nearest(X if recovery.signed else np.abs(X), truth, recovery.signed, told)
+    # 3. One sign per pixel for all vectors together.
     signs = np.ones(X.shape[1], dtype=np.float32)
     if not recovery.signed and len(X):
         # Unverified vectors may be anything: they must not choose the sign when verified ones can.
@@ -39,6 +78,7 @@ def score(recovery: Recovery, private: ArrayLike, *, tolerance: float = 1e-2) ->
         # Private vectors that differ in signs only have the same magnitudes: match again, now with
         # signs.
         nearest = _nearest(signs * X, truth, True, told)
+    # 4. Errors with signs, over the values that are told.
     error = np.empty(len(X))
     for i, j in enumerate(nearest):
         apart = np.abs(signs * X[i] - truth[j])
@@ -55,7 +95,7 @@ def sign_votes(
 ) -> NDArray[np.float32]:
     """How much each pixel of each vector speaks for its sign as it is, and, negative, for the other
     one; capped, so that one vector that is far off does not decide for all."""
-    cap = np.float32(10 * tolerance)
+    cap = np.float32(FAR * tolerance)
     return np.asarray(np.minimum(np.abs(X + truth), cap) - np.minimum(np.abs(X - truth), cap))
 
 

@@ -27,7 +27,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unveil.checks import InputError, row_blocks
+from unveil.checks import InputError
 from unveil.encodings import Encodings, as_public
 from unveil.parallel import memory_limit as settle_limit
 from unveil.parallel import worker_count
@@ -38,7 +38,7 @@ from unveil.supports.correlated.tree_search import measured_search
 from unveil.supports.folded.confidence import MARGIN, confidence, is_certain
 from unveil.supports.folded.likelihood import Indices, Model
 from unveil.supports.folded.search import FoundSupports, block_columns, folded_em
-from unveil.supports.folded.survey import Public, survey_public
+from unveil.supports.folded.survey import Public, mean_square, survey_public
 from unveil.supports.paper.diagonal import diagonal_supports
 from unveil.supports.paper.sdp import sdp_supports
 from unveil.supports.weights.exact import TOLERANCE, retrieve
@@ -320,11 +320,7 @@ class _Job:
         """The scheme's, or what the public part leaves of mean y² when that is off by more than
         chance (5σ) or all we know."""
         encodings, power = self.encodings, self.public.power
-        total = sum(
-            float(np.einsum("ij,ij->", y, y, dtype=np.float64))
-            for _, y in row_blocks(encodings.values)
-        )
-        total /= encodings.values.size
+        total = mean_square(encodings.values)
         known = scheme.public_variance * power
         left = max(total - known, LEAST * total, 1e-12)
         if encodings.pixel_rms is None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unveil.supports.folded.screen import CLIP, pixel_weights, screen, top_products
+from unveil.supports.folded.screen import CLIP, pixel_weights, screen, top_others, top_products
 from unveil.supports.folded.survey import survey_public
 
 
@@ -64,3 +64,16 @@ def test_a_memory_mapped_file_gives_the_same(tmp_path):
     np.testing.assert_array_equal(
         screen(Y, survey_public(mapped, 64), 9), screen(Y, survey_public(P, 64), 9)
     )
+
+
+def test_members_are_not_among_the_others_and_the_best_come_first():
+    rng = np.random.default_rng(0)
+    P = rng.standard_normal((12, 40)).astype(np.float32)
+    rows = rng.standard_normal((3, 40)).astype(np.float32)
+    members = np.array([[0, 1], [2, 3], [4, -1]])
+    values, indices = top_others(rows, survey_public(P, 5), members, 4)
+    product = rows @ P.T
+    for t in range(3):
+        others = [i for i in np.argsort(-product[t]) if i not in members[t]]
+        assert indices[t].tolist() == others[:4]
+        np.testing.assert_allclose(values[t], product[t, indices[t]], rtol=1e-5)

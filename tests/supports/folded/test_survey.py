@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unveil.supports.folded.survey import _hash_rows, survey_public
+from unveil.supports.folded.survey import _hash_rows, mean_square, survey_public
 
 
 def test_groups_are_those_of_comparing_all_pairs():
@@ -54,3 +54,10 @@ def test_the_hash_equals_its_plain_twin_and_the_order_of_pixels_counts():
     other = np.empty(4, np.uint64)
     _hash_rows(np.ascontiguousarray(rows[:, ::-1]), other, squares)
     assert (other != hashes).all()
+
+
+def test_the_mean_square_is_the_same_in_blocks():
+    vectors = np.random.default_rng(0).standard_normal((20, 30)).astype(np.float32)
+    expected = float((vectors.astype(np.float64) ** 2).mean())
+    for numbers in (1, 64, 10_000):
+        assert mean_square(vectors, numbers) == pytest.approx(expected, rel=1e-12)

@@ -33,13 +33,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.encodings import Encodings
-from unveil.parallel import rows_per_block, run_blocks
+from unveil.parallel import count_rows, rows_per_block, run_blocks
 from unveil.records import Progress
 from unveil.supports.correlated.pixel_law import Noise, PixelLaw, measure_law, plain_law
 from unveil.supports.correlated.tree import tree_difference, tree_likelihood, tree_residual
 from unveil.supports.folded.likelihood import Floats, Indices
 from unveil.supports.folded.screen import screen, top_products
-from unveil.supports.folded.survey import Public
+from unveil.supports.folded.survey import Public, mean_square
 
 ALONE = 4096
 """Most public vectors tried alone; of more, those with the largest products of squares
@@ -110,7 +110,6 @@ def measured_search(
     difference, squares = np.empty((m, k * PLACES)), np.empty((m, k * PLACES))
     pooled, stands = np.zeros((m, 2)), np.empty(m, bool)
     block = rows_per_block(4 * encodings.d * 2 * BEAM, limit // 4, most=min(m, 64))
-    ended = 0
 
     def task(first: int) -> None:
         rows = slice(first, first + block)
@@ -121,14 +120,8 @@ def measured_search(
         )
         pooled[rows] = here.repeats(indices[rows], draws[rows])
 
-    def report(first: int) -> None:
-        nonlocal ended
-        ended += min(block, m - first)
-        if progress:
-            progress("learn public", ended, m)
-
     at_once = max(1, min(workers, limit // (4 * encodings.d * (public.columns + 4 * BEAM * block))))
-    run_blocks(task, range(0, m, block), at_once, report)
+    run_blocks(task, range(0, m, block), at_once, count_rows(progress, "learn public", block, m))
     # 4. The margin.
     repeats = max(1.0, float(pooled[:, 0].sum() / max(pooled[:, 1].sum(), 1e-300)))
     ratio = 2 * difference / np.maximum(repeats * squares, 1e-12)
@@ -146,10 +139,7 @@ class _Setting:
         self.public, self.law, self.k, self.weight = public, law, k, encodings.scheme.public_weight
         count, a, b = encodings.scheme.k_private, self.weight, encodings.scheme.private_weight
         mean, power = float((law.mean**2).mean()), float((law.deviation**2).mean())
-        total = (
-            float(np.einsum("ij,ij->", encodings.values, encodings.values, dtype=np.float64))
-            / encodings.values.size
-        )
+        total = mean_square(encodings.values)
         # (count·b²·power + count²·b²·mean)·q² + 2·count·b·k·a·mean·q = total − public part, for the
         # size q of private vectors.
         second, first = count * b * b * (power + count * mean), count * b * k * a * mean

@@ -80,6 +80,15 @@ def top_products(
     return values, indices
 
 
+def top_others(rows: Floats, public: Public, members: Indices, kept: int) -> tuple[Floats, Indices]:
+    """The `kept` largest ⟨row, p⟩ over all public vectors but the members (N, k) of each row, best
+    first; −inf where there are fewer."""
+    values, indices = top_products(rows, public, kept + members.shape[1])
+    values[(indices[:, :, None] == members[:, None, :]).any(axis=2)] = -np.inf
+    order = np.argsort(-values, axis=1, kind="stable")[:, :kept]
+    return np.take_along_axis(values, order, axis=1), np.take_along_axis(indices, order, axis=1)
+
+
 def _partition(product: Floats, first: int, values: Floats, indices: Indices) -> None:
     kept = values.shape[1]
     here = np.broadcast_to(np.arange(first, first + product.shape[1]), product.shape)

@@ -42,11 +42,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.encodings import Encodings
-from unveil.parallel import rows_per_block, run_blocks
+from unveil.parallel import count_rows, rows_per_block, run_blocks
 from unveil.records import Progress
 from unveil.supports.folded.confidence import MARGIN, evidence_margin, fit_of, is_certain
 from unveil.supports.folded.likelihood import Floats, Indices, Model, gradient, log_likelihood
-from unveil.supports.folded.screen import ROWS, screen, top_products
+from unveil.supports.folded.screen import ROWS, screen, top_others
 from unveil.supports.folded.starts import start_supports
 from unveil.supports.folded.survey import Public
 from unveil.supports.folded.swaps import (
@@ -135,7 +135,6 @@ def folded_em(
         1, min(workers, limit // (24 * d * block + 4 * (d + ROWS) * public.columns + 2 * spare))
     )
     correlated = is_correlated(public, _sample(public, m))
-    ended = 0
 
     def search(start: int) -> None:
         rows = slice(start, start + block)
@@ -144,13 +143,7 @@ def folded_em(
         found.indices[rows], found.log_likelihood[rows] = here.supports, here.likelihood
         found.margin[rows], found.fit[rows] = here.margin, here.fit
 
-    def report(start: int) -> None:
-        nonlocal ended
-        ended += min(block, m - start)
-        if progress:
-            progress("learn public", ended, m)
-
-    run_blocks(search, range(0, m, block), at_once, report)
+    run_blocks(search, range(0, m, block), at_once, count_rows(progress, "learn public", block, m))
     return found
 
 
@@ -175,13 +168,7 @@ def newton(
         # 1. The gradient here, and the vectors outside that it favours.
         here = np.sort(current[active], axis=1)
         at = gradient(magnitudes, public.vectors, rows[active], here, model.weight, model.variance)
-        values, indices = top_products(at.residual, public, kept + k)
-        values[(indices[:, :, None] == here[:, None, :]).any(axis=2)] = -np.inf
-        order = np.argsort(-values, axis=1, kind="stable")[:, :kept]
-        values, indices = (
-            np.take_along_axis(values, order, axis=1),
-            np.take_along_axis(indices, order, axis=1),
-        )
+        values, indices = top_others(at.residual, public, here, kept)
         # 2. The likeliest support so far is kept, since a step may lose.
         up = at.log_likelihood > likelihood[active]
         best[active[up]], likelihood[active[up]], lacking[active[up]] = (

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit, uint64
 from numpy.typing import NDArray
 
-from unveil.checks import row_blocks
+from unveil.checks import BLOCK, row_blocks
 from unveil.supports.folded.likelihood import Floats
 
 
@@ -36,6 +36,15 @@ class Public:
     def count(self) -> int:
         """How many may be selected."""
         return int(self.usable.sum())
+
+
+def mean_square(vectors: Floats, numbers: int = BLOCK) -> float:
+    """Of all numbers, in double precision, in blocks of about `numbers`."""
+    total = sum(
+        float(np.einsum("ij,ij->", block, block, dtype=np.float64))
+        for _, block in row_blocks(vectors, numbers)
+    )
+    return total / vectors.size
 
 
 def survey_public(vectors: Floats, columns: int) -> Public:

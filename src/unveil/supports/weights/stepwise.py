@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.encodings import Encodings
-from unveil.parallel import run_blocks
+from unveil.parallel import count_rows, run_blocks
 from unveil.records import Progress
 from unveil.supports.folded.likelihood import Floats, Indices, gradient
-from unveil.supports.folded.screen import screen, top_products
+from unveil.supports.folded.screen import screen, top_others
 from unveil.supports.folded.search import SPARE, block_rows
 from unveil.supports.folded.starts import start_supports
 from unveil.supports.folded.survey import Public
@@ -109,7 +109,6 @@ def learn_weights(
     at_once = max(
         1, min(workers, limit // (4 * encodings.d * (public.columns + 8 * STARTS * block)))
     )
-    ended = 0
 
     def solve(start: int) -> None:
         rows = slice(start, start + block)
@@ -123,13 +122,7 @@ def learn_weights(
         for name, value in search.run().items():
             getattr(found, name)[rows] = value
 
-    def report(start: int) -> None:
-        nonlocal ended
-        ended += min(block, m - start)
-        if progress:
-            progress("learn public", ended, m)
-
-    run_blocks(solve, range(0, m, block), at_once, report)
+    run_blocks(solve, range(0, m, block), at_once, count_rows(progress, "learn public", block, m))
     return found
 
 
@@ -235,16 +228,10 @@ class _Stepwise:
             self.weights[active],
             self.variance[active],
         )
-        values, indices = top_products(at.residual, self.public, CANDIDATES + self.k)
-        values[(indices[:, :, None] == supports[:, None, :]).any(axis=2)] = -np.inf
-        order = np.argsort(-values, axis=1, kind="stable")[:, :CANDIDATES]
-        values, indices = (
-            np.take_along_axis(values, order, axis=1),
-            np.take_along_axis(indices, order, axis=1),
-        )
+        values, indices = top_others(at.residual, self.public, supports, CANDIDATES)
         indices[values == -np.inf] = -1
         values[values == -np.inf] = 0
-        step = values / (self.y.shape[1] * self.public.power)
+        step = values.astype(np.float64) / (self.y.shape[1] * self.public.power)
         return indices, step / np.clip(at.information, LEAST_TOLD, 1)[:, None]
 
     def _without_each(self, active: Indices) -> tuple[NDArray[np.float64], ...]:

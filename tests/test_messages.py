@@ -1,0 +1,76 @@
+"""What errors say: the library's own words, and the line that installs what is missing."""
+
+import ast
+import builtins
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from unveil.checks import InputError
+from unveil.data.images import load_image_folder
+from unveil.gram.engine.executors import _distributed
+
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "unveil"
+LIBRARY = [f for f in sorted(SOURCE.rglob("*.py")) if "cli" not in f.relative_to(SOURCE).parts]
+FLAG = re.compile(r"(?<![\w-])--[a-z]")
+
+
+def is_error(node):
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "InputError"
+
+
+def flags(text, errors_only=False):
+    """Flags of a command line in string literals that are no docstrings; or in errors only."""
+    tree = ast.parse(text)
+    if errors_only:
+        tree = ast.Module([ast.Expr(node) for node in ast.walk(tree) if is_error(node)], [])
+    documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and id(node) not in documents
+        and FLAG.search(node.value)
+        and "pip install" not in node.value
+    ]
+
+
+@pytest.mark.parametrize("file", LIBRARY, ids=lambda f: str(f.relative_to(SOURCE)))
+def test_no_message_of_the_library_names_a_flag(file):
+    # Pages that experiments write say which command wrote them; their errors do not.
+    assert flags(file.read_text(), "experiments" in file.parts) == []
+
+
+def test_a_flag_would_be_seen():
+    assert flags("raise InputError(f'{n} records: use --sample')") == [" records: use --sample"]
+    assert flags("x = '--a'; raise InputError('--b')", errors_only=True) == ["--b"]
+    assert flags('"""--upper in the released code"""') == []
+
+
+@pytest.mark.parametrize(
+    ("package", "use", "cure"),
+    [
+        ("distributed", lambda folder: _distributed(), r"pip install 'unveil\[dask\]'"),
+        ("PIL", load_image_folder, r"pip install 'unveil\[images\]'"),
+    ],
+)
+def test_what_is_not_installed_is_named_with_the_line_that_installs_it(
+    package, use, cure, tmp_path, monkeypatch
+):
+    (tmp_path / "a.png").write_bytes(b"no picture")
+    real = builtins.__import__
+
+    def without(name, *rest, **more):
+        if name.partition(".")[0] == package:
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    for name in [n for n in sys.modules if n.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(InputError, match=cure):
+        use(tmp_path)
