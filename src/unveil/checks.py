@@ -105,6 +105,7 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
 
 def is_count(value: Any, least: int = 0) -> bool:
     """Whether this is a whole number of `least` or more; True and False are no numbers."""
+    # NumPy's integers are numbers too; a bool is an int in Python, but nobody means it as one.
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     return bool(whole and value >= least)
 

@@ -168,6 +168,7 @@ def as_public(public: ArrayLike | None, encodings: Encodings) -> NDArray[np.floa
             f"public vectors have {vectors.shape[1]} pixels, encodings {encodings.d}: they must "
             "come from the same space"
         )
+    # Each encoding uses k_public different ones.
     if k_public > len(vectors):
         raise InputError(
             f"k_public={k_public} of only {len(vectors)} public vectors: lower k_public or add "

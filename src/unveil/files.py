@@ -67,6 +67,7 @@ def must_be_new(folder: Path) -> None:
 @contextmanager
 def whole(path: Path) -> Iterator[BinaryIO]:
     """A file to write, which takes its name when all went well and leaves nothing otherwise."""
+    # What earlier writers that died have left goes first.
     path = Path(path)
     _sweep(path.parent.resolve())
     handle, part = _claim(path)
@@ -109,6 +110,7 @@ def whole_set(folder: Path, *, instead_of: tuple[str, ...] = ()) -> Iterator[Pat
     """
     with _shelter(folder / "set") as part:
         yield part
+        # Together, while no other set can enter.
         with alone(folder):
             for name in instead_of:
                 (folder / name).unlink(missing_ok=True)
@@ -145,6 +147,7 @@ def _shelter(target: Path) -> Iterator[Path]:
 def _claim(target: Path, *, folder: bool = False) -> tuple[int, Path]:
     """A new part beside the target, opened and locked."""
     prefix = f".{target.name[:100]}."
+    # A part is open for a moment before it is locked; one that was swept in between is made again.
     while True:
         if folder:
             name = tempfile.mkdtemp(prefix=prefix, suffix=PART, dir=target.parent)
@@ -172,6 +175,7 @@ def _sweep(folder: Path) -> None:
 def _remove_if_lost(part: Path) -> None:
     handle = os.open(part, os.O_RDONLY | os.O_NOFOLLOW)
     try:
+        # Fails where the writer still holds the lock; then the part is not ours to remove.
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if part.is_dir():
             shutil.rmtree(part, ignore_errors=True)

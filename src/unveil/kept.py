@@ -62,5 +62,6 @@ def kept_json(path: Path, name: str) -> dict[str, Any] | None:
         found = read_json(path) if path.is_file() else {}
     except InputError:
         return None
+    # Kept under another name, or written by something else: as good as not there.
     facts = found.get("facts")
     return facts if found.get(_NAME) == name and isinstance(facts, dict) else None

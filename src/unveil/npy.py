@@ -50,6 +50,7 @@ def read_array(path: Path, key: str | None = None, *, limit: int | None = None) 
         with _archive(path) as archive:
             return _from_archive(path, archive, key, limit)
     _must_start_with(path, npy.MAGIC_PREFIX)
+    # The header first: it says how much memory the array would take.
     with _damage_told(path), path.open("rb") as file:
         size = path.stat().st_size
         needed = _checked(path.name, file, size)
@@ -68,11 +69,13 @@ def array_names(path: Path) -> tuple[str, ...]:
 
 
 def write_array(path: Path, array: NDArray[Any]) -> None:
+    """One .npy file, whole or not at all."""
     with whole(path) as file:
         npy.write_array(_Plain(file), np.asanyarray(array), allow_pickle=False)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """One .npz file, whole or not at all."""
     with whole(path) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
 
@@ -81,6 +84,7 @@ def must_fit_as_vectors(array: NDArray[Any], name: str, limit: int | None = None
     """Asked before an array becomes float32 in C order, which copies all others."""
     ready = array.dtype == np.float32 and array.flags.c_contiguous
     if not ready:
+        # A mapped array costs its copy only; another one is in memory beside it.
         mapped = isinstance(array, np.memmap) and array.flags.c_contiguous
         must_fit(4 * array.size + (0 if mapped else array.nbytes), f"{name} as float32", limit)
 
@@ -130,6 +134,7 @@ def _from_archive(
     if key is not None and key not in names:
         raise InputError(f"{path.name} holds no array '{key}': is it the right file?")
     member = archive.getinfo(f"{key or names[0]}.npy")
+    # Opened twice: once for the header, and again from the start for the numbers.
     with archive.open(member) as file:
         needed = _checked(path.name, file, member.file_size)
     must_fit(needed, f"{path.name}, unpacked,", limit)
@@ -148,6 +153,7 @@ def _checked(name: str, file: IO[bytes], size: int) -> int:
     shape, _, dtype = read[npy.read_magic(file)](file)
     if dtype.hasobject:
         raise InputError(f"{name} {_PICKLE}")
+    # In Python's own numbers: a forged shape must not overflow into something small.
     needed = math.prod(shape) * dtype.itemsize
     there = size - file.tell()
     if min(shape, default=0) < 0 or there < needed:

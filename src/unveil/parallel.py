@@ -29,6 +29,7 @@ BlockT = TypeVar("BlockT")
 
 def free_memory() -> int:
     """Bytes the system says are available to new work."""
+    # What Linux itself recommends: free pages and those it can take back without swapping.
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -98,6 +99,7 @@ def using(
     memory_limit: int | None = None,
 ) -> Iterator[None]:
     """Defaults for every call inside the block; a memory limit holds until another is given."""
+    # An inner block without a limit keeps the outer one: a promise made once holds.
     limit = where().memory_limit if memory_limit is None else memory_limit
     # A context variable: threads that a caller starts do not see each other's settings.
     token = _where.set(Where(workers, scheduler, checkpoint, limit))
@@ -109,6 +111,7 @@ def using(
 
 def worker_count(workers: int | None) -> int:
     """How many threads: what was asked for, or one per core this process may use."""
+    # Cores this process may use, not those the machine has: containers differ.
     if workers is None:
         return (
             len(os.sched_getaffinity(0))

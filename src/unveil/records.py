@@ -182,6 +182,7 @@ class Overlaps:
                 "overlaps that are not whole numbers: round them first (see unveil.gram_extract)"
             )
         csr = sparse.csr_array(given).astype(np.int64)
+        # One entry per pair and no zeros, so that `nnz` counts pairs that overlap.
         csr.sum_duplicates()
         csr.eliminate_zeros()
         if abs(csr - csr.T).sum():
@@ -313,7 +314,7 @@ class Recovery:
         """Nothing was found, and `explanation` says why."""
         return cls(
             vectors=np.empty((0, encodings.d), np.float32),
-            status=np.empty(0, dtype="<U10"),
+            status=np.empty(0, dtype="<U10"),  # "unresolved" has ten letters
             signed=False,
             members=sparse.csr_array((encodings.m, 0), dtype=bool),
             residual=np.empty(0),

@@ -93,6 +93,7 @@ class Scheme:
             value = getattr(self, name)
             if not is_count(value) or value > MOST_MIXED:
                 raise InputError(f"{name}={value!r}: give a whole number, 0 or more")
+            # NumPy's integers overflow silently; Python's do not.
             object.__setattr__(self, name, int(value))
         if self.k_private + self.k_public == 0:
             raise InputError("k_private=0 and k_public=0: an encoding must mix at least one vector")

@@ -18,6 +18,7 @@ Rng = int | np.random.Generator | None
 
 def root(rng: Rng) -> np.random.SeedSequence:
     """The seed behind `rng`; a Generator is advanced, so two calls with it differ."""
+    # Two numbers of 63 bits: enough entropy that no two draws give the same seed.
     if isinstance(rng, np.random.Generator):
         return np.random.SeedSequence(rng.integers(0, 2**63, size=2).tolist())
     if rng is None:

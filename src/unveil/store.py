@@ -59,10 +59,12 @@ _PER_BYTE = 30
 
 
 def read_json(path: Path) -> dict[str, Any]:
+    """One JSON object, refused where it would not fit the memory."""
     must_be_file(path)
     must_fit(_PER_BYTE * path.stat().st_size, path.name, cure="write it again")
     try:
         content = json.loads(path.read_bytes())
+    # RecursionError: brackets nested thousands deep.
     except (ValueError, RecursionError):
         raise InputError(f"{path.name} is not valid JSON: write it again") from None
     if not isinstance(content, dict):
@@ -71,6 +73,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Keys sorted, so that the same content is the same bytes."""
     write_bytes(path, (json.dumps(content, indent=2, sort_keys=True) + "\n").encode())
 
 
@@ -129,6 +132,7 @@ def write_simulation(folder: Path, simulation: Simulation, manifest: Mapping[str
             "selection_private": simulation.selection.private,
             "selection_public": simulation.selection.public,
         }
+        # Only where each encoding has weights of its own.
         for name in ("weights", "public_weights"):
             if getattr(simulation.selection, name) is not None:
                 truth[f"selection_{name}"] = getattr(simulation.selection, name)
@@ -180,6 +184,7 @@ def write_scheme(path: Path, encodings: Encodings) -> None:
 
 def read_scheme(path: Path) -> tuple[Scheme, float | None]:
     content = read_json(path)
+    # Not part of the scheme, but kept beside it.
     pixel_rms = content.pop("pixel_rms", 1.0)
     content.pop("shape", None)
     known = Scheme.__dataclass_fields__.keys()
@@ -204,6 +209,7 @@ def write_recovery(path: Path, recovery: Recovery) -> None:
         "evidence": dict(recovery.evidence),
         "weighted": recovery.weights is not None,
     }
+    # Sparse matrices as their plain parts: nothing in the file needs a pickle.
     arrays = {
         "vectors": recovery.vectors,
         "status": recovery.status.astype("<U10"),
@@ -259,6 +265,7 @@ def read_recovery(path: Path) -> Recovery:
         members = sparse.csr_array(
             (np.ones(len(places[0]), dtype=bool), *places), shape=(rows, columns)
         )
+        # Places outside the matrix would be read past its end later on.
         members.check_format(full_check=True)
         # 4. What is no array.
         about = json.loads(str(fields["about"]))
@@ -284,6 +291,7 @@ def read_recovery(path: Path) -> Recovery:
 def manifest(command: str, **facts: Any) -> dict[str, Any]:
     """What a run needs to be repeated and compared: versions, hardware, peak memory, and the facts
     given."""
+    # Here and not above: numba takes a second to load, and most readers do not ask for this.
     import numba
     import scipy
 

@@ -246,6 +246,7 @@ def ssim_table(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> N
     A, B = (_as_images(values, shape, "images") for values in (first, second))
     out = np.empty((len(A), len(B)))
     for columns in _blocks(len(B), B[0].size):
+        # Windows of one block of B are made once and meet every image of A.
         others = _Local.of(B[columns])
         for i in range(len(A)):
             out[i, columns] = _ssim(_Local.of(A[i : i + 1]), others)
@@ -330,6 +331,7 @@ def _as_images(values: Any, shape: tuple[int, ...], name: str) -> Images:
     array = np.asanyarray(values)
     if array.dtype == np.uint8:
         array = array.astype(np.float32) / np.float32(HALF_BYTE) - np.float32(1)
+    # Images may come flat or with their own axes.
     flat = as_vectors(
         array.reshape(len(array), -1) if array.ndim > 2 and array.size else array, name
     )

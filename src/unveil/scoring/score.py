@@ -83,6 +83,7 @@ def score(recovery: Recovery, private: ArrayLike, *, tolerance: float = 1e-2) ->
     for i, j in enumerate(nearest):
         apart = np.abs(signs * X[i] - truth[j])
         error[i] = float((apart if told is None else apart[told[i]]).max(initial=0.0))
+    # 5. A private vector that is returned twice counts once.
     equal = error <= tolerance
     matches = np.where(equal, nearest, -1)
     exact = len(set(matches[equal & recovery.verified].tolist()))
@@ -109,8 +110,10 @@ def _nearest(
     not signed), over the values that are `told`."""
     best = np.full(len(X), np.inf)
     index = np.zeros(len(X), dtype=np.int64)
+    # Values that are not told count as 0 on both sides.
     shown = X if told is None else np.where(told, X, np.float32(0))
     for start, block in row_blocks(truth):
+        # ‖x − t‖² without ‖x‖², which is the same for all t: one product per block.
         T = block if signed else np.abs(block)
         size = (
             np.einsum("ij,ij->i", T, T)[None, :]
