@@ -1,8 +1,9 @@
 """Exact relations among many encodings of pictures: time beside one dense product, peak memory.
 
 `python -m benchmarks.relations_large [n1000|n2000]`: CIFAR-10, k=2, m=7n, nothing told, a process
-each. Both times are told by the clock and by the processor. n=1,000 takes half a minute, n=2,000 with a memory limit of 2 GiB some minutes. The pictures
-come from the folder that `benchmarks.relations` names.
+each. Both times are told by the clock and by the processor. n=1,000 takes half a minute, n=2,000
+with a memory limit of 2 GiB some minutes. The pictures come from the folder that
+`benchmarks.relations` names.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from tests.attacks.test_relations import encode
 import unveil
 from unveil.attacks.unhidden import nothing_hidden
 from unveil.records import InputError
+from unveil.solve.signs.signed_pairs import solve_signed_pairs
 
 
 @pytest.mark.parametrize("k", [2, 3, 4, 6])
@@ -74,6 +75,21 @@ def test_a_sign_that_nothing_ties_to_the_rest_is_in_doubt():
     assert scores.wrong == 0
     assert recovery.doubtful is not None
     assert recovery.doubtful[:, 0].any()
+
+
+def test_pairs_of_few_levels_list_every_value_with_another_solution():
+    """Three encodings per vector, zeros and ones: an independent search through all signs."""
+    x = np.random.default_rng(120).integers(0, 2, (30, 60)).astype(np.float32)
+    _, y = encode(x, 90, 2, 1)
+    encodings = unveil.Encodings(y, unveil.Scheme(2), pixel_rms=None)
+    recovery = unveil.recover(encodings, attack="unhidden", rng=0)
+    assert recovery.verified.all()
+    rows = recovery.members.toarray()
+    pairs = np.unique([np.flatnonzero(row) for row in rows if row.sum() == 2], axis=0)
+    sums = np.abs(recovery.vectors[pairs].sum(axis=1))
+    found = solve_signed_pairs(sums, pairs, len(recovery), np.full(60, 1e-4)).doubtful
+    assert found.sum() > 100
+    assert not (found & ~recovery.doubtful).any()
 
 
 def test_hidden_signs_are_seen_and_refused():

@@ -2,15 +2,16 @@
 and ones).
 
     1  is Y linear as it is?      n vectors make a matrix of rank n; absolute values of sums of both
-                                  signs have full rank. And
-                                  rows of W sum to k, so that some combination of columns is 1 in
-                                  every row, whatever n is
+                                  signs have full rank. And rows of W sum to k, so that some
+                                  combination of columns is 1 in every row, whatever n is
     2  x ← MixUp                  as if signs had been kept (`attacks.mixup`)
-    3  in doubt ← values whose sign the other encodings do not tie to the rest, or that have a mirror image
+    3  in doubt ← values whose sign the other encodings do not tie to the rest, or that have a mirror
+                  image; pairs: all solutions of a pixel of few levels (`certify.open_values`)
 
 What is proved is a solution of y = Wx with all signs plus; since each pixel may be turned, the
 recovery is not signed. Values that could be negative after all are listed as doubtful: a vector
-alone at a pixel, all of whose partners are zero there.
+alone at a pixel, all of whose partners are zero there. For k ≥ 3 two vectors and more that turn
+together, by values that agree in all of their encodings, are not looked for.
 
 Cost: the singular values of a part of Y, then that of `mixup`.
 """
@@ -25,6 +26,8 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from unveil.attacks.mixup import mixup
+from unveil.attacks.units import column_units
+from unveil.certify.open_values import open_values as every_open_value
 from unveil.gram.whitened import exact_rank, ones_in_span, rank_of, spectrum
 from unveil.parallel import one_blas_thread
 from unveil.records import VERIFIED, Encodings, InputError, Progress, Recovery, as_public
@@ -128,7 +131,7 @@ def unhidden(
 def open_values(recovery: Recovery) -> NDArray[np.bool_]:
     """(r, d) values with another solution of |Wx| = y: a piece of the vectors that are not zero at
     a pixel, with no link to the largest one, may have the other sign; and so may x_v → −2a − x_v,
-    where the partners of v sum to a in every encoding."""
+    where the partners of v sum to a in every encoding. Of pairs every solution is looked for."""
     x = recovery.vectors.astype(np.float64)
     members = csr_array(recovery.members)
     rows = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
@@ -168,6 +171,12 @@ def open_values(recovery: Recovery) -> NDArray[np.bool_]:
         piece = connected_components(graph, directed=False)[1]
         size = np.bincount(piece[some[:, p]], minlength=piece.max() + 1)
         out[:, p] |= some[:, p] & (piece != int(size.argmax()))
+    # 3. Pairs: what several vectors may do together, in units in which columns are alike.
+    count = np.diff(members.indptr)
+    if (count <= 2).all():
+        pairs = names[members.indptr[:-1][count == 2][:, None] + np.arange(2)].astype(np.int64)
+        misfit = np.full(d, float(recovery.residual.max()))
+        out |= every_open_value(pairs, x / column_units(recovery.vectors), None, misfit)
     return out
 
 
