@@ -170,6 +170,7 @@ class Overlaps:
         """Overlaps from a symmetric integer matrix, dense or sparse."""
         if not is_count(k_private, 1):
             raise InputError(f"k_private={k_private!r}: give a whole number, 1 or more")
+        # Sparse input stays sparse: m×m numbers may not fit.
         given = (
             sparse.csr_array(matrix) if sparse.issparse(matrix) else as_array(matrix, "overlaps")
         )
