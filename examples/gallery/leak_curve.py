@@ -11,7 +11,7 @@ import unveil
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 scheme, n = unveil.Scheme(k_private=2), 20
-sizes = [20, 30, 40, 50, 60, 80]
+sizes = [30, 40, 50, 60, 80, 100]
 curves = []
 for seed in range(2):
     sim = unveil.simulate(scheme, n_private=n, m=max(sizes), d=200, rng=seed)
@@ -27,6 +27,6 @@ axis.plot(sizes, np.mean(curves, axis=0), "o-", label="recovered exactly; band: 
 twice = n / 2 * (np.log(n) + np.log(np.log(n)))
 axis.axvline(twice, color="#D55E00", linestyle="--", label="every vector used twice, on average")
 axis.set(xlabel="encodings released, m", ylabel="share of 20 private vectors", ylim=(-0.02, 1.02))
-axis.set_title("four encodings per vector give every vector away")
-axis.legend(loc="lower right")
+axis.set_title("five encodings per vector give every vector away")
+axis.legend(loc="upper left")
 figure.savefig(folder / "leak_curve.png", dpi=110)

@@ -21,9 +21,9 @@ def encode(private, public, rng):
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 private = np.random.default_rng(0).standard_normal((24, 120)).astype(np.float32)
 findings = unveil.lint_encoder(encode, n_private=24)
-made = np.concatenate([encode(private, None, np.random.default_rng(s)) for s in range(6)])
+made = np.concatenate([encode(private, None, np.random.default_rng(s)) for s in range(5)])
 shares = []
-for m in (24, 48, 72, 96, 120, 144):
+for m in (48, 72, 84, 96, 120):
     part = unveil.Encodings(made[:m], unveil.Scheme(k_private=2))
     shares.append((m, unveil.score(unveil.recover(part, rng=0), private).exact / 24))
 

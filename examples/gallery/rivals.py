@@ -9,7 +9,7 @@ import unveil
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 attacks = {"full": "o-", "tensor": "s--", "line-graph": "^-.", "cliques": "D:", "paper": "v-"}
-sizes = [50, 100, 150, 200, 400]
+sizes = [50, 100, 200, 400]
 scheme, n = unveil.Scheme(k_private=2), 16
 found = {attack: [] for attack in attacks}
 for d in sizes:
