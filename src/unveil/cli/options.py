@@ -144,7 +144,7 @@ def scheme_options(command: F) -> F:
         click.option("--pairing", help="independent or epochs.  [default: independent]"),
         click.option("--signs", help="absolute, random or kept.  [default: absolute]"),
         click.option(
-            "--weighting--weighting",
+            "--weighting",
             help=(
                 "equal, paper, convex, half-normal, released, uniform, dirichlet, sorted or "
                 "unknown.  [default: equal]"
