@@ -373,6 +373,8 @@ class Recovery:
     the scheme fixes them.
     doubtful (r, d): values that the encodings leave open, though the rest of the vector is
     determined; None: there are none.
+    explained: how many encodings the vectors reproduce, exactly or up to noise; 0 where the attack
+    does not say. exact: they are reproduced to rounding, so that there is no noise to allow for.
     """
 
     vectors: NDArray[np.float32]
@@ -387,6 +389,8 @@ class Recovery:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     weights: sparse.csr_array | None = None
     doubtful: NDArray[np.bool_] | None = None
+    explained: int = 0
+    exact: bool = False
 
     @classmethod
     def empty(

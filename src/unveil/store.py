@@ -193,6 +193,8 @@ def write_recovery(path: Path, recovery: Recovery) -> None:
         "seconds": dict(recovery.seconds),
         "evidence": dict(recovery.evidence),
         "weighted": recovery.weights is not None,
+        "explained": recovery.explained,
+        "exact": recovery.exact,
     }
     arrays = {
         "vectors": recovery.vectors,

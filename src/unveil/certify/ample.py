@@ -6,14 +6,13 @@ W_r·a = z_r, the row's own sum (its sign turns). Values in general position lea
 alone. On a grid of levels agreements happen. See `docs/certificate.md`, "One pixel, many
 encodings":
 
-  small S   S, the vectors with a ≠ 0. Rows that meet S in i alone have z_r = a_i. At most μ_i rows of i have one sum, so that
-            all its other rows meet S twice. In a design that expands this takes a share α of all
-            vectors, at least:
-            1 − β − λ ≤ (k−1)·α, β the largest μ_i / deg(i), λ the second eigenvalue of who meets
-            whom. The same for x − a
-  large S   n rows, each with its two choices, fix a: 2^n candidates. Another row agrees with one of them by chance q at most:
-            it misses S, or its a cancel (one half, for any values), or its sum happens to be right
-            (β)
+  small S   S, the vectors with a ≠ 0. Rows that meet S in i alone have z_r = a_i. At most μ_i rows
+            of i have one sum, so that all its other rows meet S twice. In a design that expands
+            this takes a share α of all vectors, at least: 1 − β − λ ≤ (k−1)·α, β the largest μ_i /
+            deg(i), λ the second eigenvalue of who meets whom. The same for x − a
+  large S   n rows, each with its two choices, fix a: 2^n candidates. Another row agrees with one of
+            them by chance q at most: it misses S, or its a cancel (one half, for any values), or
+            its sum happens to be right (β)
 
 so that fewer than 2^n·q^(m−n) other solutions are to be expected. The first part is a proof, the
 second is chance: it takes rows for random ones, as the spectrum of W must show that they are.

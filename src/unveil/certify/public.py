@@ -51,6 +51,7 @@ def public_fixed(members: Index, public: Index, known: Flags) -> Flags:
     for h in np.unique(names):
         here = (names == h).any(axis=1)
         wanted = W[here].sum(axis=0)
+        # To the last digit: what is left must be a millionth of `SLACK`.
         z = lsqr(W[~here].T.tocsr(), wanted, atol=1e-14, btol=1e-14, iter_lim=1000)[0]
         left = np.abs(W[~here].T @ z - wanted).sum()
         if np.abs(z).max(initial=0.0) > 1 - SLACK or left > SLACK**3:

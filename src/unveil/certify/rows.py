@@ -1,5 +1,5 @@
 """Small tools on the rows of a design: what hangs together, what lies inside a set of vectors. Used
-by `uniqueness`."""
+by `certify.design` and its parts."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 If x are private vectors, an encoding that uses those in b ∈ {0,1}^{k+2} is folded normal around its
 known part,
 
-    y = |a·⟨b, x⟩ + c + g|,     g ~ N(0, a²·(k − ‖b‖²)·v).                                                      (*)
+    y = |a·⟨b, x⟩ + c + g|,     g ~ N(0, a²·(k − ‖b‖²)·v).                                     (*)
 
 Two questions are put to them, both answered in nats of log-likelihood.
 
@@ -29,6 +29,12 @@ PIXELS = 4096
 SMALLEST = 1e-3
 """Smallest share of the variance the unknown part is given: encodings of known vectors only have
 none."""
+FINITE, SIGMAS, SPARE = 1.2, 6.0, 10.0
+"""Free coefficients contradict when they gain more than expected, a fifth more for finite pixels,
+and so many standard deviations; ten nats beyond, where hardly anybody was asked."""
+OFF_ZERO = 0.05
+"""Added to the start of every coefficient: at zero nothing would break the tie between the signs of
+y."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +50,7 @@ class Evidence:
         which gain ½χ² with as many degrees of freedom; the bound is six standard deviations up,
         with a fifth of the mean for finite pixels."""
         mean = len(self.excess) * (k + 3) / 2
-        return bool(self.excess.sum() > 1.2 * mean + 6 * np.sqrt(mean) + 10)
+        return bool(self.excess.sum() > FINITE * mean + SIGMAS * np.sqrt(mean) + SPARE)
 
 
 def gather_evidence(
@@ -100,7 +106,7 @@ def _fit_freely(
     """Maximum likelihood of (b, variance) in (*) by EM, all encodings at once; the hidden variable
     is the sign of y."""
     solve = np.linalg.pinv(weight * X)
-    b = start + 0.05
+    b = start + OFF_ZERO
     power = (Y**2).mean(axis=1)
     variance = np.maximum(power / 2, smallest)
     for _ in range(steps):

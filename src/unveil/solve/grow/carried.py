@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from unveil.relations.sketch import ROUNDING, WIDTH
 from unveil.solve.grow.exact_growth import Growth
+from unveil.solve.model import Members, Values
 from unveil.solve.pixels.settle import settle
-from unveil.solve.subsets.descent import Members, Values
 
 Carried = tuple[NDArray[np.int64], Members, Values]
 """Rows (r,), their members (r, k), and x (n, pixels)."""

@@ -1,10 +1,10 @@
 """Under noise: one vector that was solved twice becomes one, and encodings left over yield vectors
 that were not known.
 
-merge   two columns whose difference is no larger than their errors make it
-new     rows i and j that hold known vectors a and b and the same unknown one: ±y_i − x_a = ±y_j − x_b up to noise at every
-        pixel. It is a relation of four, two of which have known signs, and is found as such
-        (`relations.among`)
+  merge   two columns whose difference is no larger than their errors make it
+  new     rows i and j that hold known vectors a and b and the same unknown one: ±y_i − x_a = ±y_j −
+          x_b up to noise at every pixel. It is a relation of four, two of which have known signs,
+          and is found as such (`relations.among`)
 """
 
 from __future__ import annotations

@@ -14,12 +14,13 @@ import numpy as np
 from numba import njit
 
 from unveil.parallel import run_blocks, where, worker_count
+from unveil.solve.model import Values
 from unveil.solve.signs.sign_search import Floats, Index, sign_system
-from unveil.solve.subsets.descent import Values
 
 PER_ROW = 12
 """Relations used per encoding: enough for each to have some clear ones at every pixel."""
 BLOCK = 64
+"""Pixels at a time, one thread each."""
 
 
 def start_from_relations(

@@ -4,12 +4,13 @@ what solves a pixel.
 Let an edge allow two sums, x_u + x_v ∈ {hi, lo} (hi = −lo = y/a without an offset). Two shapes
 determine their vertices:
 
-  core   a triangle gives 8 values for each of its vertices, and so does another one; the path between them carries each
-         value on in two ways; one equation is left over, and picks one of the 64·2^L combinations
-  ear    a path through L unknown vertices between known ones allows 2^L values, and its last edge picks one. L = 1 is a vertex
-         with two known neighbours. An ear that ends where it began must have an even number of
-         unknown vertices: around an even cycle all sums can be exchanged together, and both values
-         fit
+  core   a triangle gives 8 values for each of its vertices, and so does another one; the path
+         between them carries each value on in two ways; one equation is left over, and picks one of
+         the 64·2^L combinations
+  ear    a path through L unknown vertices between known ones allows 2^L values, and its last edge
+         picks one. L = 1 is a vertex with two known neighbours. An ear that ends where it began
+         must have an even number of unknown vertices: around an even cycle all sums can be
+         exchanged together, and both values fit
 
 Generically only one combination fits, since the equation left over is not satisfied identically;
 without offsets the global sign is free. So whatever a core and ears reach is determined by the

@@ -1,7 +1,9 @@
 """Every pixel from subsets and relations: values, and where the data leave them open.
 
-    1  z ← signs that relations force           most pixels, with a few relations per encoding (`solve.signs.sign_search`)
-    2  z ← signs by search                      the others, with all relations; every encoding that may have either sign is told
+    1  z ← signs that relations force           most pixels, with a few relations per encoding
+                                                (`solve.signs.sign_search`)
+    2  z ← signs by search                      the others, with all relations; every encoding that
+                                                may have either sign is told
     3  x ← least squares of z                   exact, since z fits; checked against all encodings
     4  in doubt ← vectors not determined by the encodings with one sign only, pixel by pixel
 
@@ -34,9 +36,10 @@ BLOCK = 64
 """Pixels worked on at a time by one thread."""
 HARD = 8
 """The same for pixels that need search, whose cost differs widely."""
-NULL = 1e-9
+NULL, TOUCHED = 1e-9, 1e-7
 """Eigenvalues of WᵀW below this are zero: the smallest that is not is far above, for the numbers of
-rows there are."""
+rows there are. A vector with an entry above the second in a null vector is not determined. Both
+are sharper than in `solve.model`: W holds whole numbers here, in double precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,4 +111,4 @@ def undetermined(W: Floats, members: Index, fixed: Bools) -> Bools:
     """(n,) vectors that are no combination of the fixed rows."""
     part = W[fixed]
     values, vectors = eigh(part.T @ part)
-    return np.asarray((np.abs(vectors[:, values < NULL]) > 1e-7).any(axis=1))
+    return np.asarray((np.abs(vectors[:, values < NULL]) > TOUCHED).any(axis=1))
