@@ -25,6 +25,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.attacks.dense import more_columns
 from unveil.attacks.finish import certified
 from unveil.attacks.units import in_units
 from unveil.factor.all_vectors import factor_overlaps
@@ -87,7 +88,7 @@ def by_patches(
         if first.W.shape[1] <= k:
             continue
         with clock("feedback"), one_blas_thread():
-            columns, draw = n + max(3, n // 10), child(seed, f"feedback {n}")
+            columns, draw = more_columns(n), child(seed, f"feedback {n}")
             assignment = feedback(y, k, first, columns, draw, rounds=ROUNDS, progress=progress)
         # Exact matching takes over from the rows that are explained; few will not do.
         rows, carried = np.flatnonzero(assignment.exact), None

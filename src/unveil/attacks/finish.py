@@ -90,6 +90,7 @@ def certified(
     solution = replace(settled.solution, values=settled.solution.values * unit)
     # 1. Values that are open, encodings that contradict, and every other doubt.
     with clock("certificate"):
+        # Where all solutions were searched for, what is open is known; else coincidences tell.
         part = None if public is None else replace(public, names=public.names[rows])
         searched = doubtful is not None
         if not searched and not kept and solution.solved.all():
@@ -130,6 +131,7 @@ def certified(
     left = m - explained - len(against)
     text = f"{int((status == VERIFIED).sum())} of {len(status)} private vectors verified; "
     text += f"{explained} of {m} encodings explained exactly"
+    # A vector that meets itself, as it may in epochs.
     twice = int((np.diff(np.sort(settled.repeats[1], axis=1), axis=1) == 0).any(axis=1).sum())
     if twice:
         text += f"; {twice} encodings use one vector more than once"
@@ -172,6 +174,7 @@ def _nats(
 ) -> NDArray[np.float64]:
     """What each pixel says against chance, within what counts as reproduced, from some of the
     encodings."""
+    # A sample of rows will do; always the same one, so that a certificate can be repeated.
     rng = np.random.default_rng(0)
     some = np.sort(rng.permutation(encodings.m)[:DRAWS])
     y, c = _some(encodings, some, public)
@@ -218,6 +221,7 @@ def approximate(
         why = f"{n} vectors that fit {rows} of {m} encodings up to noise fit as many by chance: "
         why += "more pixels are needed"
         return Recovery.empty(encodings, name, why, clock.seconds)
+    # Noise in the units of the encodings, errors in those of the vectors.
     size = noisy.noise * unit * scheme.private_weight
     error = noisy.error * unit
     status = np.where(noisy.determined, UNRESOLVED, AMBIGUOUS).astype("<U10")

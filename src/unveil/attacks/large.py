@@ -92,6 +92,7 @@ def large(
         "feedback_rounds": rounds,
     }
     recovery = certified(encodings, NAME, *solved, None, clock, facts)
+    # Where most is left unexplained, say why that may be.
     if 2 * recovery.explained < m:
         return replace(
             recovery, explanation=f"{recovery.explanation}; {_nothing(encodings, overlaps)}"
@@ -116,6 +117,7 @@ def _pairs(
         grown = grow_pairs(
             some, a, first.members, first.columns, child(seed, "growth"), progress=progress
         )
+    # Too little holds on a few pixels: the dense route is left to try.
     if grown.right.mean() < least:
         return None, grown.rounds
     rows = np.flatnonzero(grown.right)

@@ -93,10 +93,12 @@ def learn_private_image(
             if floral is None:
                 break
             reading = read_floral(M, floral)
+            # For k = 2 the two families differ by names only.
             if k == 2 and reading.sunflower > reading.subsets:
                 floral = swap_reading(floral)
                 reading = read_floral(M, floral)
         read += 1
+        # Another family of sets has the same overlaps, and other sums: not to be solved.
         if reading.sunflower > reading.subsets:
             continue
         with clock("solve"):
@@ -163,6 +165,7 @@ def _why_nothing(M: Overlaps, read: int) -> str:
             f"no floral submatrix: the overlaps of {M.m} encodings do not look like "
             f"k_private={k} (check k_private and d)"
         )
+    # What would have been enough.
     n = max(k + 2, round(n))
     return (
         f"no floral submatrix among {M.m} encodings of about {n} private vectors: "

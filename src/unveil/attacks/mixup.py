@@ -212,6 +212,7 @@ def _guesses(
 ) -> Iterator[Members]:
     """Members (m, k), −1 where none is found: by cliques of rounded overlaps, then by factorisation
     of what is not rounded."""
+    # 1. Overlaps read one by one: cheap, and nearly always enough.
     m = len(y)
     Y = y.astype(np.float32)
     with clock("factor"):
@@ -221,6 +222,7 @@ def _guesses(
     yield start
     if m > LARGEST or BYTES_SQUARE * m * m > limit:
         return
+    # 2. The projector on the columns of Y, which depends on the subsets alone.
     with clock("similarity"):
         values, vectors = spectrum(Y)
         n = rank_of(values)
@@ -234,6 +236,7 @@ def _guesses(
     with clock("factor"):
         start = find_cliques(rounded(S, k)).members
     yield start
+    # 3. Not rounded at all.
     with clock("factor"), one_blas_thread():
         W = factor_overlaps(S, k, n).W
     if W.shape[1] > k:
@@ -274,6 +277,8 @@ def _again(
         left = np.setdiff1d(np.arange(m), fit.rows)
         if not len(left):
             break
+        # 1. Private members as they seem, and with these taken off the public ones; then the
+        # private ones again.
         names = mixed.names.copy()
         own = fit.values[best_members(mixed.private_part()[left], fit.values, k)].sum(axis=1)
         names[left] = pursue(
@@ -288,6 +293,7 @@ def _again(
         members = np.full((m, k), -1, np.int64)
         members[fit.rows] = fit.members
         members[left] = best_members(rest[left], fit.values, k)
+        # 2. Rows that are reproduced now join; the others keep the public part they had.
         fits = np.abs(rest[left] - fit.values[members[left]].sum(axis=1)).max(axis=1) <= bound
         names[left[~fits]] = mixed.names[left[~fits]]
         trusted = np.isin(np.arange(m), np.append(fit.rows, left[fits]))

@@ -119,6 +119,7 @@ def _explain(
             best = found
         if found.exact.all() or 2 * found.exact.sum() < len(y):
             break
+        # Rows that are explained tell the shares of all vectors known so far.
         power = found.weights**2
         shares = power / np.maximum(power.sum(axis=1, keepdims=True), 1e-30)
         start = extend(Z, Memberships(found.members, shares, start.n), found.exact)

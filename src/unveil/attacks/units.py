@@ -34,9 +34,11 @@ def in_units(encodings: Encodings, P: Values | None, supports: Supports | None) 
     a, k = scheme.private_weight, scheme.k_private
     Y = encodings.magnitudes()
     power = float(np.mean(np.square(Y, dtype=np.float64)))
+    # Without a public part all power is that of k private vectors.
     if P is None or supports is None:
         unit = max(np.sqrt(power / k) / a, 1e-30)
         return Task(Y / np.float32(a * unit), None, None, unit, scheme)
+    # With a public part: its power is known, the rest is private.
     c = P[supports.indices].sum(axis=1) * np.float32(scheme.public_weight)
     part = float(np.mean(np.square(c, dtype=np.float64)))
     unit = max(np.sqrt(max(power - part, LEAST_SHARE * power) / k) / a, 1e-30)

@@ -48,6 +48,8 @@ class Spread:
 
 def spread_of(members: Index, n: int) -> Spread:
     """The design of `members` (rows, k), each row once."""
+    # Divided by the degrees, the largest eigenvalue is k for any design: the second one tells how
+    # well rows mix.
     W = np.zeros((len(members), n))
     W[np.arange(len(members))[:, None], members] = 1
     degree = W.sum(axis=0)
@@ -70,12 +72,14 @@ def settled_by_chance(
     out = np.zeros(total.shape[1], bool)
     if not spread.random or m <= n or n < 2:
         return out
+    # 1. β: how often the commonest value occurs among the rows of a vector, at worst.
     rows = np.argsort(members.ravel(), kind="stable") // k
     ends = np.append(0, np.cumsum(spread.degree))
     share = np.zeros(total.shape[1])
     for i in range(n):
         most = _most_alike(total[rows[ends[i] : ends[i + 1]]], near)
         share = np.maximum(share, most / spread.degree[i])
+    # 2. α, the share of vectors that must change, and how likely that many rows allow it by chance.
     for p in range(len(out)):
         least = (1 - share[p] - spread.second) / (k - 1)
         if least <= 0:

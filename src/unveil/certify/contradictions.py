@@ -47,6 +47,7 @@ def contradicting(
     by_chance = residual(y, c, x, _others(members, len(x), rng)) / scale
     base = float((by_chance <= ROW).mean())
     fits = miss <= ROW
+    # At most pixels, as far as chance leaves any; or at all of them roughly, where chance does not.
     most = fits.mean(axis=1) >= base + SHARE * (1 - base)
     roughly = (np.sqrt(np.mean(miss**2, axis=1)) <= ROUGH) & (
         np.sqrt(np.mean(by_chance**2)) > 3 * ROUGH

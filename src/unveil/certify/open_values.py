@@ -53,6 +53,8 @@ def open_values(members: Index, x: Floats, public: PublicPart | None, misfit: Fl
     keys = members if public is None else np.hstack([members, np.sort(public.names, axis=1)])
     once = np.unique(keys, axis=0, return_index=True)[1]
     members, names = members[once], None if public is None else public.names[once]
+    # The sums have the size of k independent vectors; a pixel that was solved less well is given
+    # three times what it misses by.
     group = linked(members, n)
     rms = float(np.sqrt(np.mean(x**2) * members.shape[1])) or 1.0
     near = np.maximum(TIE, 3 * misfit) * rms
@@ -156,6 +158,8 @@ def design_relations(members: Index, n: int) -> Index:
     m = len(members)
     if m > MOST_ROWS:
         return np.empty((0, 4), np.int64)
+    # Random numbers as names: two pairs of rows hold the same vectors when their names have the
+    # same sum.
     name = np.random.default_rng(0).integers(0, 2**62, n)
     a, b = np.triu_indices(m, 1)
     with np.errstate(over="ignore"):

@@ -71,6 +71,7 @@ def relabelled(
     )
     out = np.zeros(len(x), bool) if public is None else _shortened(x, public, variance)
     todo = np.flatnonzero(~out)
+    # A vector in doubt takes its encodings with it: whoever stands beside it is asked again.
     while len(todo):
         before = out.copy()
         for i in todo:
@@ -79,6 +80,7 @@ def relabelled(
                 continue
             theirs = members[rows]
             others = theirs[theirs != i].reshape(len(rows), -1)
+            # Encodings of a vector in doubt say nothing.
             sure = ~before[others].any(axis=1)
             if not sure.any():
                 out[i] = True
@@ -144,6 +146,8 @@ def _possible(size: NDArray[np.float64], d: int, variance: float) -> bool:
 def _shortened(x: NDArray[np.float64], public: PublicPart, variance: float) -> NDArray[np.bool_]:
     """Vectors z with ‖z + v_j − v_l‖² far below ‖z‖² for public v_j and v_l: of the few that lie
     most along −z and z."""
+    # ‖z + v_j − v_l‖² − ‖z‖² = ‖v_j − v_l‖² + 2⟨z, v_j − v_l⟩: lowest where v_j lies along −z, and
+    # v_l along z.
     V, w = public.vectors, public.weight
     along = w * (x @ V.T)
     few = min(FEW, len(V))
@@ -169,6 +173,7 @@ def _swaps(z: NDArray[np.float64], kind: _Kind) -> list[NDArray[np.float64]]:
     absent = kind.absent()
     if not len(common) or not absent.any():
         return []
+    # All ‖v_j − v_l‖² of one j from products: no difference is ever formed.
     size = w**2 * np.einsum("ij,ij->i", V, V, dtype=np.float64)
     along = w * (V @ z)
     out = []

@@ -79,6 +79,7 @@ def solve_all(
 ) -> tuple[Values, Values]:
     """x (n, pixels) and the iterate v (rows, pixels), from `start` (rows, pixels); rows with weight
     0 keep their start."""
+    # 1. The iteration; values that grow without bound are taken care of below.
     use = np.flatnonzero(weights > 0)
     target = Range(members[use], n, weights[use], a[use] if isinstance(a, np.ndarray) else a)
     y = magnitudes[use]
@@ -91,6 +92,7 @@ def solve_all(
             v = v + step * (np.copysign(y, 2 * onto - v) - onto)
         # Subsets that contradict each other can drive it off.
         v = np.nan_to_num(v, nan=0.0, posinf=0.0, neginf=0.0)
+        # 2. Least squares with the signs found.
         x = target.fit(v - c)
         for _ in range(POLISH):
             x = target.fit(np.copysign(y, target.image(x) + c) - c)

@@ -69,6 +69,7 @@ def gather_evidence(
     C = np.zeros_like(Y) if offsets is None else offsets[:, :PIXELS]
     free, variance = _fit_freely(Y, C, X, weight, tau, SMALLEST * k * weight**2 * v)
     reading, excess = np.empty(len(Y)), np.empty(len(Y))
+    # Each encoding: the best whole coefficients of either reading, and the free ones.
     for row, (y, c) in enumerate(zip(Y, C, strict=True)):
         B, whole, shared = _candidates(tau[row], free[row], k)
         spread = np.maximum(k - (B**2).sum(axis=1), SMALLEST * k)[:, None] * weight**2 * v
@@ -110,6 +111,7 @@ def _fit_freely(
     power = (Y**2).mean(axis=1)
     variance = np.maximum(power / 2, smallest)
     for _ in range(steps):
+        # Expectation: the sign of y, as sure as it is. Maximisation: least squares.
         mean = weight * b @ X + C
         signed = Y * np.tanh(Y * mean / variance[:, None])
         b = (signed - C) @ solve
@@ -129,6 +131,8 @@ def _candidates(
     one = np.eye(names)
     near = [sign * b for b in (tau, free) for sign in (1, -1)]
     subsets = np.vstack([np.zeros(names), one, *(np.clip(np.rint(b), 0, 1) for b in near)])
+    # Fractions g/k − petals: of g shared vectors those that are no petals are of the core, k − 2 at
+    # most.
     fractions = []
     for g in range(1, k):
         for petals in (np.zeros(names), *one, *(np.clip(np.rint(g / k - b), 0, 1) for b in near)):

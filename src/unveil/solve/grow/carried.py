@@ -30,12 +30,14 @@ def carry(
 ) -> Carried | None:
     """y (m, p) = |Σ x|, unit weights, at pixels in the order of what they tell; start from `rows`
     with their `members`. None: too little of it holds."""
+    # 1. What of the feedback holds exactly, on these pixels.
     held = settle(y, None, rows, members, None, rng, completing=False)
     if held is None:
         return None
     solved = np.flatnonzero(held.solution.solved)
     if len(solved) < 2:
         return None
+    # 2. Exact matching from there. Rounding of y is what counts as zero.
     x = held.solution.values[:, solved]
     start = np.full((len(y), members.shape[1]), -1, np.int64)
     start[held.rows] = held.members

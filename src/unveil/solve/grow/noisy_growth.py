@@ -38,6 +38,7 @@ def merged(noisy: NoisySolution) -> Index:
     n = len(x)
     W = np.zeros((len(noisy.rows), n))
     W[np.arange(len(W))[:, None], noisy.members] = 1
+    # Variance of the difference of two columns, from the covariance of least squares.
     C = np.linalg.pinv(W.T @ W)
     variance = noisy.noise**2 * (np.diag(C)[:, None] + np.diag(C) - 2 * C)
     size = np.einsum("ij,ij->i", x, x)

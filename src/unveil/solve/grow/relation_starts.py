@@ -87,6 +87,7 @@ def _forest(quads, coefficients, y, out):  # type: ignore[no-untyped-def]
             margin[q], choice[q] = best - second, at
         for r in range(rows):
             parent[r], parity[r] = r, 1
+        # The clearest relations first; one that would only repeat what they tied is passed over.
         for q in np.argsort(margin):
             first = quads[q, 0]
             own = -1 if choice[q] & 1 else 1

@@ -105,6 +105,7 @@ def find_core(graph: PairGraph, found: Index, start: int) -> Core | None:
     between them."""
     first = found[start]
     distance, parent = _distances(graph.indptr, graph.neighbour, first, LONGEST_PATH)
+    # A triangle with a common edge brings no equation of its own.
     shared = np.isin(found, first).sum(axis=1)
     near = distance[found].min(axis=1)
     near[(shared > 1)] = LONGEST_PATH + 1
@@ -123,9 +124,11 @@ def solve_core(
     graph: PairGraph, core: Core, hi: Sums, lo: Sums
 ) -> tuple[Index, Sums, NDArray[np.float64]]:
     """(vertices, their values (v, pixels), the misfit of the equation left over (pixels,))."""
+    # 1. Eight values of either triangle, and those of the first carried along the path.
     one, two = (_triangle(graph, t, hi, lo) for t in (core.first, core.second))
     rows = np.array([graph.edge(u, v) for u, v in pairwise(core.path)], dtype=np.int64)
     ways = _walk(one[:, 0], rows, hi, lo)
+    # 2. They meet at the second triangle: the pair of values that agree best.
     misfit = np.abs(ways[:, None, -1] - two[None, :, 0])
     best = misfit.reshape(-1, misfit.shape[-1]).argmin(axis=0)
     pixels = np.arange(len(best))

@@ -47,6 +47,7 @@ def fit_nats(
     noise, in nats: sums are held against the encodings of other rows, pixel by pixel."""
     if len(y) < 2:
         return 0.0
+    # A sum and an encoding that do not belong together: two different rows.
     rows = rng.integers(0, len(y), DRAWS)
     others = (rows + rng.integers(1, len(y), DRAWS)) % len(y)
     out = 0.0
@@ -62,6 +63,7 @@ def spare_nats(nats: float, rows: int, n: int, k: int, m: int) -> float:
     vectors each: less than nothing means that chance explains as much."""
     # Kept off 0 and 1, where share·log(share) is 0 all the same.
     share = min(max(rows / max(m, 1), 1e-12), 1 - 1e-12)
+    # Whether each encoding is explained: m times the entropy of that share.
     told = -m * (share * log(share) + (1 - share) * log(1 - share))
     return max(rows - n, 0) * nats - rows * log(max(comb(n, k), 1)) - told - LUCK
 

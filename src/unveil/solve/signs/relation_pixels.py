@@ -69,6 +69,7 @@ def solve_by_relations(
     W = np.zeros((rows, n))
     W[np.arange(rows)[:, None], members] = 1
     solver = np.asarray(np.linalg.pinv(W), np.float64)
+    # Nearly all pixels need a few relations only; search makes use of all of them.
     light, full = (sign_system(quads, members, rng, *most) for most in ((FEW_PER_ROW,), ()))
     values, misfit = np.zeros((n, d)), np.full(d, np.inf)
     doubtful = np.repeat(undetermined(W, members, np.ones(rows, bool))[:, None], d, axis=1)
@@ -82,6 +83,7 @@ def solve_by_relations(
             choice, fixed = search_signs(
                 system, hi, lo, bound[block], c is None, solver, members, deep
             )
+            # Signs in, values out; a pixel is good when every encoding is reproduced.
             x = solver @ np.where(choice < 0, lo, hi)
             miss = np.abs(np.abs(W @ x + offset) - part).max(axis=0)
             good = (choice != 0).all(axis=0) & (miss <= bound[block])
@@ -101,6 +103,7 @@ def solve_by_relations(
         if blocks:
             run_blocks(solve, blocks, worker_count(where().workers), done)
 
+    # What signs forced by few relations leave is searched; what search leaves is in doubt.
     run(light, np.arange(d), BLOCK, False)
     run(full, np.flatnonzero(~np.isfinite(misfit)), HARD, True)
     doubtful[:, ~np.isfinite(misfit)] = True

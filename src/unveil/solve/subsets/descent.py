@@ -130,6 +130,7 @@ def best_partners(
     """The k−1 known columns under which y, with one more unknown standard vector, is most likely:
     descent by one swap."""
     k = len(present)
+    # Start from the members that are sound, filled up with any known ones.
     chosen = [int(c) for c in present if sound[c]][: k - 1]
     chosen += [int(c) for c in known if c not in chosen][: k - 1 - len(chosen)]
     last = -np.inf
@@ -138,6 +139,7 @@ def best_partners(
         for place in range(k - 1):
             others = [c for q, c in enumerate(chosen) if q != place]
             mean = x[known] + (x[others].sum(axis=0) + (0 if offset is None else offset))
+            # log of the density of |N(mean, 1)| at y, up to what does not depend on mean.
             z = np.abs(mean) * y
             fit = (-0.5 * mean * mean + z + np.log1p(np.exp(-2 * z))).sum(axis=1)
             fit[np.isin(known, others)] = -np.inf

@@ -136,6 +136,7 @@ def reassign(
     ridge = RIDGE * (np.trace(gram) / n + 1e-30)
     inverse = np.linalg.inv(gram + ridge * np.eye(n)).astype(x.dtype)
     fit = mixed(x, members, weights)
+    # Better members give better signs, and these better members.
     for _ in range(steps):
         signed = np.copysign(y, fit)
         coefficients = (signed @ x.T) @ inverse

@@ -227,6 +227,7 @@ def _in_turn(
     all pixels."""
     m, k = members.shape
     for _ in range(steps):
+        # Weights with vectors held, then vectors with weights held; signs renewed in between.
         before = weights
         weights = refit(y[:, good], x[:, good], members, weights, 1)
         weights, x = scaled(members, weights, x)
