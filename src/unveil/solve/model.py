@@ -76,8 +76,9 @@ FLORAL_NOISE, FLORAL_LEAST = 100.0, 1e-5
 floral itself, and by the second where that is nothing. Errors of k+2 vectors from few equations add
 up in an encoding that was not fitted."""
 TWICE_THE_NOISE = 2.0
-"""`pixels.noisy`: rms of a row's residual, in units of the noise. Over hundreds of pixels it is
-within a tenth of 1 for a right row; a wrong one misses by whole vectors."""
+"""`pixels.noisy`: median of a row's residual over that of |N(0, 1)|, in units of the noise. Over
+hundreds of pixels it is within a tenth or two of 1 for a right row; a wrong one misses by whole
+vectors."""
 LOUDEST = 0.1
 """`subsets.feedback`: noise, relative to the rms of the private part, beyond which right and wrong
 subsets are not told apart by their residuals."""

@@ -204,12 +204,20 @@ def explained(
     offset = None if c is None else np.ascontiguousarray(c[:, :PIXELS])
     usable, even = np.ones(len(x), bool), np.ones(some.shape[1], np.float32)
     members, cost = reassign(some, x32, np.tile(np.arange(k), (len(y), 1)), usable, even, offset)
-    # `reassign` compares subsets by products in single precision, which leave about 1e-7 of y²: more
-    # than the square of faint noise, as of encodings kept in half precision.
-    cost = np.mean(residual(some, offset, x32, members) ** 2, axis=1, dtype=np.float64)
-    most = (TWICE_THE_NOISE * noise) ** 2
-    lost = np.flatnonzero(cost > most)
+    lost = np.flatnonzero(~_fits(some, offset, x32, members, noise))
     if (k > 2 or c is not None) and len(lost):
         members, cost = restart(some, x32, members, cost, lost, usable, even, rng, offset)
-    rows = np.flatnonzero(cost <= most)
+    rows = np.flatnonzero(_fits(some, offset, x32, members, noise))
     return rows, members[rows]
+
+
+def _fits(
+    y: Values, c: Values | None, x: Values, members: Members, noise: float
+) -> NDArray[np.bool_]:
+    """Rows within twice the noise, at the typical pixel.
+
+    Not by the sum of squares: where noise is faint, as with encodings kept in half precision, one
+    pixel that got stuck outweighs all others, and so does what products in single precision leave.
+    """
+    size = np.median(residual(y, c, x, members), axis=1) / MEDIAN
+    return np.asarray(size <= TWICE_THE_NOISE * noise)
