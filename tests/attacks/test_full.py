@@ -323,7 +323,7 @@ def test_encodings_kept_in_half_precision_are_noise_and_come_back_all_the_same()
 def test_overlaps_that_nothing_reads_are_refused(scheme):
     sim = simulate(scheme, 8, m=30, d=60, rng=0)
     overlaps = Overlaps.from_array(np.zeros((30, 30), int), scheme.k_private)
-    with pytest.raises(InputError, match="overlaps= with .*leave them out"):
+    with pytest.raises(InputError, match=r"overlaps= with .*leave them out"):
         full(sim.encodings, overlaps=overlaps)
 
 

@@ -38,7 +38,8 @@ from unveil.seeds import Rng, root
 
 NAME = "full"
 LARGEST = 6000
-"""Encodings that m×m matrices are made for: beyond, they take gigabytes and their factors hours."""
+"""Encodings that m×m matrices are made for: beyond, they take gigabytes, and factoring them takes
+longer than all else."""
 SPARSE_FROM = 500
 """Encodings from which the sparse route is tried first; it must explain `ENOUGH` of them."""
 ENOUGH = 0.99

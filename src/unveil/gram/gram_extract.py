@@ -42,7 +42,13 @@ from unveil.gram.engine.plan import (
     make_plan,
 )
 from unveil.gram.levels import Levels, folded_levels, lattice
-from unveil.gram.statistics import STATISTICS, PublicPart, Statistic, public_part, statistic_levels
+from unveil.gram.statistics import (
+    STATISTICS,
+    GramPublicPart,
+    Statistic,
+    public_part,
+    statistic_levels,
+)
 from unveil.parallel import memory_limit as settle_limit
 from unveil.parallel import where, worker_count
 from unveil.records import Encodings, InputError, Overlaps, Progress, Scheme, Supports, as_public
@@ -160,7 +166,7 @@ def overlap_engine(
 
 
 def _choose(
-    statistic: Choice, rounding: Rounding, part: PublicPart | None
+    statistic: Choice, rounding: Rounding, part: GramPublicPart | None
 ) -> tuple[Statistic, Doubt]:
     if statistic == "likelihood":
         return "folded", "always"
@@ -175,7 +181,7 @@ def _choose(
 
 def _plan(
     encodings: Encodings,
-    part: PublicPart | None,
+    part: GramPublicPart | None,
     statistic: Statistic,
     doubt: Doubt,
     rounding: Rounding,

@@ -31,7 +31,7 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class PublicPart:
+class GramPublicPart:
     """What is known of the public part: sorted `supports` (m, k_public), and for the assisted
     statistic the vectors themselves.
 
@@ -47,24 +47,26 @@ class PublicPart:
 
 def public_part(
     encodings: Encodings, supports: NDArray[np.int64], vectors: Floats | None
-) -> PublicPart:
+) -> GramPublicPart:
     """σ² from the scheme when the pixels' root mean square is known, else from what the public part
     leaves of E[y²]."""
     scheme = encodings.scheme
     sorted_supports = np.ascontiguousarray(np.sort(supports, axis=1), dtype=np.int32)
     if vectors is None:
-        return PublicPart(sorted_supports, None, scheme.public_weight, scheme.private_variance, 0.0)
+        return GramPublicPart(
+            sorted_supports, None, scheme.public_weight, scheme.private_variance, 0.0
+        )
     public_power = scheme.public_variance * _mean_square(vectors)
     if encodings.pixel_rms is not None:
         variance = scheme.private_variance * encodings.pixel_rms**2
     else:
         variance = max(_mean_square(encodings.values) - public_power, 1e-3 * public_power, 1e-30)
-    return PublicPart(
+    return GramPublicPart(
         sorted_supports, vectors, scheme.public_weight, variance, public_power / variance
     )
 
 
-def statistic_levels(statistic: Statistic, scheme: Scheme, public: PublicPart | None) -> Levels:
+def statistic_levels(statistic: Statistic, scheme: Scheme, public: GramPublicPart | None) -> Levels:
     """Mean, noise and skewness of the product of two features at every lattice point."""
     if statistic == "squares":
         return squares_levels(scheme)
@@ -90,7 +92,7 @@ def feature_rows(
     values: Floats,
     statistic: Statistic,
     order: NDArray[np.intp],
-    public: PublicPart | None = None,
+    public: GramPublicPart | None = None,
     start: int = 0,
 ) -> tuple[Floats, Floats]:
     """Features (rows, d) in `order`, and mean/rms of each row, which takes folded features back to
@@ -110,7 +112,7 @@ def feature_rows(
 
 
 def _assisted_rows(
-    values: Floats, order: NDArray[np.intp], public: PublicPart, start: int
+    values: Floats, order: NDArray[np.intp], public: GramPublicPart, start: int
 ) -> Floats:
     assert public.vectors is not None
     out = np.empty(values.shape, np.float32)

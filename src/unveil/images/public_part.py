@@ -31,7 +31,7 @@ twice as far."""
 
 
 @dataclass(frozen=True, eq=False)
-class PublicPart:
+class PublicImages:
     """indices (m, k_public) of candidates, −1 where none stood out; weights (m, k_public); rest
     (m,): the weight not accounted for; offsets (m, d): the public part as far as it is known, and
     the mean image for the rest."""
@@ -51,7 +51,7 @@ def find_public_part(
     prior: ImagePrior,
     k_public: int,
     total: Floats,
-) -> PublicPart:
+) -> PublicImages:
     """private: weights (m, n) of the private images; total (m,): the weight that public images have
     together"""
     m = len(E)
@@ -102,4 +102,4 @@ def find_public_part(
     run_blocks(
         task, [slice(s, s + BLOCK) for s in range(0, m, BLOCK)], worker_count(where().workers)
     )
-    return PublicPart(indices, weights, np.maximum(total - weights.sum(axis=1), 0), offsets)
+    return PublicImages(indices, weights, np.maximum(total - weights.sum(axis=1), 0), offsets)

@@ -27,7 +27,7 @@ from unveil.images.likeness import misfits
 from unveil.images.merged import split_merged
 from unveil.images.missing import duplicates, regrow
 from unveil.images.prior import ImagePrior
-from unveil.images.public_part import PublicPart, find_public_part
+from unveil.images.public_part import PublicImages, find_public_part
 from unveil.images.reweigh import Weighing, reweigh
 from unveil.images.sign_fields import Mixture, anneal, fit_to_signed
 from unveil.records import Progress, Scheme
@@ -125,7 +125,7 @@ class State:
     signed: Floats
     mixture: Mixture
     weighing: Weighing
-    part: PublicPart | None = None
+    part: PublicImages | None = None
 
     def merged(self, images: Floats, became: NDArray[np.int64]) -> State:
         return replace(

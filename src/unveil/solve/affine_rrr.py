@@ -22,7 +22,8 @@ from unveil.solve.model import Values
 Weight = float | NDArray[np.float64]
 BETA = 0.5
 """Relaxation of the reflections: 1 is Douglas–Rachford, which circles where no exact solution
-exists, as with wrong rows; small values are slow. Anything from 0.3 to 0.7 does about as well."""
+exists, as with wrong rows; small values are slow. On small instances 0.3 and 0.7 find as
+much."""
 RIDGE = 1e-4
 """Added to WᵀDW, in units of a squared weight: columns that no row uses stay zero, and eigenvalues
 of those in use are some thousand times as large."""

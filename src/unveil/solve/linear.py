@@ -36,10 +36,10 @@ from unveil.solve.model import (
 )
 
 ROUNDS = 40
-"""The loop ends by itself once nothing gets better; this many rounds are never seen."""
+"""More than it takes: the loop ends by itself once nothing gets better."""
 STEPS, RESIDUAL = 400, 1e-26
 """Steps of conjugate gradients at most, and the share of the squared residual at which they end:
-that is the rounding of double precision. W of random subsets needs some dozens."""
+that is the rounding of double precision. W of random subsets needs far fewer steps."""
 TRIMS = 4
 """Times that rows which miss far more than most are left out of one fit."""
 BLOCK = 2048

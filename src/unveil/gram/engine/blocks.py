@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from unveil.gram.engine.likelihood import LARGEST, log_ratios, ratio_thresholds
 from unveil.gram.engine.plan import OverlapPlan
 from unveil.gram.levels import Levels, lattice
-from unveil.gram.statistics import PublicPart, Statistic, feature_rows, pixel_order
+from unveil.gram.statistics import GramPublicPart, Statistic, feature_rows, pixel_order
 from unveil.parallel import one_blas_thread
 from unveil.records import Scheme
 
@@ -62,7 +62,7 @@ class OverlapEngine:
         scheme: Scheme,
         plan: OverlapPlan,
         levels: Levels,
-        public: PublicPart | None = None,
+        public: GramPublicPart | None = None,
         cache_bytes: int = 256 << 20,
     ) -> None:
         self.values, self.scheme, self.plan, self.levels, self.public = (
@@ -178,7 +178,7 @@ class OverlapEngine:
 
 
 def score_rows(
-    values: Floats, rows: NDArray[np.intp], statistic: Statistic, public: PublicPart | None
+    values: Floats, rows: NDArray[np.intp], statistic: Statistic, public: GramPublicPart | None
 ) -> tuple[Floats, NDArray[np.int64]]:
     """Scores on all pixels of every two of the given rows, and the public vectors they share: for
     samples, and for plans."""

@@ -56,8 +56,8 @@ LEAN = 1e-6
 """Misfit by which a plan prefers one of two values, chosen at random for each vertex: a little
 above rounding."""
 PLANS = 8
-"""Plans that a pixel is tried with until two succeed. One fails by chance at a pixel in some
-thousands."""
+"""Plans that a pixel is tried with until two succeed. One fails where two values happen to fit; the
+next takes another way."""
 CAP = 0.1
 """What one anchor can say against a value, relative to the rms of y: an anchor that is itself wrong
 at a pixel must not outvote five that are right."""

@@ -41,7 +41,7 @@ from unveil.solve.subsets.descent import reassign, restart
 from unveil.solve.subsets.feedback import BETTER, DOUBTED, HARDLY, STEPS, Assignment
 
 MOST = 2000
-"""Rows searched again in one round, at most: some seconds for a thousand vectors."""
+"""Rows searched again in one round, at most: the others follow once x is better for these."""
 LITTLE = 10
 """New vectors are looked for once searching explains fewer than one in so many of the rows left:
 before, what seems to be missing is mostly a known vector not found yet."""

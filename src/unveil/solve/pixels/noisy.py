@@ -36,14 +36,14 @@ from unveil.solve.subsets.descent import reassign, restart
 PIXELS = 300
 """Pixels on which a row's subset is looked for."""
 TRIES = 4
-"""Starts of each pixel. The first ones nearly always end in the best basin; more than four change
-no pixel that the standard error does not cover."""
+"""Starts of each pixel. What four leave in a wrong basin is a pixel here and there, with a residual
+far above the noise."""
 BASIN_STEPS, STEPS = 100, 30
 """Steps of relaxed reflections, and then of expectation–maximisation, which only has to settle the
 signs of encodings smaller than the noise."""
 WORSE = 1.5
-"""A pixel is tried again when its mean squared residual is so many times the typical one: over some
-dozens of rows chance alone stays below."""
+"""A pixel is tried again when its mean squared residual is so many times the typical one: for a
+hundred rows that is three standard deviations."""
 QUIETEST = 1e-6
 """The least noise that is assumed, in units of a private pixel's rms: below, signs are what they
 are, and y·μ/σ² would overflow."""
