@@ -73,6 +73,9 @@ SIGMAS = 6
 """Standard deviations of a χ² beyond which correlations are no chance."""
 SAME_AS_PUBLIC = 1e-6
 """1 − |cosine| of a multiple of a public vector: rounding in single precision."""
+TRIALS = 3
+"""Random vectors that must all be seen: one lies outside every null vector with probability 0, and
+rounding is what is left."""
 SOLVED = 1e-12
 """Relative residual at which an iterative solve ends: the null part is then known to 1e-6."""
 DENSE = 2000
@@ -302,13 +305,13 @@ def _bipartite(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
     return np.asarray(group[:n] != group[n:])
 
 
-def _touched_by_null(members: NDArray[np.int64], n: int, trials: int = 3) -> NDArray[np.bool_]:
+def _touched_by_null(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
     """z − W⁺Wz is the part of a random z in the null space: nonzero, almost surely, exactly where a
     null vector is. Where the iteration has not come to an end more is left over, and more is called
     undetermined."""
     W = _incidence(members, n)
     out = np.zeros(n, bool)
-    for trial in range(trials):
+    for trial in range(TRIALS):
         z = np.random.default_rng(trial).standard_normal(n)
         seen = lsmr(W, W @ z, atol=SOLVED, btol=SOLVED, maxiter=4000)[0]
         out |= np.abs(z - seen) > TOUCHED

@@ -37,6 +37,9 @@ MINORS = 6
 """Random minors that are tried. Two have a common factor beyond k with probability about 0.4, six
 with less than 0.02."""
 
+PRIMES = 60
+"""Moduli of a determinant: enough for Hadamard's bound at `LARGEST`."""
+
 TRIAL = 10_000
 """Primes by which g is divided. A larger factor common to six minors has not been seen; it would
 leave everything in doubt."""
@@ -110,12 +113,12 @@ def _minor(W: Index, k: int, rng: np.random.Generator) -> int:
 
 
 @cache
-def _primes(count: int = 60) -> list[int]:
-    """The largest primes below 2³¹: products of two residues fit into 63 bits. Sixty are enough for
-    Hadamard at `LARGEST`."""
+def _primes() -> list[int]:
+    """The largest primes below 2³¹: products of two residues fit into 63 bits. `PRIMES` of
+    them."""
     out: list[int] = []
     candidate = 2**31 - 1
-    while len(out) < count:
+    while len(out) < PRIMES:
         # Fermat's test first, since it is cheap and most candidates fail it.
         if all(pow(a, candidate - 1, candidate) == 1 for a in (2, 3, 5, 7)) and _is_prime(
             candidate

@@ -32,6 +32,8 @@ none."""
 FINITE, SIGMAS, SPARE = 1.2, 6.0, 10.0
 """Free coefficients contradict when they gain more than expected, a fifth more for finite pixels,
 and so many standard deviations; ten nats beyond, where hardly anybody was asked."""
+STEPS = 30
+"""Of expectation–maximisation; for known signs, as nearly all are, it is done in a few."""
 OFF_ZERO = 0.05
 """Added to the start of every coefficient: at zero nothing would break the tie between the signs of
 y."""
@@ -102,7 +104,6 @@ def _fit_freely(
     weight: float,
     start: NDArray[np.float64],
     smallest: float,
-    steps: int = 30,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Maximum likelihood of (b, variance) in (*) by EM, all encodings at once; the hidden variable
     is the sign of y."""
@@ -110,7 +111,7 @@ def _fit_freely(
     b = start + OFF_ZERO
     power = (Y**2).mean(axis=1)
     variance = np.maximum(power / 2, smallest)
-    for _ in range(steps):
+    for _ in range(STEPS):
         # Expectation: the sign of y, as sure as it is. Maximisation: least squares.
         mean = weight * b @ X + C
         signed = Y * np.tanh(Y * mean / variance[:, None])

@@ -45,6 +45,8 @@ from unveil.solve.pairs.pair_graph import (
 from unveil.solve.pairs.peeling import sums
 
 SHARE = GROWTH.share
+ROUNDS = 8
+"""Of growing, merging, searching and adding; it ends by itself where nothing changes."""
 CORES = 40
 """Cores tried until one leads to more than half of the vectors."""
 EARS = 64
@@ -81,7 +83,6 @@ def grow_pairs(
     columns: int,
     rng: np.random.Generator,
     *,
-    rounds: int = 8,
     progress: Progress | None = None,
 ) -> Growth:
     """Grow, merge, search and add until nothing changes; `magnitudes` (m, p) on the pixels to
@@ -91,7 +92,7 @@ def grow_pairs(
     m = len(members)
     right = np.zeros(m, bool)
     turn = 0
-    while turn < rounds:
+    while turn < ROUNDS:
         turn += 1
         # 1–2. Grow and merge.
         merged, right, x, known = right_pairs(hi, lo, members, columns, near, rng)
@@ -148,7 +149,6 @@ def grow(
     columns: int,
     near: float,
     rng: np.random.Generator,
-    tries: int = CORES,
 ) -> tuple[Sums, NDArray[np.bool_]]:
     """x (columns, pixels) and which columns are known: the best of the first cores that lead
     anywhere."""
@@ -156,7 +156,7 @@ def grow(
     found = triangles(graph)
     best: tuple[Sums, NDArray[np.bool_]] = np.zeros((columns, hi.shape[1])), np.zeros(columns, bool)
     used = int((graph.degree >= 2).sum())
-    for start in rng.permutation(len(found))[:tries]:
+    for start in rng.permutation(len(found))[:CORES]:
         core = find_core(graph, found, int(start))
         if core is None or best[1][core.first].all():  # it would lead to the same place
             continue

@@ -26,6 +26,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+MOST_TRIANGLES = 20_000
+"""Triangles that are listed: cores are drawn from them, and a few dozen are tried."""
 LONGEST_PATH = 4
 """Edges between the triangles of a core, at most; also unknown vertices of an ear."""
 
@@ -95,9 +97,9 @@ def pair_graph(members: Index, n: int, use: NDArray[np.bool_] | None = None) -> 
     )
 
 
-def triangles(graph: PairGraph, most: int = 20_000) -> Index:
-    """(t, 3) triangles, at most `most` of them."""
-    return np.asarray(_triangles(graph.indptr, graph.neighbour, most))
+def triangles(graph: PairGraph) -> Index:
+    """(t, 3) triangles, at most `MOST_TRIANGLES` of them."""
+    return np.asarray(_triangles(graph.indptr, graph.neighbour, MOST_TRIANGLES))
 
 
 def find_core(graph: PairGraph, found: Index, start: int) -> Core | None:

@@ -61,6 +61,8 @@ next takes another way."""
 CAP = 0.1
 """What one anchor can say against a value, relative to the rms of y: an anchor that is itself wrong
 at a pixel must not outvote five that are right."""
+LOOKED_AT = 20
+"""Plans from which the one that reaches most is taken."""
 ALL_BUT_FEW = 0.9
 """A plan that reaches this share of the vertices is good enough: the rest hangs on by threads."""
 
@@ -85,12 +87,10 @@ class Plan:
     lean: NDArray[np.float64]
 
 
-def reachable(
-    members: Index, n: int, rng: np.random.Generator, tries: int = 20
-) -> NDArray[np.bool_]:
+def reachable(members: Index, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Which vertices the best of some plans reaches."""
     best = np.zeros(n, bool)
-    for plan in _plans(pair_graph(members, n), rng, tries):
+    for plan in _plans(pair_graph(members, n), rng, LOOKED_AT):
         if plan.known.sum() > best.sum():
             best = plan.known
         if best.sum() > ALL_BUT_FEW * n:

@@ -40,6 +40,8 @@ from unveil.solve.subsets.completion import complete
 from unveil.solve.subsets.descent import reassign, restart
 from unveil.solve.subsets.feedback import BETTER, DOUBTED, HARDLY, STEPS, Assignment
 
+ROUNDS = 12
+"""At most: a few do, for subsets that are nearly all right."""
 MOST = 2000
 """Rows searched again in one round, at most: the others follow once x is better for these."""
 LITTLE = 10
@@ -55,7 +57,6 @@ def short_feedback(
     columns: int,
     rng: np.random.Generator,
     *,
-    rounds: int = 12,
     progress: Progress | None = None,
 ) -> Assignment:
     """Solve, judge, search and add until nothing changes: y (m, p) = |Σ x| on the pixels to use, in
@@ -68,7 +69,7 @@ def short_feedback(
     v = np.float32(np.sqrt(k)) * rng.standard_normal(y.shape, dtype=np.float32)
     x = np.zeros((columns, y.shape[1]), np.float32)
     exact, turn = np.zeros(m, bool), 0
-    while turn < rounds and np.count_nonzero(weights) > k + 2:
+    while turn < ROUNDS and np.count_nonzero(weights) > k + 2:
         turn += 1
         # 1. Solve.
         x, v = solve_all(y, None, members, columns, weights, 1.0, v, steps=STEPS)

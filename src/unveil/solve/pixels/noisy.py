@@ -33,6 +33,8 @@ from unveil.solve.pixels.chance import fit_nats
 from unveil.solve.pixels.pixels import run_pixels
 from unveil.solve.subsets.descent import reassign, restart
 
+BLOCK = 256
+"""Pixels at a time, one thread each."""
 PIXELS = 300
 """Pixels on which a row's subset is looked for."""
 TRIES = 4
@@ -78,7 +80,6 @@ def solve_noisy(
     *,
     start: NDArray[np.float64] | None = None,
     rounds: int = 4,
-    block: int = 256,
     progress: Progress | None = None,
 ) -> NoisySolution | None:
     """From `rows` with their `members` of n columns, y (m, d) with unit weights; rows that fit
@@ -94,7 +95,7 @@ def solve_noisy(
         target = Range(members, n, np.ones(len(rows)), 1.0)
         values = np.zeros((n, d))
         system = _System(y[rows], None if c is None else c[rows], members, n, target, noise, start)
-        run_pixels(partial(_fill, system, values), d, rng, block=block, progress=progress)
+        run_pixels(partial(_fill, system, values), d, rng, block=BLOCK, progress=progress)
         noise = _noise(y, c, values, rows, members)
         if turn == rounds - 1:
             break

@@ -21,6 +21,9 @@ from unveil.records import Progress
 from unveil.solve.affine_rrr import Range, Weight, solve_all
 from unveil.solve.model import APART, PIXEL, TIE, Values, rms
 
+BLOCK = 256
+"""Pixels at a time, one thread each. Random starts belong to a block, so that the number of threads
+changes nothing."""
 SHARP, SHARPEST = 10.0, 0.01
 """Pixels whose residual is so many times the typical one are solved again, unless it is below this
 share of what a solved pixel may miss by: a value that fits by chance fits worse than the others."""
@@ -63,7 +66,6 @@ def solve_pixels(
     rng: np.random.Generator,
     *,
     tolerance: float = PIXEL,
-    block: int = 256,
     progress: Progress | None = None,
 ) -> PixelSolution:
     """Solve |a·Wx + c| = y (rows, d) for x (n, d) when every row is explained by `members` (rows,
@@ -96,7 +98,7 @@ def solve_pixels(
         values[:, pixels] = first
         misfit[pixels] = error / scale
 
-    run_pixels(solve, d, rng, block=block, progress=progress)
+    run_pixels(solve, d, rng, block=BLOCK, progress=progress)
     return PixelSolution(values, misfit, misfit <= tolerance, apart.sum(axis=1), group)
 
 

@@ -55,7 +55,6 @@ def match_pairs(
     bound: Floats,
     telling: int,
     rng: np.random.Generator,
-    most: int = MOST_KEYS,
 ) -> Matched:
     """|x_u + x_v| = y (m, pixels), for some of which `members` (m, 2) and the vectors' `values` (n,
     pixels) are known.
@@ -70,7 +69,7 @@ def match_pairs(
         pivots = rng.permutation(telling)[:PIVOTS]
         members[left] = known_pairs(y[left], values, bound, pivots)
         left = left[members[left, 0] < 0]
-        members[left], new = new_vectors(y[left], values, bound, pivots, most)
+        members[left], new = new_vectors(y[left], values, bound, pivots)
         values = np.vstack([values, new])
         # Cells cut some matches apart: an idle turn may be bad luck.
         idle = idle + 1 if (members[left, 0] < 0).all() else 0

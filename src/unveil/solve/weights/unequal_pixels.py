@@ -36,6 +36,8 @@ from unveil.solve.weights.unequal import (
 EXACT = SETTLED.near
 """Residuals within this part of the rms of the encodings count as none. A pixel is held to it as
 well, ten times as wide as with known weights: errors of weights and of vectors add up."""
+ROUNDS = 4
+"""Times that rows choose their members again, on some pixels and on all, until none changes."""
 SOLVED = 0.1
 """Share of solved pixels from which weights are taken from these alone; below, from the better
 half."""
@@ -72,7 +74,6 @@ def solve_weights_and_pixels(
     found: WeightedAssignment,
     rng: np.random.Generator,
     *,
-    rounds: int = 4,
     progress: Progress | None = None,
 ) -> WeightedSolution | None:
     """Vectors and weights from the rows that `found` calls exact; None when too few are left."""
@@ -84,9 +85,9 @@ def solve_weights_and_pixels(
     x = found.x.astype(np.float64)
     Y = magnitudes.astype(np.float64)
     out = None
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         # 1. Members and weights first on the pixels of the feedback, where a round costs little.
-        for _ in range(rounds):
+        for _ in range(ROUNDS):
             present, x = _named(present, x[:, some])
             if len(present.rows) <= max(len(x), present.members.shape[1] + 2):
                 return None
