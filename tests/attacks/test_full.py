@@ -4,6 +4,7 @@ where they do not."""
 import sys
 import tracemalloc
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -380,3 +381,13 @@ def test_what_is_explained_is_a_field_that_says_the_same_as_the_evidence():
         recovery = attack(sim.encodings)
         assert recovery.explained == recovery.evidence["encodings_explained"] == 90
         assert recovery.exact == ("noise" not in recovery.evidence)
+
+
+def test_what_a_route_found_stands_where_the_next_one_does_not_fit(monkeypatch):
+    sim = simulate(Scheme(2), 20, m=90, d=300, rng=0)
+    module = sys.modules["unveil.attacks.full"]
+    some = replace(attack(sim.encodings), explained=40)
+    monkeypatch.setattr(module, "SPARSE_FROM", 50)
+    monkeypatch.setattr(module, "large", lambda *_, **__: some)
+    assert full(sim.encodings, memory_limit=100_000) is some
+    assert full(sim.encodings, rng=0).explained == 90

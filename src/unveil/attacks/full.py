@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from unveil.attacks.alone import alone
 from unveil.attacks.by_patches import applies as in_patches
 from unveil.attacks.by_patches import by_patches
-from unveil.attacks.dense import dense
+from unveil.attacks.dense import dense, dense_bytes
 from unveil.attacks.large import large
 from unveil.attacks.unequal import full_unequal
 from unveil.parallel import Stopwatch
@@ -98,6 +98,7 @@ def full(
         return full_unequal(encodings, NAME, rng=rng, limit=limit, progress=progress)
     # 3. Pixels that go together: patches. One clock for all routes: what a failed one took counts.
     seed, clock = root(rng), Stopwatch()
+    recovery = None
     if P is None and given is None and m <= LARGEST and in_patches(encodings, limit):
         recovery = by_patches(encodings, seed, clock, progress=progress)
         if recovery.verified.any() or recovery.explained >= ENOUGH * m:
@@ -116,7 +117,10 @@ def full(
         )
         if recovery.explained >= least * m:
             return recovery
-    # 5. All similarities at once.
+    # 5. All similarities at once; where they do not fit, what the last route found stands.
+    short = dense_bytes(m, encodings.d, P is not None) > limit
+    if short and recovery is not None and len(recovery):
+        return recovery
     return dense(encodings, P, given, seed, clock, memory_limit, progress)
 
 
