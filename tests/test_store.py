@@ -43,6 +43,8 @@ def recovery() -> Recovery:
         explanation="one of three",
         seconds={"overlaps": 0.5},
         evidence={"rows": [1, 2], "nats": 12.5},
+        explained=4,
+        exact=True,
     )
 
 
@@ -284,6 +286,7 @@ class TestRecovery:
         assert np.array_equal(back.members.toarray(), recovery.members.toarray())
         for name in ("signed", "reasons", "attack", "explanation", "seconds", "evidence"):
             assert getattr(back, name) == getattr(recovery, name), name
+        assert (back.explained, back.exact) == (4, True)
 
     def test_weights_round_trip(self, recovery: Recovery, tmp_path: Path) -> None:
         weights = sparse.csr_array(

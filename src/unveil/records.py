@@ -276,6 +276,11 @@ class Recovery:
     doubtful : array of bool of shape (r, d), or None
         Values that the encodings leave open, though the rest of the vector is determined; None:
         there are none.
+    explained : int
+        How many encodings the vectors reproduce, exactly or up to noise; 0 where the attack does
+        not say.
+    exact : bool
+        They are reproduced to rounding, so that there is no noise to allow for.
 
     References
     ----------
@@ -302,6 +307,8 @@ class Recovery:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     weights: sparse.csr_array | None = None
     doubtful: NDArray[np.bool_] | None = None
+    explained: int = 0
+    exact: bool = False
 
     @classmethod
     def empty(

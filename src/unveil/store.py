@@ -208,6 +208,8 @@ def write_recovery(path: Path, recovery: Recovery) -> None:
         "seconds": dict(recovery.seconds),
         "evidence": dict(recovery.evidence),
         "weighted": recovery.weights is not None,
+        "explained": recovery.explained,
+        "exact": recovery.exact,
     }
     # Sparse matrices as their plain parts: nothing in the file needs a pickle.
     arrays = {

@@ -6,6 +6,7 @@ import pytest
 
 from unveil import Encodings, Scheme, recover, score, simulate
 from unveil.attacks.by_patches import applies, by_patches, outstanding, typical_overlap
+from unveil.parallel import Stopwatch
 from unveil.relations.expected import enough_encodings
 
 
@@ -38,7 +39,7 @@ def test_every_picture_comes_back_by_default_where_relations_are_too_few():
 
 def test_the_same_seed_gives_the_same_bytes_and_all_pictures():
     encodings, sim = encoded(3, 30, 240)
-    one, two = (by_patches(encodings, np.random.SeedSequence(5)) for _ in range(2))
+    one, two = (by_patches(encodings, np.random.SeedSequence(5), Stopwatch()) for _ in range(2))
     assert (score(one, sim.private).exact, score(one, sim.private).wrong) == (30, 0)
     assert one.vectors.tobytes() == two.vectors.tobytes()
     assert list(one.status) == list(two.status)
@@ -47,15 +48,14 @@ def test_the_same_seed_gives_the_same_bytes_and_all_pictures():
 def test_a_wrong_k_verifies_nothing():
     encodings, _ = encoded(3, 30, 240)
     told = Encodings(encodings.values, Scheme(2), pixel_rms=None)
-    assert not by_patches(told, np.random.SeedSequence(0)).verified.any()
+    assert not by_patches(told, np.random.SeedSequence(0), Stopwatch()).verified.any()
 
 
 def test_pictures_that_nobody_mixed_twice_verify_nothing():
     X = pictures(60, seed=3)
     Y = np.abs(X.reshape(20, 3, -1).sum(axis=1)) / np.float32(np.sqrt(3))
-    assert not by_patches(
-        Encodings(Y, Scheme(3), pixel_rms=None), np.random.SeedSequence(0)
-    ).verified.any()
+    encodings = Encodings(Y, Scheme(3), pixel_rms=None)
+    assert not by_patches(encodings, np.random.SeedSequence(0), Stopwatch()).verified.any()
 
 
 def test_it_applies_to_pictures_within_the_memory_and_to_nothing_else():

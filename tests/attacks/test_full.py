@@ -2,15 +2,19 @@
 where they do not."""
 
 import sys
+import tracemalloc
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from unveil import Encodings, Overlaps, Scheme, learn_public, recover, score, simulate
+from unveil.attacks.dense import dense, dense_bytes
 from unveil.attacks.full import LARGEST, full
-from unveil.records import InputError
+from unveil.parallel import Stopwatch
+from unveil.records import InputError, Recovery
 
 
 def attack(encodings, rng=0):
@@ -299,3 +303,91 @@ def test_duplicates_self_pairs_a_lone_vector_and_wrong_overlaps(k, given):
     assert f"appears in one encoding only, number {encodings.m - 1}" in recovery.reasons[last]
     assert found.nearest[last] == 40
     assert "10 encodings use one vector more than once" in recovery.explanation
+
+
+def test_encodings_kept_in_half_precision_are_noise_and_come_back_all_the_same():
+    """Faint noise: one pixel that gets stuck must not outweigh all others."""
+    for seed in range(3):
+        sim = simulate(Scheme(2), 20, m=90, d=300, rng=seed)
+        halves = sim.encodings.values.astype(np.float16).astype(np.float32)
+        recovery = recover(Encodings(halves, Scheme(2)), attack="full", rng=seed)
+        assert (recovery.explained, recovery.exact) == (90, False)
+        assert len(recovery) == 20
+        truth = sim.private[score(recovery, sim.private).nearest]
+        # Values up to the sign of each pixel: all but a pixel here and there.
+        assert np.mean(np.abs(np.abs(recovery.vectors) - np.abs(truth)) < 0.01) > 0.98
+
+
+@pytest.mark.parametrize(
+    "scheme", [Scheme(2, weighting="half-normal"), Scheme(1)], ids=["half-normal", "alone"]
+)
+def test_overlaps_that_nothing_reads_are_refused(scheme):
+    sim = simulate(scheme, 8, m=30, d=60, rng=0)
+    overlaps = Overlaps.from_array(np.zeros((30, 30), int), scheme.k_private)
+    with pytest.raises(InputError, match=r"overlaps= with .*leave them out"):
+        full(sim.encodings, overlaps=overlaps)
+
+
+@pytest.mark.parametrize(
+    "scheme",
+    [Scheme(2), Scheme(2, 1), Scheme(2, weighting="half-normal"), Scheme(1)],
+    ids=["dense", "public", "half-normal", "alone"],
+)
+def test_memory_is_asked_for_before_it_is_taken(scheme, monkeypatch):
+    sim = simulate(scheme, 8, n_public=9 if scheme.k_public else None, m=60, d=80, rng=0)
+
+    def taken(*_, **__):
+        raise AssertionError("an m×m array was made")
+
+    for name in ("similarity", "learn_public"):
+        monkeypatch.setattr(sys.modules["unveil.attacks.dense"], name, taken)
+    monkeypatch.setattr(sys.modules["unveil.attacks.unequal"], "squared_correlations", taken)
+    with pytest.raises(InputError, match="attack fewer of them, or raise memory_limit"):
+        full(sim.encodings, sim.public, memory_limit=100_000)
+
+
+def test_the_dense_route_takes_no_more_than_it_says():
+    """Measured by what NumPy asks for, at a size where the m×m arrays are most of it."""
+    sim = simulate(Scheme(2), 60, m=900, d=120, rng=0)
+    needed = dense_bytes(900, 120, False)
+    tracemalloc.start()
+    dense(sim.encodings, None, None, np.random.SeedSequence(0), Stopwatch(), None, None)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0.3 * needed < peak < 1.1 * needed
+
+
+def test_seconds_of_a_route_that_failed_are_kept(monkeypatch):
+    sim = simulate(Scheme(2), 20, m=90, d=300, rng=0)
+    module = sys.modules["unveil.attacks.full"]
+
+    def failing(encodings, seed, clock, **_):
+        clock.seconds["overlaps"] = 123.0
+        return Recovery.empty(encodings, "full", "nothing", clock.seconds)
+
+    monkeypatch.setattr(module, "SPARSE_FROM", 50)
+    monkeypatch.setattr(module, "large", failing)
+    recovery = full(sim.encodings, rng=0)
+    assert recovery.seconds["overlaps"] == 123.0
+    assert recovery.verified.any()
+    assert "feedback" in recovery.seconds
+
+
+def test_what_is_explained_is_a_field_that_says_the_same_as_the_evidence():
+    for sim in (
+        simulate(Scheme(2), 15, m=90, d=300, rng=0),
+        simulate(Scheme(2), 15, m=90, d=500, noise=0.02, rng=5),
+    ):
+        recovery = attack(sim.encodings)
+        assert recovery.explained == recovery.evidence["encodings_explained"] == 90
+        assert recovery.exact == ("noise" not in recovery.evidence)
+
+
+def test_what_a_route_found_stands_where_the_next_one_does_not_fit(monkeypatch):
+    sim = simulate(Scheme(2), 20, m=90, d=300, rng=0)
+    module = sys.modules["unveil.attacks.full"]
+    some = replace(attack(sim.encodings), explained=40)
+    monkeypatch.setattr(module, "SPARSE_FROM", 50)
+    monkeypatch.setattr(module, "large", lambda *_, **__: some)
+    assert full(sim.encodings, memory_limit=100_000) is some
+    assert full(sim.encodings, rng=0).explained == 90

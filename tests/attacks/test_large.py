@@ -8,11 +8,12 @@ from unveil import Encodings, Overlaps, Scheme, score, simulate
 from unveil.attacks.full import full
 from unveil.attacks.large import MOST_VECTORS, large
 from unveil.factor.cliques import CliqueSubsets
+from unveil.parallel import Stopwatch
 from unveil.records import AMBIGUOUS
 
 
 def attack(encodings, seed=0, **options):
-    return large(encodings, np.random.SeedSequence(seed), **options)
+    return large(encodings, np.random.SeedSequence(seed), Stopwatch(), **options)
 
 
 @pytest.mark.parametrize(("k", "n", "m", "d"), [(2, 150, 1050, 900), (3, 80, 800, 2500)])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unveil.certify.open_values import design_relations, few_levels, open_values
-from unveil.certify.relabelling import PublicPart
+from unveil.solve.model import PublicPart
 
 RNG = np.random.default_rng(0)
 

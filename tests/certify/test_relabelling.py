@@ -6,7 +6,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from unveil.certify.relabelling import PublicPart, relabelled
+from unveil.certify.relabelling import relabelled
+from unveil.solve.model import PublicPart
 
 N, N_PUBLIC, D = 12, 20, 300
 RNG = np.random.default_rng(0)

@@ -14,8 +14,8 @@ import unveil.certify.certificate as certificate
 import unveil.certify.core as uniqueness_core
 import unveil.certify.design as uniqueness
 from unveil import Encodings, Scheme
-from unveil.certify.relabelling import PublicPart
 from unveil.records import VERIFIED
+from unveil.solve.model import PublicPart
 from unveil.solve.pixels.pixels import PixelSolution
 
 D = 120

@@ -8,10 +8,10 @@ from unveil.solve.linear import (
     best_members,
     coefficients,
     different,
+    evidence,
+    fit_linear,
     grow,
     least_squares,
-    needed,
-    settle_linear,
     spread,
 )
 
@@ -80,7 +80,7 @@ def test_one_vector_under_two_names_gets_one():
 
 def test_rows_that_say_nothing_are_left_out():
     members = np.array([[0, 1], [1, 2], [0, 2], [2, 3], [3, 4], [1, 1]])
-    np.testing.assert_array_equal(needed(members, np.arange(6)), [0, 1, 2])
+    np.testing.assert_array_equal(evidence(members, np.arange(6)), [0, 1, 2])
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
@@ -89,7 +89,7 @@ def test_wrong_guesses_are_corrected(k):
     guess = members.copy()
     wrong = RNG.choice(200, 40, replace=False)
     guess[wrong] = RNG.permuted(np.tile(np.arange(30), (40, 1)), axis=1)[:, :k]
-    fit = settle_linear(y, guess, np.ones(200, bool))
+    fit = fit_linear(y, guess, np.ones(200, bool))
     assert fit.exact
     assert len(fit.rows) == 200
     assert len(fit.values) == 30
@@ -101,7 +101,7 @@ def test_vectors_nobody_guessed_grow_from_what_is_left(k):
     y, members, x = instance(k)
     hidden = np.isin(members, [4, 7])
     guess = np.where(hidden.any(axis=1)[:, None], -1, members)
-    fit = settle_linear(y, guess, np.ones(200, bool))
+    fit = fit_linear(y, guess, np.ones(200, bool))
     assert fit.exact
     assert len(fit.values) == 30
     assert len(fit.rows) == 200
@@ -123,7 +123,7 @@ def test_growth_names_partners_only_where_they_can_be_told():
 
 def test_under_noise_rows_are_fitted_but_not_exact():
     y, members, _ = instance(2, d=200)
-    fit = settle_linear(y + 0.1 * RNG.standard_normal(y.shape), members, np.ones(200, bool))
+    fit = fit_linear(y + 0.1 * RNG.standard_normal(y.shape), members, np.ones(200, bool))
     assert not fit.exact
     assert len(fit.rows) > 190
     assert np.sqrt(np.mean(fit.miss**2)) == pytest.approx(0.1 * np.sqrt(1 - 30 / 200), rel=0.05)
@@ -131,10 +131,10 @@ def test_under_noise_rows_are_fitted_but_not_exact():
 
 def test_noise_alone_is_not_reproduced():
     rng = np.random.default_rng(1)
-    fit = settle_linear(rng.standard_normal((80, 50)), instance(2, m=80)[1], np.ones(80, bool))
+    fit = fit_linear(rng.standard_normal((80, 50)), instance(2, m=80)[1], np.ones(80, bool))
     assert fit is None or not fit.exact
 
 
 def test_no_guess_at_all_is_nothing():
     y, members, _ = instance()
-    assert settle_linear(y, np.full_like(members, -1), np.ones(200, bool)) is None
+    assert fit_linear(y, np.full_like(members, -1), np.ones(200, bool)) is None

@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from unveil.attacks.finish import recovery
 from unveil.attacks.overlaps import read_overlaps
 from unveil.certify.certificate import FEWEST_PIXELS, made_of_public
-from unveil.certify.relabelling import PublicPart, relabelled
-from unveil.parallel import Stopwatch
+from unveil.certify.relabelling import relabelled
+from unveil.parallel import Stopwatch, must_fit
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, Overlaps, Progress, Recovery
+from unveil.solve.model import APART, ROW, PublicPart, rms
 
-TOLERANCE = 1e-3
-APART = 1e-2
+BYTES = 32
+"""Memory per value of the encodings: y, c and the vectors in double precision, and a copy."""
 
 
 def alone(
@@ -28,22 +30,26 @@ def alone(
     public: NDArray[np.float32] | None,
     overlaps: Overlaps | None,
     name: str,
-    memory_limit: int | None,
+    limit: int,
     progress: Progress | None,
 ) -> Recovery:
-    """Each private vector from the encodings that use it."""
+    """Each private vector from the encodings that use it. `limit`: bytes of memory."""
     clock = Stopwatch()
     scheme, m, d = encodings.scheme, encodings.m, encodings.d
+    what = f"attack='full' on {m:,} encodings of {d:,} pixels"
+    must_fit(BYTES * m * d, what, limit, "attack fewer of them")
+    # 1. Who uses the same vector: equal encodings, or with a public part those that overlap.
     y = encodings.magnitudes().astype(np.float64) / scheme.private_weight
-    rms = float(np.sqrt(np.mean(y**2))) or 1.0
+    scale = rms(y)
+    near = ROW * scale
     c = np.zeros_like(y)
     different = np.arange(m)
     part = None
     if public is None:
-        group = np.unique(np.round(y / (TOLERANCE * rms)), axis=0, return_inverse=True)[1].ravel()
+        group = np.unique(np.round(y / near), axis=0, return_inverse=True)[1].ravel()
     else:
         M, supports = read_overlaps(
-            encodings, public, overlaps, clock, memory_limit=memory_limit, progress=progress
+            encodings, public, overlaps, clock, memory_limit=limit, progress=progress
         )
         assert supports is not None
         group = connected_components(M.tocsr(), directed=False)[1].astype(np.int64)
@@ -52,72 +58,60 @@ def alone(
             * scheme.public_weight
             / scheme.private_weight
         )
+        # Encodings with the same public part say the same: they count once.
         part = PublicPart(supports.indices, public, scheme.public_weight / scheme.private_weight)
         different = np.unique(supports.indices, axis=0, return_inverse=True)[1].ravel()
+    # 2. Each vector from its encodings.
     count = int(group.max()) + 1
-    values, status, reasons = np.zeros((count, d)), [], []
-    residual, doubtful = np.zeros(count), np.zeros(count, np.int64)
     rows_of = [np.flatnonzero(group == g) for g in range(count)]
+    values = np.zeros((count, d))
+    residual, doubtful = np.zeros(count), np.zeros(count, np.int64)
     with clock("pixels"):
         for g, rows in enumerate(rows_of):
-            values[g], residual[g], doubtful[g] = _solve(
-                y[rows], c[rows], TOLERANCE * rms, APART * rms
-            )
+            values[g], residual[g], doubtful[g] = _solve(y[rows], c[rows], near, APART * scale)
         listed = np.zeros(count, bool) if public is None else made_of_public(values, public)
         other = relabelled(group[:, None].astype(np.int64), values, part, encodings.pixel_rms)
-        for g, rows in enumerate(rows_of):
-            if public is None:
-                what, why = (
-                    AMBIGUOUS,
-                    "k_private=1 and no public part: known up to the sign of every pixel",
-                )
-            elif len(np.unique(different[rows])) < 2:
-                what, why = (
-                    AMBIGUOUS,
-                    "appears with one public part only: each pixel is one of two values",
-                )
-            elif residual[g] > TOLERANCE * rms:
-                what, why = (
-                    UNRESOLVED,
-                    f"its {len(rows)} encodings do not fit one vector: noise, or a wrong public part",
-                )
-            elif doubtful[g]:
-                what, why = AMBIGUOUS, f"another value fits as well at {doubtful[g]} of {d} pixels"
-            elif d < FEWEST_PIXELS:
-                what, why = (
-                    AMBIGUOUS,
-                    f"{d} pixels are too few to rule out another solution: {FEWEST_PIXELS} are needed",
-                )
-            elif listed[g]:
-                what, why = (
-                    AMBIGUOUS,
-                    "a combination of public vectors: they may have changed places with the private one",
-                )
-            elif other[g]:
-                what, why = (
-                    AMBIGUOUS,
-                    "its encodings can be explained by another vector, with other public ones",
-                )
-            else:
-                what, why = (
-                    VERIFIED,
-                    f"{len(rows)} encodings reproduced at all {d} pixels by one value only",
-                )
-            status.append(what)
-            reasons.append(why)
-    verified = status.count(VERIFIED)
-    members = sparse.csr_array((np.ones(m, bool), (np.arange(m), group)), shape=(m, count))
-    return Recovery(
-        vectors=values.astype(np.float32),
-        status=np.array(status, dtype="<U10"),
+    # 3. The first doubt decides.
+    status, reasons = np.full(count, AMBIGUOUS, "<U10"), []
+    for g, rows in enumerate(rows_of):
+        if public is None:
+            why = "k_private=1 and no public part: known up to the sign of every pixel"
+        elif len(np.unique(different[rows])) < 2:
+            why = "appears with one public part only: each pixel is one of two values"
+        elif residual[g] > near:
+            status[g] = UNRESOLVED
+            why = f"its {len(rows)} encodings do not fit one vector: noise, or a wrong public part"
+        elif doubtful[g]:
+            why = f"another value fits as well at {doubtful[g]} of {d} pixels"
+        elif d < FEWEST_PIXELS:
+            why = f"{d} pixels are too few to rule out another solution: "
+            why += f"{FEWEST_PIXELS} are needed"
+        elif listed[g]:
+            why = "a combination of public vectors: they may have changed places with the "
+            why += "private one"
+        elif other[g]:
+            why = "its encodings can be explained by another vector, with other public ones"
+        else:
+            status[g] = VERIFIED
+            why = f"{len(rows)} encodings reproduced at all {d} pixels by one value only"
+        reasons.append(why)
+    verified = int((status == VERIFIED).sum())
+    text = f"{verified} of {count} private vectors verified, each from its own encodings "
+    text += "(k_private=1)"
+    fits = residual <= near
+    return recovery(
+        name,
+        values,
+        status,
+        reasons,
+        sparse.csr_array((np.ones(m, bool), (np.arange(m), group)), shape=(m, count)),
+        residual / scale,
+        text,
+        clock,
+        {"estimated_n_private": count},
         signed=public is not None,
-        members=members,
-        residual=residual / rms,
-        reasons=tuple(reasons),
-        attack=name,
-        explanation=f"{verified} of {count} private vectors verified, each from its own encodings (k_private=1)",
-        seconds=clock.seconds,
-        evidence={"estimated_n_private": count},
+        explained=int(fits[group].sum()),
+        exact=bool(fits.any()),
     )
 
 
@@ -126,6 +120,8 @@ def _solve(
 ) -> tuple[NDArray[np.float64], float, int]:
     """The value of |x + c| = y that fits all rows best at each pixel, its largest residual, and at
     how many pixels the other value fits as well."""
+    # The first row leaves two values; the others decide. Both fit, if the worse one does within
+    # twice the tolerance.
     options = np.stack([y[0] - c[0], -y[0] - c[0]])
     miss = np.abs(np.abs(options[:, None, :] + c) - y).max(axis=1)
     best = miss.argmin(axis=0)

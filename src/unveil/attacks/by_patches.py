@@ -1,12 +1,17 @@
 """The full attack for data whose pixels go together, as images have them: a start from patches,
 carried on exactly.
 
-    1  S ← similarity of all pairs            by patches of pixels that share a sign             (`gram.patches`)
-    2  W ← FactorOverlaps(S)                  first guess at every encoding's k vectors          (`factor.all_vectors`)
-    3  W, x ← Feedback on telling pixels      until some encodings are explained exactly         (`solve.subsets.feedback`)
-    4  W, x ← all others on the same pixels   by exact matching, and vectors that were missed    (`solve.grow.carried`)
-    5  x ← every pixel, twice                 from the explained encodings                       (`solve.pixels.settle`)
-    6  status ← Certificate                   vector by vector                                   (`certify.certificate`)
+    1  S ← similarity of all pairs            by patches of pixels that share a sign
+                                              (`gram.patches`)
+    2  W ← FactorOverlaps(S)                  first guess at every encoding's k vectors
+                                              (`factor.all_vectors`)
+    3  W, x ← Feedback on telling pixels      until some encodings are explained exactly
+                                              (`solve.subsets.feedback`)
+    4  W, x ← all others on the same pixels   by exact matching, and vectors that were missed
+                                              (`solve.grow.carried`)
+    5  x ← every pixel, twice                 from the explained encodings
+                                              (`solve.pixels.settle`)
+    6  status ← Certificate                   vector by vector (`certify.certificate`)
 
 Under noise nothing is exact, and steps 4 to 6 are likelihoods: the most likely members of every
 encoding, vectors that were missed (pairs only), then every pixel with its standard error
@@ -24,6 +29,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.attacks.dense import more_columns
 from unveil.attacks.finish import approximate, certified
 from unveil.attacks.units import in_units
 from unveil.factor.all_vectors import factor_overlaps
@@ -34,9 +40,10 @@ from unveil.relations.sketch import ROUNDING, WIDTH, sketch
 from unveil.seeds import child
 from unveil.solve.grow.carried import Carried, carry
 from unveil.solve.grow.noisy_growth import hold_noisy, on_all_pixels
+from unveil.solve.model import FEEDBACK
 from unveil.solve.pixels.chance import chance_nats
 from unveil.solve.pixels.settle import settle
-from unveil.solve.subsets.feedback import TOLERANCE, feedback
+from unveil.solve.subsets.feedback import feedback
 
 NAME = "full"
 PIXELS = 300
@@ -60,11 +67,15 @@ def applies(encodings: Encodings, limit: int) -> bool:
 
 
 def by_patches(
-    encodings: Encodings, seed: np.random.SeedSequence, *, progress: Progress | None = None
+    encodings: Encodings,
+    seed: np.random.SeedSequence,
+    clock: Stopwatch,
+    *,
+    progress: Progress | None = None,
 ) -> Recovery:
     """Every private vector the encodings determine, each with its status and the reason for it."""
     m, k = encodings.m, encodings.scheme.k_private
-    clock, task = Stopwatch(), in_units(encodings, None, None)
+    task = in_units(encodings, None, None)
     # 1. Who is like whom, and how many vectors there are at least.
     with clock("similarity"), one_blas_thread():
         S = patch_similarity(task.y, child(seed, "patches"))
@@ -83,10 +94,11 @@ def by_patches(
         if first.W.shape[1] <= k:
             continue
         with clock("feedback"), one_blas_thread():
-            columns, draw = n + max(3, n // 10), child(seed, f"feedback {n}")
+            columns, draw = more_columns(n), child(seed, f"feedback {n}")
             assignment = feedback(y, k, first, columns, draw, rounds=ROUNDS, progress=progress)
-        rows = np.flatnonzero(assignment.exact)
-        if assignment.noise > TOLERANCE * np.sqrt(k) and 2 * len(rows) >= m:
+        rows, carried = np.flatnonzero(assignment.exact), None
+        # Under noise nothing is exact: where the feedback holds most rows, likelihoods go on.
+        if assignment.noise > FEEDBACK.near * np.sqrt(k) and 2 * len(rows) >= m:
             members, draw = assignment.members[rows], child(seed, f"noise {n}")
             with clock("noise"):
                 noisy = hold_noisy(y, rows, members, assignment.noise, draw, progress=progress)
@@ -94,12 +106,11 @@ def by_patches(
             if noisy is not None:
                 facts |= {"estimated_n_private": n, "feedback_rounds": assignment.rounds}
                 return approximate(encodings, NAME, noisy, task.unit, False, clock, facts)
-        with clock("growth"):
-            carried = (
-                carry(y, rows, assignment.members[rows], S, child(seed, f"carry {n}"))
-                if len(rows) > k + 2
-                else None
-            )
+        # Exact matching takes over from the rows that are explained; few will not do.
+        if len(rows) > k + 2:
+            with clock("growth"):
+                draw = child(seed, f"carry {n}")
+                carried = carry(y, rows, assignment.members[rows], S, draw)
         if carried is not None and (best is None or len(carried[0]) > len(best[0])):
             best = carried
             facts = {
@@ -116,7 +127,7 @@ def by_patches(
             f"no consistent explanation of the {m} encodings from patches",
             clock.seconds,
         )
-    # 5–6. Every pixel, and what is proved.
+    # 5. Every pixel.
     with clock("pixels"):
         settled = settle(
             task.y, None, best[0], best[1], None, child(seed, "pixels"), progress=progress
@@ -128,6 +139,8 @@ def by_patches(
             f"no consistent explanation of the {m} encodings at all pixels",
             clock.seconds,
         )
+    # 6. What is proved. Pixels of few levels are fitted by chance, so that evidence is counted in
+    # nats, within rounding.
     with clock("certificate"):
         bound = (WIDTH * ROUNDING * np.maximum(task.y.max(axis=0), 1e-30)).astype(np.float64)
         nats = chance_nats(task.y, None, settled.solution.values, k, bound, child(seed, "chance"))

@@ -1,9 +1,13 @@
-"""What was settled, as a recovery: exact with a certificate vector by vector, or under noise; and
-what is left, in words."""
+"""The end of every attack: vectors with their subsets become a `Recovery`.
+
+certified    subsets hold exactly: every doubt is asked about, vector by vector
+approximate  subsets hold up to noise: nothing is proved, errors are told
+recovery     what both share with attacks that judge their vectors by themselves
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,18 +18,50 @@ from scipy import sparse
 from unveil.certify.certificate import certify
 from unveil.certify.contradictions import contradicting
 from unveil.certify.open_values import open_values
-from unveil.certify.relabelling import PublicPart
 from unveil.parallel import Stopwatch
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, Recovery
+from unveil.solve.model import PIXEL, Members, PublicPart, Values, rms, uses
 from unveil.solve.pixels.chance import DRAWS, chance_nats, spare_nats
 from unveil.solve.pixels.noisy import NoisySolution
 from unveil.solve.pixels.pixels import PixelSolution
 from unveil.solve.pixels.settle import MOST_LEFT, Settled
-from unveil.solve.subsets.descent import Members, uses
 
-REPRODUCED = 1e-4
-"""Residual up to which a pixel counts as reproduced, relative to the rms of y
-(`solve.pixels.pixels`)."""
+
+def recovery(
+    name: str,
+    vectors: NDArray[np.floating],
+    status: NDArray[np.str_],
+    reasons: Sequence[str],
+    members: sparse.csr_array,
+    residual: NDArray[np.float64],
+    explanation: str,
+    clock: Stopwatch,
+    facts: Mapping[str, Any],
+    *,
+    signed: bool,
+    explained: int,
+    exact: bool,
+    weights: sparse.csr_array | None = None,
+    doubtful: NDArray[np.bool_] | None = None,
+) -> Recovery:
+    """A `Recovery`, with all arrays of the types it promises; a mask of doubts only where there are
+    any."""
+    return Recovery(
+        vectors=vectors.astype(np.float32),
+        status=np.asarray(status).astype("<U10"),
+        signed=signed,
+        members=members,
+        residual=residual,
+        reasons=tuple(reasons),
+        attack=name,
+        explanation=explanation,
+        seconds=clock.seconds,
+        evidence=facts,
+        weights=weights,
+        doubtful=doubtful if doubtful is not None and doubtful.any() else None,
+        explained=explained,
+        exact=exact,
+    )
 
 
 def certified(
@@ -44,14 +80,17 @@ def certified(
     """The recovery of the exact route; vectors that one encoding alone uses come last, as what they
     are.
 
-    public: the public part of all encodings; kept: signs were never hidden; doubtful (n, d): values
-    at which others fit, where all solutions were searched for; nats (d,): what each pixel says
-    against chance. Both are found here where not given
+    public: the public part of all encodings, in the units of the data
+    kept: signs were never hidden
+    doubtful (n, d): values at which others fit, where all solutions were searched for
+    nats (d,): what each pixel says against chance. Both are found here where not given
     """
     m, d = encodings.m, encodings.d
     rows, members, signed = settled.rows, settled.members, kept or public is not None
     solution = replace(settled.solution, values=settled.solution.values * unit)
+    # 1. Values that are open, encodings that contradict, and every other doubt.
     with clock("certificate"):
+        # Where all solutions were searched for, what is open is known; else coincidences tell.
         part = None if public is None else replace(public, names=public.names[rows])
         searched = (
             kept or doubtful is not None
@@ -74,54 +113,62 @@ def certified(
             searched=searched,
             against=uses(theirs, len(solution.values)),
         )
+    # 2. Vectors that one encoding alone uses. One that contradicts known vectors is damaged, and
+    # shows none.
     n = len(status)
-    settled = replace(
-        settled, singles=[single for single in settled.singles if single.row not in against]
-    )
+    singles = [single for single in settled.singles if single.row not in against]
     pairs = [(rows, members), settled.repeats]
-    for place, single in enumerate(settled.singles):
+    for place, single in enumerate(singles):
         pairs.append((np.array([single.row]), np.append(single.partners, n + place)[None, :]))
         reasons.append(
             f"appears in one encoding only, number {single.row}: each pixel is one of two values"
         )
-    status = np.append(status, [AMBIGUOUS] * len(settled.singles)).astype("<U10")
-    values = np.vstack(
-        [solution.values, *(single.value[None, :] * unit for single in settled.singles)]
-    )
+    status = np.append(status, [AMBIGUOUS] * len(singles))
+    values = np.vstack([solution.values, *(single.value[None, :] * unit for single in singles)])
+    mask = None
+    if doubtful is not None:
+        mask = np.vstack([doubtful, np.ones((len(singles), d), bool)])
+    # 3. In words.
     explained = len(rows) + len(settled.repeats[0])
     left = m - explained - len(against)
     text = f"{int((status == VERIFIED).sum())} of {len(status)} private vectors verified; "
     text += f"{explained} of {m} encodings explained exactly"
+    # A vector that meets itself, as it may in epochs.
     twice = int((np.diff(np.sort(settled.repeats[1], axis=1), axis=1) == 0).any(axis=1).sum())
     if twice:
         text += f"; {twice} encodings use one vector more than once"
-    mask = None
-    if doubtful is not None and (doubtful.any() or settled.singles):
-        mask = np.vstack([doubtful, np.ones((len(settled.singles), d), bool)])
+    if doubtful is not None and (doubtful.any() or singles):
         text += f"; {int(doubtful.sum())} of {doubtful.size} values in doubt, listed in `doubtful`"
     if len(against):
-        text += f"; {len(against)} encodings are nearly sums of known vectors, and contradict them: damaged, it seems"
+        text += f"; {len(against)} encodings are nearly sums of known vectors, and contradict them:"
+        text += " damaged, it seems"
     if left:
         text += f"; {left} encodings use vectors that too few others share"
         text += ", or their public part was not found" if public is not None else ""
-    return Recovery(
-        vectors=values.astype(np.float32),
-        status=status,
+    told = {"encodings_explained": explained, "equations": len(rows) * d, "unknowns": n * d}
+    return recovery(
+        name,
+        values,
+        status,
+        reasons,
+        incidence(pairs, m, len(values)),
+        np.full(len(status), float(np.max(solution.misfit, initial=0.0))),
+        text,
+        clock,
+        {**facts, **told},
         signed=signed,
-        members=incidence(pairs, m, len(values)),
-        residual=np.full(len(status), float(np.max(solution.misfit, initial=0.0))),
-        reasons=tuple(reasons),
-        attack=name,
-        explanation=text,
-        seconds=clock.seconds,
+        explained=explained,
+        exact=True,
         doubtful=mask,
-        evidence={
-            **facts,
-            "encodings_explained": explained,
-            "equations": len(rows) * d,
-            "unknowns": n * d,
-        },
     )
+
+
+def _some(
+    encodings: Encodings, rows: NDArray[np.int64], public: PublicPart | None
+) -> tuple[Values, Values | None]:
+    """y and c of these rows, in units in which private weights are 1."""
+    y = (encodings.magnitudes(rows) / encodings.scheme.private_weight).astype(np.float32)
+    return y, None if public is None else public.total(rows)
 
 
 def _nats(
@@ -129,17 +176,11 @@ def _nats(
 ) -> NDArray[np.float64]:
     """What each pixel says against chance, within what counts as reproduced, from some of the
     encodings."""
+    # A sample of rows will do; always the same one, so that a certificate can be repeated.
     rng = np.random.default_rng(0)
     some = np.sort(rng.permutation(encodings.m)[:DRAWS])
-    y = (encodings.magnitudes(some) / encodings.scheme.private_weight).astype(np.float32)
-    c = None
-    if public is not None:
-        c = (
-            public.weight * public.vectors[public.names[some]].sum(axis=1, dtype=np.float64)
-        ).astype(np.float32)
-    bound = np.full(
-        encodings.d, REPRODUCED * float(np.sqrt(np.mean(np.square(y, dtype=np.float64))))
-    )
+    y, c = _some(encodings, some, public)
+    bound = np.full(encodings.d, PIXEL * rms(y))
     return chance_nats(y, c, solution.values, encodings.scheme.k_private, bound, rng)
 
 
@@ -156,12 +197,7 @@ def _against(
     left = np.setdiff1d(np.arange(encodings.m), rows)
     if not len(left) or len(left) > MOST_LEFT or not solution.solved.all():
         return np.empty(0, np.int64), np.empty((0, k), np.int64)
-    y = (encodings.magnitudes(left) / encodings.scheme.private_weight).astype(np.float32)
-    c = None
-    if public is not None:
-        c = (
-            public.weight * public.vectors[public.names[left]].sum(axis=1, dtype=np.float64)
-        ).astype(np.float32)
+    y, c = _some(encodings, left, public)
     places, members = contradicting(y, c, solution.values, k, np.random.default_rng(0), doubtful)
     return left[places], members
 
@@ -184,8 +220,10 @@ def approximate(
     scheme, m = encodings.scheme, encodings.m
     rows, n = len(noisy.rows), len(noisy.values)
     if spare_nats(noisy.nats, rows, n, scheme.k_private, m) < 0:
-        why = f"{n} vectors that fit {rows} of {m} encodings up to noise fit as many by chance: more pixels are needed"
+        why = f"{n} vectors that fit {rows} of {m} encodings up to noise fit as many by chance: "
+        why += "more pixels are needed"
         return Recovery.empty(encodings, name, why, clock.seconds)
+    # Noise in the units of the encodings, errors in those of the vectors.
     size = noisy.noise * unit * scheme.private_weight
     error = noisy.error * unit
     status = np.where(noisy.determined, UNRESOLVED, AMBIGUOUS).astype("<U10")
@@ -195,28 +233,29 @@ def approximate(
         else "the encodings that use it do not determine it"
         for i in range(len(error))
     )
-    return Recovery(
-        vectors=(noisy.values * unit).astype(np.float32),
-        status=status,
+    text = f"{int(noisy.determined.sum())} private vectors recovered to about "
+    text += f"±{np.median(error):.2g} per pixel; {rows} of {m} encodings explained up to noise of "
+    text += f"about {size:.2g}, so that nothing is exact"
+    told = {"encodings_explained": rows, "noise": size, "standard_error": error.tolist()}
+    return recovery(
+        name,
+        noisy.values * unit,
+        status,
+        reasons,
+        incidence([(noisy.rows, noisy.members)], m, len(error)),
+        np.full(len(error), noisy.noise),
+        text,
+        clock,
+        {**facts, **told},
         signed=signed,
-        members=incidence([(noisy.rows, noisy.members)], m, len(error)),
-        residual=np.full(len(error), noisy.noise),
-        reasons=reasons,
-        attack=name,
-        explanation=f"{int(noisy.determined.sum())} private vectors recovered to about ±{np.median(error):.2g} per pixel; "
-        f"{len(noisy.rows)} of {m} encodings explained up to noise of about {size:.2g}, so that nothing is exact",
-        seconds=clock.seconds,
-        doubtful=doubtful if doubtful is not None and doubtful.any() else None,
-        evidence={
-            **facts,
-            "encodings_explained": len(noisy.rows),
-            "noise": size,
-            "standard_error": error.tolist(),
-        },
+        explained=rows,
+        exact=False,
+        doubtful=doubtful,
     )
 
 
 def incidence(pairs: list[tuple[NDArray[np.int64], Members]], m: int, n: int) -> sparse.csr_array:
+    """(m, n): who uses what, from several (rows, members)."""
     rows = np.concatenate([np.repeat(rows, members.shape[1]) for rows, members in pairs])
     names = np.concatenate([members.ravel() for _, members in pairs])
     out = sparse.csr_array((np.ones(len(rows), bool), (rows, names)), shape=(m, n))

@@ -1,10 +1,11 @@
 """From subsets to vectors: what every attack has left to do that finds out, by whatever means, who
 mixes whom.
 
-    x ← every pixel, twice, from the subsets given; those that do not hold are dropped        (`solve.pixels.settle`;
-        pairs: checked on a few hundred pixels, then `solve.pairs.peeled`, which is faster)
-    status ← Certificate, vector by vector                                                    (`certify.certificate`)
-    where nothing holds exactly: x ← most likely under noise                                  (`solve.pixels.noisy`)
+    1  x ← every pixel, twice, from the subsets given; those that do not hold are dropped
+           (`solve.pixels.settle`; pairs: checked on a few hundred pixels, then
+           `solve.pairs.peeled`, which is faster)
+    2  status ← Certificate, vector by vector (`certify.certificate`)
+    3  where nothing holds exactly: x ← most likely under noise (`solve.pixels.noisy`)
 
 No subset is looked for here: encodings without one stay unexplained, so that what comes out is the
 merit of the attack.
@@ -22,18 +23,21 @@ from numpy.typing import NDArray
 from unveil.attacks.finish import approximate, certified
 from unveil.attacks.units import Task, in_units
 from unveil.parallel import Stopwatch, rows_per_block
-from unveil.parallel import memory_limit as settle_limit
+from unveil.parallel import memory_limit as bytes_allowed
 from unveil.records import Encodings, Progress, Recovery, Supports
-from unveil.solve.pairs.growth import NEAR, right_pairs
-from unveil.solve.pairs.peeled import settle_by_peeling
+from unveil.solve.model import Members, Values, renamed
+from unveil.solve.pairs.growth import near_sums, right_pairs
+from unveil.solve.pairs.peeled import solve_by_peeling
 from unveil.solve.pairs.peeling import sums
 from unveil.solve.pixels.noisy import solve_noisy
 from unveil.solve.pixels.settle import Settled, settle
-from unveil.solve.subsets.descent import Members, Values
 
 MOST_VECTORS = 3000
 """Vectors up to which an n×n matrix is inverted."""
 PIXELS = 256
+"""Pixels on which pairs are checked against each other."""
+BYTES_PER_ROW = 64
+"""Memory for an encoding at one pixel and what is made of it."""
 ENOUGH = 0.9
 """The share of the pairs that peeling must explain to be the answer, where there is another way."""
 NOISE = 0.1
@@ -63,11 +67,11 @@ def from_subsets(
     public, supports: the public part, where the scheme has one
     """
     facts, k = facts or {}, encodings.scheme.k_private
-    used, names = np.unique(members, return_inverse=True)
-    members = names.reshape(members.shape).astype(np.int64)
+    used, members = renamed(members)
     if len(used) <= k or len(rows) <= k + 2:
         why = f"subsets of {len(rows)} encodings were found: too few to solve for private vectors"
         return Recovery.empty(encodings, name, why, clock.seconds)
+    # 1. Every pixel: pairs by peeling, and where that explains too little, or k ≥ 3, by iteration.
     task = in_units(encodings, public, supports)
     settled = None
     with clock("pixels"):
@@ -78,13 +82,12 @@ def from_subsets(
                 task.y, task.offsets, rows, members, None, rng, completing=False, progress=progress
             )
             settled = max(settled, second, key=_rank)
+    # 2. The certificate.
     if settled is not None and settled.solution.solved.any():
-        part = (
-            None
-            if task.public is None
-            else replace(task.public, weight=task.public.weight * task.unit)
-        )
+        part = task.public
+        part = None if part is None else replace(part, weight=part.weight * task.unit)
         return certified(encodings, name, settled, task.unit, part, clock, facts)
+    # 3. Under noise: most encodings must have a subset, and the noise must be small beside them.
     noisy = None
     if 2 * len(rows) >= encodings.m and MOST_VECTORS >= len(used) < len(rows):
         with clock("pixels"):
@@ -111,14 +114,13 @@ def _peeled(
     progress: Progress | None,
 ) -> Settled | None:
     """Pairs that agree with each other on a few hundred pixels, and every pixel from those."""
-    limit = settle_limit(memory_limit)
-    pixels = slice(rows_per_block(64 * len(rows), limit, most=min(task.y.shape[1], PIXELS)))
-    hi, lo = sums(
-        task.y[rows, pixels], None if task.offsets is None else task.offsets[rows, pixels], 1.0
-    )
-    near = NEAR * (float(np.sqrt(np.mean(hi**2))) or 1.0)
-    members, right, _, _ = right_pairs(hi, lo, members, n, near, rng)
-    return settle_by_peeling(
+    limit = bytes_allowed(memory_limit)
+    most = min(task.y.shape[1], PIXELS)
+    pixels = slice(rows_per_block(BYTES_PER_ROW * len(rows), limit, most=most))
+    c = None if task.offsets is None else task.offsets[rows, pixels]
+    hi, lo = sums(task.y[rows, pixels], c, 1.0)
+    members, right, _, _ = right_pairs(hi, lo, members, n, near_sums(hi), rng)
+    return solve_by_peeling(
         task.y,
         task.offsets,
         1.0,
@@ -132,6 +134,7 @@ def _peeled(
 
 
 def _rank(settled: Settled | None) -> tuple[bool, float]:
-    return (
-        (False, 0) if settled is None else (bool(settled.solution.solved.all()), len(settled.rows))
-    )
+    """Which of two is better: all pixels solved, then the number of rows."""
+    if settled is None:
+        return False, 0
+    return bool(settled.solution.solved.all()), len(settled.rows)

@@ -1,12 +1,15 @@
 """The full attack for many encodings: overlaps are rounded, kept sparse, and every stage costs what
 they hold.
 
-    1  M ← GramExtract                      overlaps of all pairs, some of them wrong (`gram.gram_extract`)
-    2  W ← cliques of M                     first guess at every encoding's subset (`factor.cliques`)
+    1  M ← GramExtract                      overlaps of all pairs, some of them wrong
+                                            (`gram.gram_extract`)
+    2  W ← cliques of M                     first guess at every encoding's subset
+                                            (`factor.cliques`)
     3  W ← checked on a few hundred pixels  wrong subsets dropped or corrected, rare vectors added
                                             (k = 2: `solve.pairs.growth`, k ≥ 3:
                                             `solve.pairs.short_feedback`)
-    4  x ← every pixel, twice               (k = 2: `solve.pairs.peeled`, k ≥ 3: `solve.pixels.settle`)
+    4  x ← every pixel, twice               (k = 2: `solve.pairs.peeled`, k ≥ 3:
+                                            `solve.pixels.settle`)
     5  status ← Certificate                 vector by vector (`certify.certificate`)
 
 Where `full` pools noisy similarities over all encodings, this route needs most single overlaps to
@@ -25,16 +28,20 @@ from unveil.attacks.finish import certified
 from unveil.factor.cliques import CliqueSubsets, find_cliques
 from unveil.gram.gram_extract import gram_extract
 from unveil.parallel import Stopwatch, rows_per_block
-from unveil.parallel import memory_limit as settle_limit
-from unveil.records import Encodings, Overlaps, Progress, Recovery, row_blocks
+from unveil.parallel import memory_limit as bytes_allowed
+from unveil.records import Encodings, Overlaps, Progress, Recovery
 from unveil.seeds import child
-from unveil.solve.pairs.growth import settle_pairs
-from unveil.solve.pairs.peeled import settle_by_peeling
+from unveil.solve.model import rms
+from unveil.solve.pairs.growth import grow_pairs
+from unveil.solve.pairs.peeled import solve_by_peeling
 from unveil.solve.pairs.short_feedback import short_feedback
 from unveil.solve.pixels.settle import Settled, settle
 
 NAME = "full"
 PIXELS = 256
+"""Pixels on which subsets are checked: a wrong pair fits 0.1% of them (`solve.model`)."""
+BYTES_PER_ROW = 64
+"""Memory for an encoding at one pixel and what is made of it."""
 MOST_VECTORS = 3000
 """For k ≥ 3: a dense n×n matrix is inverted, and every pixel is multiplied by it some fifty
 times."""
@@ -46,6 +53,7 @@ Solved = tuple[Settled, float]
 def large(
     encodings: Encodings,
     seed: np.random.SeedSequence,
+    clock: Stopwatch,
     *,
     overlaps: Overlaps | None = None,
     least: float = 0.0,
@@ -58,20 +66,18 @@ def large(
     to be done.
     """
     m, k = encodings.m, encodings.scheme.k_private
-    clock, limit = Stopwatch(), settle_limit(memory_limit)
+    limit = bytes_allowed(memory_limit)
+    # 1–2. Overlaps, and the subsets that their cliques suggest.
     if overlaps is None:
         with clock("overlaps"):
             overlaps = gram_extract(encodings, memory_limit=memory_limit, progress=progress)
     with clock("factor"):
         first = find_cliques(overlaps)
     if k > 2 and first.columns > MOST_VECTORS:
-        why = f"about {first.columns} private vectors: with k_private={k} the full attack handles up to {MOST_VECTORS}; "
-        return Recovery.empty(
-            encodings,
-            NAME,
-            why + "pass a part of the encodings, or use attack='paper'",
-            clock.seconds,
-        )
+        why = f"about {first.columns} private vectors: with k_private={k} the full attack handles "
+        why += f"up to {MOST_VECTORS}; pass a part of the encodings, or use attack='paper'"
+        return Recovery.empty(encodings, NAME, why, clock.seconds)
+    # 3–4. Subsets checked, then every pixel.
     solved, rounds = None, 0
     if first.columns > k:
         solved, rounds = (_pairs if k == 2 else _subsets)(
@@ -79,13 +85,15 @@ def large(
         )
     if solved is None:
         return Recovery.empty(encodings, NAME, _nothing(encodings, overlaps), clock.seconds)
+    # 5. The certificate.
     facts = {
         "overlaps": _pairs_that_overlap(overlaps),
         "wrong_overlaps_expected": overlaps.expected_errors,
         "feedback_rounds": rounds,
     }
     recovery = certified(encodings, NAME, *solved, None, clock, facts)
-    if 2 * recovery.evidence["encodings_explained"] < m:
+    # Where most is left unexplained, say why that may be.
+    if 2 * recovery.explained < m:
         return replace(
             recovery, explanation=f"{recovery.explanation}; {_nothing(encodings, overlaps)}"
         )
@@ -104,16 +112,18 @@ def _pairs(
     """k = 2: growth, then peeling of the vectors it reaches."""
     m, d, a = encodings.m, encodings.d, encodings.scheme.private_weight
     with clock("growth"):
-        some = np.abs(encodings.values[:, : rows_per_block(64 * m, limit, most=min(d, PIXELS))])
-        grown = settle_pairs(
+        pixels = rows_per_block(BYTES_PER_ROW * m, limit, most=min(d, PIXELS))
+        some = np.abs(encodings.values[:, :pixels])
+        grown = grow_pairs(
             some, a, first.members, first.columns, child(seed, "growth"), progress=progress
         )
+    # Too little holds on a few pixels: the dense route is left to try.
     if grown.right.mean() < least:
         return None, grown.rounds
     rows = np.flatnonzero(grown.right)
-    unit = max(_rms(encodings) / np.sqrt(2) / a, 1e-30)
+    unit = rms(encodings.values) / np.sqrt(2) / a
     with clock("pixels"):
-        settled = settle_by_peeling(
+        settled = solve_by_peeling(
             encodings.values,
             None,
             a,
@@ -138,16 +148,14 @@ def _subsets(
 ) -> tuple[Solved | None, int]:
     """k ≥ 3: the short feedback, then every pixel by the affine iteration; in units of a private
     pixel's rms."""
+    m, d = encodings.m, encodings.d
     a, k = encodings.scheme.private_weight, encodings.scheme.k_private
-    unit = max(_rms(encodings) / np.sqrt(k) / a, 1e-30)
+    unit = rms(encodings.values) / np.sqrt(k) / a
     y = encodings.magnitudes() / np.float32(a * unit)
     with clock("feedback"):
-        some = np.ascontiguousarray(
-            y[:, : rows_per_block(64 * encodings.m, limit, most=min(encodings.d, PIXELS))]
-        )
-        found = short_feedback(
-            some, first.members, first.columns, child(seed, "feedback"), progress=progress
-        )
+        pixels = rows_per_block(BYTES_PER_ROW * m, limit, most=min(d, PIXELS))
+        some, draw = np.ascontiguousarray(y[:, :pixels]), child(seed, "feedback")
+        found = short_feedback(some, first.members, first.columns, draw, progress=progress)
     rows = np.flatnonzero(found.exact)
     if found.exact.mean() < least or len(rows) <= k + 2:
         return None, found.rounds
@@ -160,17 +168,11 @@ def _subsets(
     return (settled, unit), found.rounds
 
 
-def _rms(encodings: Encodings) -> float:
-    power = sum(
-        float(np.square(part, dtype=np.float64).sum()) for _, part in row_blocks(encodings.values)
-    )
-    return float(np.sqrt(power / encodings.values.size))
-
-
 def _nothing(encodings: Encodings, overlaps: Overlaps) -> str:
     return (
-        f"no consistent explanation of the {encodings.m} encodings: of {_pairs_that_overlap(overlaps)} overlaps "
-        f"{overlaps.expected_errors:.2g} are expected to be wrong; use more pixels, or another k_private"
+        f"no consistent explanation of the {encodings.m} encodings: of "
+        f"{_pairs_that_overlap(overlaps)} overlaps {overlaps.expected_errors:.2g} are expected to "
+        "be wrong; use more pixels, or another k_private"
     )
 
 

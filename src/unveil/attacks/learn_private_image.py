@@ -6,7 +6,8 @@ Also solves multi-task phase retrieval with missing data (`defn:multitask`): the
 
     1  S_i ← LearnPublic                        the public vectors of every encoding
     2  M ← GramExtract, public part subtracted  overlaps of private subsets
-    3  𝓘, F ← FindFloralSubmatrix(M)            encodings that are all k-subsets of k+2 vectors, and their names
+    3  𝓘, F ← FindFloralSubmatrix(M)            encodings that are all k-subsets of k+2 vectors, and
+                                                their names
     4  solve |a·Σ_{i∈F(j)} x_i + c_j| = y_j     at every pixel
     5  return x_1, …, x_{k+2}
 
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from unveil.attacks.finish import recovery
 from unveil.factor import (
     encodings_needed,
     estimate_n_private,
@@ -48,6 +50,9 @@ from unveil.supports import learn_public
 
 NAME = "paper"
 MAX_READ, MAX_SOLVED = 20_000, 16
+"""Florals read and solved at most: where sixteen fail so does the rest, and each costs seconds."""
+NO_ESTIMATE = 1e6
+"""More private vectors than this are none that overlaps can tell: their estimate says nothing."""
 
 
 def learn_private_image(
@@ -68,6 +73,7 @@ def learn_private_image(
     if k < 2:
         raise InputError(f"k_private={k}: the floral attack needs k_private of 2 or more")
     encodings.scheme.require_weighting(*FIXED_WEIGHTINGS)
+    # 1–2. Public part and overlaps.
     P = as_public(public, encodings)
     clock = Stopwatch()
     with clock("learn public"):
@@ -77,6 +83,7 @@ def learn_private_image(
             M = gram_extract(encodings, P, supports=S, memory_limit=memory_limit, progress=progress)
         else:
             M = overlaps.of(encodings)
+    # 3–4. One floral after the other, until one is verified.
     best: FloralSolution | None = None
     read = solved = 0
     florals = iter_florals(M, progress=progress)
@@ -86,10 +93,12 @@ def learn_private_image(
             if floral is None:
                 break
             reading = read_floral(M, floral)
+            # For k = 2 the two families differ by names only.
             if k == 2 and reading.sunflower > reading.subsets:
                 floral = swap_reading(floral)
                 reading = read_floral(M, floral)
         read += 1
+        # Another family of sets has the same overlaps, and other sums: not to be solved.
         if reading.sunflower > reading.subsets:
             continue
         with clock("solve"):
@@ -109,6 +118,7 @@ def _recovery(
     clock: Stopwatch,
     counts: dict[str, int],
 ) -> Recovery:
+    """What a floral's solution says, with all the evidence for it."""
     t, r = solution.floral.incidence.shape
     d = encodings.d
     misfit = np.sqrt(np.mean(solution.signs.misfit**2)) / encodings.scheme.private_weight
@@ -126,17 +136,19 @@ def _recovery(
         "estimated_n_private": estimate_n_private(M),
         **counts,
     }
-    return Recovery(
-        vectors=solution.signs.values.astype(np.float32),
-        status=np.full(r, solution.status, dtype="<U10"),
+    return recovery(
+        NAME,
+        solution.signs.values,
+        np.full(r, solution.status),
+        (solution.reason,) * r,
+        sparse.csr_array(solution.members),
+        np.full(r, misfit),
+        f"{r} private vectors {solution.status}: {solution.reason}",
+        clock,
+        evidence,
         signed=solution.signed,
-        members=sparse.csr_array(solution.members),
-        residual=np.full(r, misfit),
-        reasons=(solution.reason,) * r,
-        attack=NAME,
-        explanation=f"{r} private vectors {solution.status}: {solution.reason}",
-        seconds=clock.seconds,
-        evidence=evidence,
+        explained=solution.reproduced if solution.signs.fits.all() else 0,
+        exact=bool(solution.signs.fits.all()),
     )
 
 
@@ -144,13 +156,21 @@ def _why_nothing(M: Overlaps, read: int) -> str:
     """In words: why there was nothing to solve."""
     k, n = M.k_private, estimate_n_private(M)
     if read:
-        return f"{read} floral submatrices, all of them {k - 2} common vectors and pairs of others: these cannot be solved"
-    if not k + 1.5 <= n < 1e6:
-        return f"no floral submatrix: the overlaps of {M.m} encodings do not look like k_private={k} (check k_private and d)"
+        return (
+            f"{read} floral submatrices, all of them {k - 2} common vectors and pairs of others: "
+            "these cannot be solved"
+        )
+    if not k + 1.5 <= n < NO_ESTIMATE:
+        return (
+            f"no floral submatrix: the overlaps of {M.m} encodings do not look like "
+            f"k_private={k} (check k_private and d)"
+        )
+    # What would have been enough.
     n = max(k + 2, round(n))
     return (
-        f"no floral submatrix among {M.m} encodings of about {n} private vectors: {expected_florals(n, k, M.m):.2g} were to "
-        f"be expected, one is from about {encodings_needed(n, k):,} encodings on"
+        f"no floral submatrix among {M.m} encodings of about {n} private vectors: "
+        f"{expected_florals(n, k, M.m):.2g} were to be expected, one is from about "
+        f"{encodings_needed(n, k):,} encodings on"
     )
 
 

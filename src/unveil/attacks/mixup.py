@@ -1,12 +1,16 @@
 """MixUp (Zhang, Cisse, Dauphin, Lopez-Paz, ICLR 2018): encodings that keep their signs, y = Σ a·x +
 Σ b·p. Nothing is folded.
 
-    0  c ← MatchingPursuit(Y)                  the public part, where there is one     (`supports.pursuit`)
-    1  S ← plain Gram matrix YYᵀ, or UUᵀ       who shares how many vectors             (`gram.whitened`)
-    2  W ← Cliques(S), or FactorOverlaps(S)    first guess at every subset             (`factor.cliques`, `factor.all_vectors`)
-    3  W, x ← LeastSquares, BestMembers        until encodings are reproduced, all pixels at once (`solve.linear`)
-       c, W ← again for what is left over      with private vectors known nothing is noise
-    4  status ← Certificate                    vector by vector, signs included        (`certify.certificate`)
+    0  c ← MatchingPursuit(Y)                the public part, where there is one
+                                             (`supports.pursuit`)
+    1  S ← plain Gram matrix YYᵀ, or UUᵀ     who shares how many vectors (`gram.whitened`)
+    2  W ← Cliques(S), FactorOverlaps(S)     first guess at every subset (`factor.cliques`,
+                                             `factor.all_vectors`)
+    3  W, x ← LeastSquares, BestMembers      until encodings are reproduced, all pixels at once
+                                             (`solve.linear`)
+       c, W ← again for what is left over    with private vectors known nothing is noise
+    4  status ← Certificate                  vector by vector, signs included
+                                             (`certify.certificate`)
 
 UUᵀ, the projector on the columns of Y, depends on W alone once the vectors are linearly independent
 (n ≤ d): vectors may be images, alike, of any distribution. Guesses are tried from the cheapest on,
@@ -31,7 +35,6 @@ from scipy.sparse.csgraph import connected_components
 from unveil.attacks.finish import approximate, certified
 from unveil.attacks.units import column_units
 from unveil.certify.certificate import undetermined_by
-from unveil.certify.relabelling import PublicPart
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.factor.cliques import find_cliques
 from unveil.gram.similarity import estimate_vectors
@@ -45,8 +48,8 @@ from unveil.gram.whitened import (
     spectrum,
     whitened_similarity,
 )
-from unveil.parallel import Stopwatch, one_blas_thread
-from unveil.parallel import memory_limit as settle_limit
+from unveil.parallel import Stopwatch, must_fit, one_blas_thread
+from unveil.parallel import memory_limit as bytes_allowed
 from unveil.records import (
     FIXED_WEIGHTINGS,
     Encodings,
@@ -57,12 +60,12 @@ from unveil.records import (
     as_public,
 )
 from unveil.seeds import Rng, child, root
-from unveil.solve.linear import TOLERANCE, Floats, LinearFit, best_members, settle_linear, spread
+from unveil.solve.linear import Floats, LinearFit, best_members, fit_linear, spread
+from unveil.solve.model import PIXEL, Members, PublicPart, rms
 from unveil.solve.pixels.chance import fit_nats
 from unveil.solve.pixels.noisy import NoisySolution
 from unveil.solve.pixels.pixels import PixelSolution
 from unveil.solve.pixels.settle import Settled
-from unveil.solve.subsets.descent import Members
 from unveil.supports.pursuit import pursue
 
 NAME = "mixup"
@@ -78,6 +81,10 @@ ALIKE = 16.0
 """Sizes of columns within such a factor are as good as one: exactness asks for 1e-4 of the rms of
 all, float32 has 6e-8."""
 ROUNDS = 3
+"""Times that the public part of encodings left over is looked for again; each explains more."""
+BYTES, BYTES_SQUARE = 40, 48
+"""Per value of the encodings, which are held in double precision with what is left of them; and per
+pair of encodings in the factorisation."""
 
 
 def mixup(
@@ -100,15 +107,13 @@ def mixup(
         )
     if k < 2:
         raise InputError(
-            f"k_private={k}: attack='mixup' undoes mixtures of 2 private vectors or more; use attack='full'"
+            f"k_private={k}: attack='mixup' undoes mixtures of 2 private vectors or more; "
+            "use attack='full'"
         )
     scheme.require_weighting(*FIXED_WEIGHTINGS)
-    limit = settle_limit(memory_limit)
-    if 40 * m * encodings.d > limit:
-        raise InputError(
-            f"{m:,} encodings of {encodings.d:,} pixels need about {40 * m * encodings.d / 2**30:.1f} GiB, "
-            "more than the memory limit: attack fewer of them, or raise memory_limit"
-        )
+    limit = bytes_allowed(memory_limit)
+    what = f"attack='mixup' on {m:,} encodings of {encodings.d:,} pixels"
+    must_fit(BYTES * m * encodings.d, what, limit, "attack fewer of them")
     P = as_public(public, encodings)
     P = P if scheme.k_public else None
     given = None if overlaps is None else overlaps.of(encodings)
@@ -134,12 +139,14 @@ def _solved(
     progress: Progress | None,
 ) -> Recovery:
     m, k, clock = encodings.m, encodings.scheme.k_private, Stopwatch()
+    # 0. The public part.
     mixed = _Mixed.of(encodings, P, limit, clock, progress)
+    # 1–3. One guess at the subsets after the other, until one explains enough.
     best: LinearFit | None = None
     guesses = _guesses(mixed.private_part(), k, given, limit, clock, progress)
     for members in guesses:
         with clock("subsets"):
-            fit = settle_linear(mixed.private_part(), members, np.ones(m, bool), progress=progress)
+            fit = fit_linear(mixed.private_part(), members, np.ones(m, bool), progress=progress)
         best = _better(best, fit)
         if (
             best is not None
@@ -152,6 +159,7 @@ def _solved(
             mixed, best = _again(mixed, best, limit, progress)
     if best is None:
         return Recovery.empty(encodings, NAME, _nothing(m), clock.seconds)
+    # 4. Exact, with a certificate; or under noise, with standard errors.
     facts = {"estimated_n_private": len(best.values)}
     with clock("certificate"):
         error = spread(best.members, len(best.values), child(seed, "spread"))
@@ -206,6 +214,7 @@ class _Mixed:
         return cls(y, names, P, weight)
 
     def private_part(self) -> Floats:
+        """What is left of the encodings without their public part."""
         if self.public is None:
             return self.y
         return np.asarray(
@@ -223,6 +232,7 @@ def _guesses(
 ) -> Iterator[Members]:
     """Members (m, k), −1 where none is found: by cliques of rounded overlaps, then by factorisation
     of what is not rounded."""
+    # 1. Overlaps read one by one: cheap, and nearly always enough.
     m = len(y)
     Y = y.astype(np.float32)
     with clock("factor"):
@@ -230,8 +240,9 @@ def _guesses(
             given if given is not None else plain_overlaps(Y, k, limit, progress)
         ).members
     yield start
-    if m > LARGEST or 48 * m * m > limit:
+    if m > LARGEST or BYTES_SQUARE * m * m > limit:
         return
+    # 2. The projector on the columns of Y, which depends on the subsets alone.
     with clock("similarity"):
         values, vectors = spectrum(Y)
         n, rank = rank_of(values), exact_rank(values)
@@ -250,6 +261,7 @@ def _guesses(
     with clock("factor"):
         start = find_cliques(rounded(S, k)).members
     yield start
+    # 3. Not rounded at all.
     with clock("factor"), one_blas_thread():
         W = factor_overlaps(S, k, n).W
     if W.shape[1] > k:
@@ -257,6 +269,8 @@ def _guesses(
 
 
 def _better(first: LinearFit | None, second: LinearFit | None) -> LinearFit | None:
+    """The exact one, of two exact ones that with more rows, of two noisy ones that with less
+    noise."""
     if first is None or second is None:
         return first or second
     if first.exact and second.exact:
@@ -272,6 +286,7 @@ def _noise(fit: LinearFit) -> float:
 
 
 def _size(fit: LinearFit) -> float:
+    """The rms of a private pixel."""
     return float(np.sqrt(np.mean(fit.values**2))) or 1.0
 
 
@@ -282,11 +297,13 @@ def _again(
     turn, the other taken off."""
     assert mixed.public is not None
     m, k = len(mixed.y), fit.members.shape[1]
-    bound = TOLERANCE * (float(np.sqrt(np.mean(mixed.y**2))) or 1.0)
+    bound = PIXEL * rms(mixed.y)
     for _ in range(ROUNDS):
         left = np.setdiff1d(np.arange(m), fit.rows)
         if not len(left):
             break
+        # 1. Private members as they seem, and with these taken off the public ones; then the
+        # private ones again.
         names = mixed.names.copy()
         own = fit.values[best_members(mixed.private_part()[left], fit.values, k)].sum(axis=1)
         names[left] = pursue(
@@ -301,10 +318,11 @@ def _again(
         members = np.full((m, k), -1, np.int64)
         members[fit.rows] = fit.members
         members[left] = best_members(rest[left], fit.values, k)
+        # 2. Rows that are reproduced now join; the others keep the public part they had.
         fits = np.abs(rest[left] - fit.values[members[left]].sum(axis=1)).max(axis=1) <= bound
         names[left[~fits]] = mixed.names[left[~fits]]
         trusted = np.isin(np.arange(m), np.append(fit.rows, left[fits]))
-        new = settle_linear(trial.private_part(), members, trusted, progress=progress)
+        new = fit_linear(trial.private_part(), members, trusted, progress=progress)
         if new is None or not new.exact or len(new.rows) <= len(fit.rows):
             break
         mixed, fit = trial, new
@@ -323,6 +341,7 @@ def _settled(encodings: Encodings, fit: LinearFit, error: Floats) -> Settled:
         shape=(len(fit.rows), n),
     )
     group = connected_components(W.T @ W, directed=False)[1].astype(np.int64)
+    # Six standard errors, as if the largest residual were the noise.
     uncertain = 6 * float(fit.miss.max(initial=0.0)) * error > SHARPEST
     solution = PixelSolution(
         fit.values,
@@ -336,7 +355,10 @@ def _settled(encodings: Encodings, fit: LinearFit, error: Floats) -> Settled:
 
 
 def _nothing(m: int) -> str:
-    return f"no consistent explanation of the {m} encodings: more encodings or pixels are needed, or another k_private"
+    return (
+        f"no consistent explanation of the {m} encodings: more encodings or pixels are needed, or "
+        "another k_private"
+    )
 
 
 ATTACK = mixup

@@ -23,6 +23,7 @@ def read_overlaps(
 ) -> tuple[Overlaps, Supports | None]:
     """LearnPublic, where the scheme has a public part, and GramExtract, where overlaps are not
     given."""
+    # The public part first: overlaps of private parts are read with it taken off.
     supports = None
     if public is not None:
         with clock("learn public"):

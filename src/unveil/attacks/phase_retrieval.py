@@ -42,10 +42,11 @@ from unveil.records import (
 )
 from unveil.rivals.classical import retrieve_weights
 from unveil.seeds import Rng, child, root
+from unveil.solve.model import PIXEL
 from unveil.supports.folded.survey import survey_public
 
 NAME = "phase-retrieval"
-TOLERANCE = 1e-4
+TOLERANCE = PIXEL
 """Largest residual of a reproduced encoding, relative to its rms."""
 NEAR = 0.3
 """Relative residual up to which an encoding is taken for a noisy mixture; what does not converge

@@ -1,12 +1,14 @@
 """The full attack on weights that are unequal, unknown and new in every encoding (InstaHide as
 released, without public part).
 
-    1  Z ← squared correlations of all pairs of encodings           (`gram.correlation`)
-    2  P ← MixedMemberships(Z)        members and shares: corners of a simplex (`factor.mixed_memberships`)
-    3  W, x ← Feedback on a few hundred pixels                      members and weights until encodings are explained exactly
-       P ← Extend(Z, W)               vectors not counted yet, then 3 again  (`solve.weights.unequal`)
-    4  W, x ← every weight, every pixel, twice                      (`solve.weights.unequal_pixels`)
-    5  status ← Certificate           vector by vector              (`certify.unequal_certificate`)
+    1  Z ← squared correlations of all pairs of encodings (`gram.correlation`)
+    2  P ← MixedMemberships(Z): members and shares, corners of a simplex
+       (`factor.mixed_memberships`)
+    3  W, x ← Feedback on a few hundred pixels: members and weights, until encodings are explained
+       exactly (`solve.weights.unequal`)
+       P ← Extend(Z, W): vectors not counted yet, then 3 again
+    4  W, x ← every weight, every pixel, twice (`solve.weights.unequal_pixels`)
+    5  status ← Certificate, vector by vector (`certify.unequal_certificate`)
 
 Dense in m. The number of vectors is found, not given.
 """
@@ -17,27 +19,36 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.attacks.finish import recovery
 from unveil.certify.unequal_certificate import certify_unequal
 from unveil.factor.mixed_memberships import Memberships, extend, mixed_memberships
 from unveil.gram.correlation import squared_correlations
-from unveil.parallel import Stopwatch
+from unveil.parallel import Stopwatch, must_fit
 from unveil.records import VERIFIED, Encodings, Progress, Recovery
 from unveil.seeds import Rng, child, root
 from unveil.solve.weights.unequal import WeightedAssignment, feedback_unequal
 from unveil.solve.weights.unequal_pixels import solve_weights_and_pixels
 
 PIXELS = 500
+"""Pixels on which members and weights are found: more than for known weights, since a member of
+small weight shows itself over many pixels only."""
 EXTENSIONS = 3
+"""Times that vectors not counted yet are looked for among the encodings left over."""
+BYTES_PER_PAIR, BYTES_PER_VALUE = 32, 40
+"""Memory for each pair of encodings, and for each of their values: copies in double precision."""
 FAINTEST = 1e-5
 """A smaller weight leaves open which vector it belongs to: no member is named."""
 
 
 def full_unequal(
-    encodings: Encodings, name: str, *, rng: Rng = None, progress: Progress | None = None
+    encodings: Encodings, name: str, *, rng: Rng, limit: int, progress: Progress | None = None
 ) -> Recovery:
     """Every private vector and every weight the encodings determine, each vector with its status
-    and the reason for it."""
+    and the reason for it. `limit`: bytes of memory."""
     k, m, d = encodings.scheme.k_private, encodings.m, encodings.d
+    what = f"attack='full' on {m:,} encodings of {d:,} pixels"
+    must_fit(BYTES_PER_PAIR * m * m + BYTES_PER_VALUE * m * d, what, limit, "attack fewer of them")
+    # 1–2. Who shares how much with whom, and a first guess at members and shares.
     seed = root(rng)
     clock = Stopwatch()
     Y = encodings.magnitudes()
@@ -49,38 +60,44 @@ def full_unequal(
         return Recovery.empty(
             encodings, name, f"{m} encodings: too few, or nothing shared", clock.seconds
         )
+    # 3–4. Members and weights on some pixels, then everything at all pixels.
     with clock("feedback"):
-        found = _explain(
-            np.ascontiguousarray(Y[:, :PIXELS]), Z, start, child(seed, "feedback"), progress
-        )
+        some = np.ascontiguousarray(Y[:, :PIXELS])
+        found = _explain(some, Z, start, child(seed, "feedback"), progress)
     with clock("pixels"):
         solution = solve_weights_and_pixels(Y, found, child(seed, "pixels"), progress=progress)
     if solution is None:
-        nothing = f"no consistent explanation of the {m} encodings: more pixels or encodings are needed, or another k_private"
+        nothing = f"no consistent explanation of the {m} encodings: more pixels or encodings are "
+        nothing += "needed, or another k_private"
         return Recovery.empty(encodings, name, nothing, clock.seconds)
+    # 5. The certificate.
     with clock("certificate"):
         status, reasons = certify_unequal(encodings, solution)
     n, explained = len(status), len(solution.rows)
     weights = _placed(solution.rows, solution.members, solution.weights, (m, n))
     verified = int((status == VERIFIED).sum())
-    return Recovery(
-        vectors=solution.pixels.values.astype(np.float32),
-        status=status,
+    facts = {
+        "estimated_n_private": start.n,
+        "encodings_explained": explained,
+        "feedback_rounds": found.rounds,
+        "equations": explained * d,
+        "unknowns": n * d + explained * (k - 1),
+    }
+    text = f"{verified} of {n} private vectors verified; {explained} of {m} encodings explained "
+    text += "exactly, weights found with them"
+    return recovery(
+        name,
+        solution.pixels.values,
+        status,
+        reasons,
+        weights.astype(bool),
+        np.full(n, float(np.max(solution.pixels.misfit, initial=0.0))),
+        text,
+        clock,
+        facts,
         signed=False,
-        members=weights.astype(bool),
-        residual=np.full(n, float(np.max(solution.pixels.misfit, initial=0.0))),
-        reasons=tuple(reasons),
-        attack=name,
-        explanation=f"{verified} of {n} private vectors verified; {explained} of {m} encodings explained exactly, "
-        "weights found with them",
-        seconds=clock.seconds,
-        evidence={
-            "estimated_n_private": start.n,
-            "encodings_explained": explained,
-            "feedback_rounds": found.rounds,
-            "equations": explained * d,
-            "unknowns": n * d + explained * (k - 1),
-        },
+        explained=explained,
+        exact=True,
         weights=weights,
     )
 
@@ -102,6 +119,7 @@ def _explain(
             best = found
         if found.exact.all() or 2 * found.exact.sum() < len(y):
             break
+        # Rows that are explained tell the shares of all vectors known so far.
         power = found.weights**2
         shares = power / np.maximum(power.sum(axis=1, keepdims=True), 1e-30)
         start = extend(Z, Memberships(found.members, shares, start.n), found.exact)

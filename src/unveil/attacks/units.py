@@ -7,15 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unveil.certify.relabelling import PublicPart
 from unveil.records import Encodings, Scheme, Supports
-from unveil.solve.subsets.descent import Values
+from unveil.solve.model import PublicPart, Values
+
+LEAST_SHARE = 1e-3
+"""Of the power of the encodings, the private part is taken to have this share at least: a public
+part that was found wrongly can seem to hold all of it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
     """Encodings in units in which private weights are 1 and private pixels have rms `unit`: y = |Σ
-    x + offsets|, the offsets being the sum of the `public` part."""
+    x + offsets|, the offsets being the sum of the `public` part; its weight is in these units as
+    well."""
 
     y: Values
     offsets: Values | None
@@ -25,16 +29,19 @@ class Task:
 
 
 def in_units(encodings: Encodings, P: Values | None, supports: Supports | None) -> Task:
+    """The unit is what is left of the encodings' power without their public part."""
     scheme = encodings.scheme
     a, k = scheme.private_weight, scheme.k_private
     Y = encodings.magnitudes()
     power = float(np.mean(np.square(Y, dtype=np.float64)))
+    # Without a public part all power is that of k private vectors.
     if P is None or supports is None:
         unit = max(np.sqrt(power / k) / a, 1e-30)
         return Task(Y / np.float32(a * unit), None, None, unit, scheme)
+    # With a public part: its power is known, the rest is private.
     c = P[supports.indices].sum(axis=1) * np.float32(scheme.public_weight)
     part = float(np.mean(np.square(c, dtype=np.float64)))
-    unit = max(np.sqrt(max(power - part, 1e-3 * power) / k) / a, 1e-30)
+    unit = max(np.sqrt(max(power - part, LEAST_SHARE * power) / k) / a, 1e-30)
     part_of_all = PublicPart(supports.indices, P, scheme.public_weight / (a * unit))
     return Task(Y / np.float32(a * unit), c / np.float32(a * unit), part_of_all, unit, scheme)
 

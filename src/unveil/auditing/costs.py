@@ -19,8 +19,8 @@ from functools import cache
 import numpy as np
 
 from unveil.attacks.choose import Situation, why_not
+from unveil.attacks.dense import PIXELS as FEEDBACK_PIXELS
 from unveil.attacks.full import LARGEST, SPARSE_FROM
-from unveil.attacks.full import PIXELS as FEEDBACK_PIXELS
 from unveil.gram.engine.plan import OverlapPlan, make_plan
 from unveil.gram.levels import folded_levels
 from unveil.parallel import one_blas_thread

@@ -6,14 +6,13 @@ W_r·a = z_r, the row's own sum (its sign turns). Values in general position lea
 alone. On a grid of levels agreements happen. See `docs/certificate.md`, "One pixel, many
 encodings":
 
-  small S   S, the vectors with a ≠ 0. Rows that meet S in i alone have z_r = a_i. At most μ_i rows of i have one sum, so that
-            all its other rows meet S twice. In a design that expands this takes a share α of all
-            vectors, at least:
-            1 − β − λ ≤ (k−1)·α, β the largest μ_i / deg(i), λ the second eigenvalue of who meets
-            whom. The same for x − a
-  large S   n rows, each with its two choices, fix a: 2^n candidates. Another row agrees with one of them by chance q at most:
-            it misses S, or its a cancel (one half, for any values), or its sum happens to be right
-            (β)
+  small S   S, the vectors with a ≠ 0. Rows that meet S in i alone have z_r = a_i. At most μ_i rows
+            of i have one sum, so that all its other rows meet S twice. In a design that expands
+            this takes a share α of all vectors, at least: 1 − β − λ ≤ (k−1)·α, β the largest μ_i /
+            deg(i), λ the second eigenvalue of who meets whom. The same for x − a
+  large S   n rows, each with its two choices, fix a: 2^n candidates. Another row agrees with one of
+            them by chance q at most: it misses S, or its a cancel (one half, for any values), or
+            its sum happens to be right (β)
 
 so that fewer than 2^n·q^(m−n) other solutions are to be expected. The first part is a proof, the
 second is chance: it takes rows for random ones, as the spectrum of W must show that they are.
@@ -49,6 +48,8 @@ class Spread:
 
 def spread_of(members: Index, n: int) -> Spread:
     """The design of `members` (rows, k), each row once."""
+    # Divided by the degrees, the largest eigenvalue is k for any design: the second one tells how
+    # well rows mix.
     W = np.zeros((len(members), n))
     W[np.arange(len(members))[:, None], members] = 1
     degree = W.sum(axis=0)
@@ -71,12 +72,14 @@ def settled_by_chance(
     out = np.zeros(total.shape[1], bool)
     if not spread.random or m <= n or n < 2:
         return out
+    # 1. β: how often the commonest value occurs among the rows of a vector, at worst.
     rows = np.argsort(members.ravel(), kind="stable") // k
     ends = np.append(0, np.cumsum(spread.degree))
     share = np.zeros(total.shape[1])
     for i in range(n):
         most = _most_alike(total[rows[ends[i] : ends[i + 1]]], near)
         share = np.maximum(share, most / spread.degree[i])
+    # 2. α, the share of vectors that must change, and how likely that many rows allow it by chance.
     for p in range(len(out)):
         least = (1 - share[p] - spread.second) / (k - 1)
         if least <= 0:

@@ -3,31 +3,36 @@ vector by vector.
 
 Re-encoding is exact by construction. What is left is uniqueness, of values and of subsets:
 
-  unexplained   fewer than half of the encodings are explained: then k_private or the weighting may be wrong, and what fits may
-                fit for the wrong reason; nothing is verified
-  rank          the encodings do not determine the vector even with all signs known: a null vector of W touches it (bipartite
-                pieces for k = 2, vectors that always occur together, ones used once)
+  unexplained   fewer than half of the encodings are explained: then k_private or the weighting may
+                be wrong, and what fits may fit for the wrong reason; nothing is verified
+  rank          the encodings do not determine the vector even with all signs known: a null vector
+                of W touches it (bipartite pieces for k = 2, vectors that always occur together,
+                ones used once)
   one solution  independent solves disagree (`solve.pixels.pixels`)
-  group         it hangs together with only a few others: the sign per pixel of such a group is its own
-  complement    n = 2k in a group: x'_i = Σ x/k − x_i with complements taken inside gives the same encodings
-  design        another reading of the subsets cannot be ruled out (`certify.design`: a theorem, from W alone). Where the size
-                of a private pixel is known, it decides between the readings of a vector of few
+  group         it hangs together with only a few others: the sign per pixel of such a group is its
+                own
+  complement    n = 2k in a group: x'_i = Σ x/k − x_i with complements taken inside gives the same
                 encodings
-  alias         it is a combination of others: with z = a + b − p the encodings {p, q, z} are {a, b, q} under another name.
-                An alias z shares some p with all of its encodings, or is −Σ of its at most 2k−1
-                partners (for k = 2 the triangle ab, bc, ca is also the star za, zb, zc); with fewer
-                pixels than vectors these are looked for alone. Public vectors count among the
-                others
-  relabelling   all of its encodings can be read without it, as those of another vector with other labels, private or public,
-                and its size does not tell the two apart (`certify.relabelling`)
-  against       half as many encodings as speak for it are nearly reproduced with it, and contradict it
+  design        another reading of the subsets cannot be ruled out (`certify.design`: a theorem,
+                from W alone). Where the size of a private pixel is known, it decides between the
+                readings of a vector of few encodings
+  alias         it is a combination of others: with z = a + b − p the encodings {p, q, z} are {a, b,
+                q} under another name. An alias z shares some p with all of its encodings, or is −Σ
+                of its at most 2k−1 partners (for k = 2 the triangle ab, bc, ca is also the star za,
+                zb, zc); with fewer pixels than vectors these are looked for alone. Public vectors
+                count among the others
+  relabelling   all of its encodings can be read without it, as those of another vector with other
+                labels, private or public, and its size does not tell the two apart
+                (`certify.relabelling`)
+  against       half as many encodings as speak for it are nearly reproduced with it, and contradict
+                it
   surplus       fewer than two different encodings more than unknowns in its group
-  pixels        an alternative hides from two solves with probability ½ per pixel: `FEWEST_PIXELS` leave one in a million.
-                And pixels of few levels are reproduced by chance: what they say must exceed the
-                choices there are
-  scale         recovered pixels are not of the size they are expected to have, or vectors not independent: a part c that all
-                encodings share looks like x + c/k, and n = k + k' vectors mixed k' at a time like n
-                others mixed k at a time
+  pixels        an alternative hides from two solves with probability ½ per pixel: `FEWEST_PIXELS`
+                leave one in a million. And pixels of few levels are reproduced by chance: what they
+                say must exceed the choices there are
+  scale         recovered pixels are not of the size they are expected to have, or vectors not
+                independent: a part c that all encodings share looks like x + c/k, and n = k + k'
+                vectors mixed k' at a time like n others mixed k at a time
 """
 
 from __future__ import annotations
@@ -35,18 +40,43 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import LinAlgError, cholesky, eigh
+from scipy.linalg import LinAlgError, cholesky
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import lsmr
 
 from unveil.certify.design import in_doubt
-from unveil.certify.relabelling import PublicPart, relabelled
+from unveil.certify.relabelling import relabelled
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings
+from unveil.solve.model import (
+    PIXEL,
+    TOUCHED,
+    PublicPart,
+    combinations_of_others,
+    size_in_doubt,
+    touched_by_null,
+    uses,
+)
 from unveil.solve.pixels.chance import needed_nats
 from unveil.solve.pixels.pixels import PixelSolution
-from unveil.solve.subsets.descent import uses
 
 FEWEST_PIXELS = 20
+"""An alternative hides from two solves with probability ½ per pixel: so many leave one in a
+million."""
+SURPLUS = 2
+"""Different encodings beyond the unknowns of a group: one could be met by chance, since each
+brings a choice of sign with it."""
+SHARED = 0.15
+"""The smallest correlation that must show: that of vectors to which a common part of two fifths of
+their size was added. Where pixels are too few to see it, nothing is verified."""
+SIGMAS = 6
+"""Standard deviations of a χ² beyond which correlations are no chance."""
+SAME_AS_PUBLIC = 1e-6
+"""1 − |cosine| of a multiple of a public vector: rounding in single precision."""
+TRIALS = 3
+"""Random vectors that must all be seen: one lies outside every null vector with probability 0, and
+rounding is what is left."""
+SOLVED = 1e-12
+"""Relative residual at which an iterative solve ends: the null part is then known to 1e-6."""
 DENSE = 2000
 """Vectors up to which null vectors come from one dense decomposition."""
 
@@ -85,16 +115,17 @@ def certify(
     hang together. Another solution of Wx = y is one of |Wx| = |y| as well: what rules out all of
     the latter rules out all of the former
     """
+    # 1. What speaks against each vector: other readings, null vectors, aliases, other designs.
     n, d = solution.values.shape
     k = members.shape[1]
     kept = encodings.scheme.signs == "kept"
     other = relabelled(members, solution.values, public, encodings.pixel_rms, kept=kept)
     all_members = members
-    members = np.unique(
-        np.sort(members, axis=1), axis=0
-    )  # an encoding drawn twice says nothing new
+    # An encoding drawn twice says nothing new.
+    members = np.unique(np.sort(members, axis=1), axis=0)
     degree = uses(members, n)
     undetermined = undetermined_by(members, n)
+    # 2. What speaks against all of them, and how much the pixels of each say.
     whole = doubt_about_all(
         encodings,
         explained,
@@ -105,12 +136,10 @@ def certify(
         searched,
     )
     need = needed_nats(n, k, encodings.m)
-    said = (
-        np.full(n, np.inf)
-        if nats is None
-        else nats @ ~(np.zeros((n, d), bool) if doubtful is None else doubtful).T
-    )
+    sure = np.ones((n, d), bool) if doubtful is None else ~doubtful
+    said = np.full(n, np.inf) if nats is None else nats @ sure.T
     open_values = np.zeros(n, int) if doubtful is None else doubtful.sum(axis=1)
+    # 3. Groups, aliases and the design.
     main = int(np.bincount(solution.group).argmax())
     sizes = np.bincount(solution.group)
     rows_of_group = np.bincount(solution.group[members[:, 0]], minlength=len(sizes))
@@ -132,6 +161,7 @@ def certify(
         public=None if names is None else names[rows],
         own_rows=True,
     )
+    # 4. The first doubt decides.
     status, reasons = np.full(n, VERIFIED, dtype="<U10"), []
     for i in range(n):
         g = int(solution.group[i])
@@ -158,7 +188,7 @@ def certify(
                 AMBIGUOUS,
                 f"linked with only {sizes[g] - 1} others, whose sign per pixel is their own",
             )
-        elif rows_of_group[g] < sizes[g] + 2:
+        elif rows_of_group[g] < sizes[g] + SURPLUS:
             what, why = AMBIGUOUS, "hardly more encodings than unknowns"
         elif alias[i]:
             what, why = (
@@ -175,7 +205,8 @@ def certify(
         elif against is not None and 2 * against[i] >= degree[i]:
             what, why = (
                 AMBIGUOUS,
-                f"{degree[i]} encodings speak for it, and {against[i]} that it nearly fits against it",
+                f"{degree[i]} encodings speak for it, and {against[i]} that it nearly fits "
+                "against it",
             )
         elif other[i]:
             what, why = (
@@ -185,7 +216,8 @@ def certify(
         else:
             what, why = (
                 VERIFIED,
-                f"{degree[i]} different encodings reproduced at all {d} pixels by one solution only",
+                f"{degree[i]} different encodings reproduced at all {d} pixels by one solution "
+                "only",
             )
             if open_values[i]:
                 why += f", up to {open_values[i]} values that are open"
@@ -203,15 +235,26 @@ def doubt_about_all(
     doubtful: NDArray[np.bool_] | None = None,
     searched: bool = False,
 ) -> str:
+    """A doubt about all vectors at once, in words; empty where there is none. `sure`: the vectors
+    whose size and correlations are looked at."""
     d = encodings.d
+    # 1. Too little is explained, or it says too little.
     if 2 * explained < encodings.m:
-        return f"only {explained} of {encodings.m} encodings are explained: are k_private and the weighting right?"
+        return (
+            f"only {explained} of {encodings.m} encodings are explained: are k_private and the "
+            "weighting right?"
+        )
     if not searched and d < FEWEST_PIXELS:
         return f"{d} pixels are too few to rule out another solution: {FEWEST_PIXELS} are needed"
     need = needed_nats(len(solution.values), encodings.scheme.k_private, encodings.m)
     if nats is not None and nats.sum() < need:
-        return f"the {d} pixels take too few values: an encoding says {nats.sum():.0f} nats against chance, {need:.0f} are needed"
-    if encodings.pixel_rms is None:
+        return (
+            f"the {d} pixels take too few values: an encoding says {nats.sum():.0f} nats against "
+            f"chance, {need:.0f} are needed"
+        )
+    # 2. Pixels have the wrong size.
+    expected = encodings.pixel_rms
+    if expected is None:
         return ""
     X = solution.values[sure]
     if doubtful is not None:
@@ -220,22 +263,25 @@ def doubt_about_all(
     if not n:
         return "no vector is determined by these encodings"
     rms = float(np.sqrt(np.mean(X**2)))
-    if abs(rms / encodings.pixel_rms - 1) > min(max(0.02, 5 / np.sqrt(2 * n * d)), 0.2):
+    if size_in_doubt(rms / expected, n * d):
         return (
-            f"the scale is in doubt: recovered pixels have rms {rms:.2f}, expected {encodings.pixel_rms} "
+            f"the scale is in doubt: recovered pixels have rms {rms:.2f}, expected {expected} "
             "(check weighting and k_private, or set pixel_rms; None if unknown)"
         )
-    # Correlations of independent vectors are N(0, 1/d): their squares, times d, sum to a χ² with
+    # 3. Correlations of independent vectors are N(0, 1/d): their squares, times d, sum to a χ² with
     # one degree per pair.
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     pairs = n * (n - 1) / 2
     total = d * (_sum_of_squared_products(unit) - n) / 2
-    chance = 6 * np.sqrt(2 * pairs) + 6
-    if d * pairs * 0.15**2 < chance:
+    chance = SIGMAS * np.sqrt(2 * pairs) + SIGMAS
+    if d * pairs * SHARED**2 < chance:
         return f"{d} pixels of {n} vectors are too few to rule out a part that all encodings share"
     if total > pairs + chance:
         rms = float(np.sqrt(total / pairs / d))
-        return f"recovered vectors are correlated ({rms:.2f} rms): is there a common part, or is k_private wrong?"
+        return (
+            f"recovered vectors are correlated ({rms:.2f} rms): is there a common part, or is "
+            "k_private wrong?"
+        )
     return ""
 
 
@@ -261,9 +307,7 @@ def undetermined_by(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
     if n > DENSE:
         return _touched_by_null(members, n)
     W = _incidence(members, n)
-    values, vectors = eigh((W.T @ W).toarray())
-    null = vectors[:, values < 1e-8 * max(1.0, float(values[-1]))]
-    return np.asarray((np.abs(null) > 1e-6).any(axis=1))
+    return touched_by_null((W.T @ W).toarray())
 
 
 def _bipartite(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
@@ -277,15 +321,16 @@ def _bipartite(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
     return np.asarray(group[:n] != group[n:])
 
 
-def _touched_by_null(members: NDArray[np.int64], n: int, trials: int = 3) -> NDArray[np.bool_]:
+def _touched_by_null(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
     """z − W⁺Wz is the part of a random z in the null space: nonzero, almost surely, exactly where a
     null vector is. Where the iteration has not come to an end more is left over, and more is called
     undetermined."""
     W = _incidence(members, n)
     out = np.zeros(n, bool)
-    for trial in range(trials):
+    for trial in range(TRIALS):
         z = np.random.default_rng(trial).standard_normal(n)
-        out |= np.abs(z - lsmr(W, W @ z, atol=1e-12, btol=1e-12, maxiter=4000)[0]) > 1e-6
+        seen = lsmr(W, W @ z, atol=SOLVED, btol=SOLVED, maxiter=4000)[0]
+        out |= np.abs(z - seen) > TOUCHED
     return out
 
 
@@ -314,8 +359,7 @@ def dependent(
         gram = unit @ unit.T
         if len(chosen) > DENSE // 4 and _all_eigenvalues_above(gram, 2 * nothing):
             return out
-        values, vectors = eigh(gram)
-        out[chosen] = np.linalg.norm(vectors[:, values < nothing], axis=1) > 1e-2
+        out[chosen] = combinations_of_others(gram, nothing)
         return out
     k, W = members.shape[1], _incidence(members, len(x))
     rows_of = sparse.csr_array(W.T)
@@ -323,7 +367,7 @@ def dependent(
         rows = members[rows_of.indices[rows_of.indptr[i] : rows_of.indptr[i + 1]]]
         partners, shared = np.unique(rows, return_counts=True)
         total = np.abs(x[partners].sum(axis=0)).max() if len(partners) <= 2 * k else np.inf
-        out[i] = np.count_nonzero(shared == len(rows)) > 1 or total < 1e-4 * np.abs(x[i]).max()
+        out[i] = np.count_nonzero(shared == len(rows)) > 1 or total < PIXEL * np.abs(x[i]).max()
     return out
 
 
@@ -337,13 +381,12 @@ def made_of_public(x: NDArray[np.float64], public: NDArray[np.float32]) -> NDArr
     P = public / np.maximum(np.linalg.norm(public, axis=1, keepdims=True), 1e-30)
     unit = x / np.maximum(size, 1e-30)
     if len(x) + len(P) > min(x.shape[1], DENSE):
-        return np.asarray((np.abs(unit @ P.T) > 1 - 1e-6).any(axis=1))
+        return np.asarray((np.abs(unit @ P.T) > 1 - SAME_AS_PUBLIC).any(axis=1))
     # What the public vectors leave of each, and whether that depends.
     _, spectrum, axes = np.linalg.svd(P, full_matrices=False)
-    axes = axes[spectrum > 1e-6 * spectrum.max(initial=1.0)]
+    axes = axes[spectrum > SAME_AS_PUBLIC * spectrum.max(initial=1.0)]
     rest = unit - (unit @ axes.T) @ axes
-    values, vectors = eigh(rest @ rest.T)
-    return np.asarray(np.linalg.norm(vectors[:, values < 1e-7], axis=1) > 1e-2)
+    return combinations_of_others(rest @ rest.T)
 
 
 def _all_eigenvalues_above(gram: NDArray[np.float64], bound: float) -> bool:

@@ -12,14 +12,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.solve.model import ROW, Members, Values, residual, rms
 from unveil.solve.subsets.completion import by_known
-from unveil.solve.subsets.descent import Members, Values
 
 MOST = 256
 """Encodings looked at: more left over than that are no exceptions, and are counted against the
 solution as a whole."""
-EXACT, ROUGH = 1e-3, 0.1
-"""Residual of a pixel that fits, relative to the rms of y; and of an encoding that fits roughly."""
+ROUGH = 0.1
+"""Residual of an encoding that fits roughly, relative to the rms of y; chance must miss by three
+times as much for that to mean anything."""
 SHARE = 0.5
 """Of the pixels that chance leaves over, so many must fit."""
 
@@ -40,15 +41,13 @@ def contradicting(
     if not len(y) or len(x) < k:
         return nothing
     members = by_known(y, c, x, k, rng)
-    rms = float(np.sqrt(np.mean(np.square(y, dtype=np.float64)))) or 1.0
-    total = np.abs(x[members].sum(axis=1) + (0 if c is None else c))
-    miss = np.abs(total - y) / rms
-    by_chance = (
-        np.abs(np.abs(x[_others(members, len(x), rng)].sum(axis=1) + (0 if c is None else c)) - y)
-        / rms
-    )
-    base = float((by_chance <= EXACT).mean())
-    fits = miss <= EXACT
+    # The best sums of known vectors, and sums at random beside them.
+    scale = rms(y)
+    miss = residual(y, c, x, members) / scale
+    by_chance = residual(y, c, x, _others(members, len(x), rng)) / scale
+    base = float((by_chance <= ROW).mean())
+    fits = miss <= ROW
+    # At most pixels, as far as chance leaves any; or at all of them roughly, where chance does not.
     most = fits.mean(axis=1) >= base + SHARE * (1 - base)
     roughly = (np.sqrt(np.mean(miss**2, axis=1)) <= ROUGH) & (
         np.sqrt(np.mean(by_chance**2)) > 3 * ROUGH

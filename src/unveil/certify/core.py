@@ -7,10 +7,11 @@ do. T has a permutation without zeros, T_(i, σ(i)) ≠ 0. Give the rows any wei
 deg(i), then all are exactly as heavy. The same holds for any set of vectors with the rows inside
 it. Two certificates show that columns are heavy, for a core:
 
-  whole     t integer: a vector v with v = ω on the rows of i, |v| < ω on the others and Wᵀv = deg(i)·e_i. Then |Wt| ≥ v·Wt =
-            deg(i)·t_i. The v of least length is found by conjugate gradients; what they leave over
-            is counted against it
-  fraction  t ∈ a/k + integers: Σ ω·(Wt)² ≥ λ·Σ deg(i)·t_i², with λ the least eigenvalue of WᵀωW over degrees
+  whole     t integer: a vector v with v = ω on the rows of i, |v| < ω on the others and Wᵀv =
+            deg(i)·e_i. Then |Wt| ≥ v·Wt = deg(i)·t_i. The v of least length is found by conjugate
+            gradients; what they leave over is counted against it
+  fraction  t ∈ a/k + integers: Σ ω·(Wt)² ≥ λ·Σ deg(i)·t_i², with λ the least eigenvalue of WᵀωW
+            over degrees
 
 Where a vector has no certificate, the one that shares most of its rows with it leaves the core,
 with its rows, and so on until all that are left have one. Cost: some sweeps over the rows per
@@ -255,8 +256,9 @@ def _spread(members, n, weight, degree, allowed, bound):  # type: ignore[no-unty
                         b[members[r, j]] += weight[r]
                         left[members[r, j]] -= weight[r]
         left[i] = 1.0
+        # All rows of some vector hold i: nothing can cancel it. Weights are about 1.
         if left.min() < 1e-9:
-            continue  # all rows of some vector hold i: nothing can cancel it
+            continue
         # 2. Conjugate gradients on W_offᵀ ω W_off z = b.
         z = np.zeros(n)
         residual = b.copy()

@@ -5,13 +5,17 @@ Rows of W (m, n) have k ones, x is generic, y = |Wx| or, signs kept, y = Wx. A r
 x') with at most n vectors, k per row, that gives the same y. A vector x_i is certain if every
 reading holds it, up to one sign per pixel, the same for all.
 
-  1. rank     W has full column rank: then W' = D·W·T with signs D, an invertible T, and x_i is certain if row i of T is ±1 once
-  2. classes  vectors whose entries in every possible column of T differ by integers (`uniqueness_lattice`)
-  3. core     in a class: vectors whose columns are the lightest (`uniqueness_core`; pairs: `uniqueness_pairs`)
-  4. growth   one by one: rows of i whose other members are certain have no member in common; signs hidden: and together at
-              least 2k−1 other members. Then row i of T is a difference of 0/1 vectors, not
-              negative, and sums to 1
-  5. few      at most `SMALL` vectors: all columns are enumerated (`uniqueness_small`), and growth is tried again
+  1. rank     W has full column rank: then W' = D·W·T with signs D, an invertible T, and x_i is
+              certain if row i of T is ±1 once
+  2. classes  vectors whose entries in every possible column of T differ by integers
+              (`uniqueness_lattice`)
+  3. core     in a class: vectors whose columns are the lightest (`uniqueness_core`; pairs:
+              `uniqueness_pairs`)
+  4. growth   one by one: rows of i whose other members are certain have no member in common; signs
+              hidden: and together at least 2k−1 other members. Then row i of T is a difference of
+              0/1 vectors, not negative, and sums to 1
+  5. few      at most `SMALL` vectors: all columns are enumerated (`uniqueness_small`), and growth
+              is tried again
 
 Whatever is not proved is in doubt. Doubt about one vector leaves the others as they are, except by
 rank: a null vector frees a vector to be used elsewhere (`own_rows` tells what that leaves).
@@ -218,8 +222,9 @@ def _certain_in(
         if attempt == 1:
             if out[part].all() or count > SMALL or repeats:
                 break
+            # With signs of their own per pixel, parts could also change names from pixel to pixel.
             if not (signed or connected_rows(local, count)):
-                break  # with signs of their own per pixel, parts could also change names from pixel to pixel
+                break
             found = small_design(local, count, signed=signed)
             size = max(size, int(found.sum()))
         seed = out.copy()
@@ -283,7 +288,13 @@ def _reason(members: Index, certain: Flags, i: int, signed: bool) -> str:
     others, count = np.unique(rows[rows != i], return_counts=True)
     if (count == len(rows)).any():
         always = int(others[count.argmax()])
-        return f"all encodings that speak for it also hold vector {always}: the two could share the sum in another way"
+        return (
+            f"all encodings that speak for it also hold vector {always}: the two could share the "
+            "sum in another way"
+        )
     if not signed and len(others) < 2 * k - 1:
-        return f"it is mixed with only {len(others)} others: with opposite signs another vector fits as well"
+        return (
+            f"it is mixed with only {len(others)} others: with opposite signs another vector fits "
+            "as well"
+        )
     return "its encodings may have another reading"

@@ -37,6 +37,9 @@ MINORS = 6
 """Random minors that are tried. Two have a common factor beyond k with probability about 0.4, six
 with less than 0.02."""
 
+PRIMES = 60
+"""Moduli of a determinant: enough for Hadamard's bound at `LARGEST`."""
+
 TRIAL = 10_000
 """Primes by which g is divided. A larger factor common to six minors has not been seen; it would
 leave everything in doubt."""
@@ -72,6 +75,7 @@ def _merged(members: Index, n: int) -> Index:
     k = members.shape[1]
     group = np.arange(n)
     while True:
+        # A class that grew makes more rows agree: until none does.
         rows = np.sort(group[members], axis=1)
         left, out = [], []
         for j in range(k):
@@ -99,6 +103,7 @@ def _minor(W: Index, k: int, rng: np.random.Generator) -> int:
         return 0
     # Hadamard: rows of squared length at most k². The sign costs one bit more.
     bits = 0.5 * float(np.log2((chosen.astype(float) ** 2).sum(axis=1)).sum()) + 2
+    # The determinant modulo enough primes, put together by the Chinese remainder theorem: exact.
     value, modulus = 0, 1
     for p in primes[: int(bits / log2(primes[-1])) + 1]:
         r = int(_determinant(chosen.copy(), p))
@@ -108,12 +113,13 @@ def _minor(W: Index, k: int, rng: np.random.Generator) -> int:
 
 
 @cache
-def _primes(count: int = 60) -> list[int]:
-    """The largest primes below 2³¹: products of two residues fit into 63 bits. Sixty are enough for
-    Hadamard at `LARGEST`."""
+def _primes() -> list[int]:
+    """The largest primes below 2³¹: products of two residues fit into 63 bits. `PRIMES` of
+    them."""
     out: list[int] = []
     candidate = 2**31 - 1
-    while len(out) < count:
+    while len(out) < PRIMES:
+        # Fermat's test first, since it is cheap and most candidates fail it.
         if all(pow(a, candidate - 1, candidate) == 1 for a in (2, 3, 5, 7)) and _is_prime(
             candidate
         ):
@@ -141,6 +147,7 @@ def _is_prime(value: int) -> bool:
 
 
 def _factors(g: int) -> tuple[list[tuple[int, int]], int]:
+    """(primes below `TRIAL` with their exponents, what is left of g)."""
     out = []
     for p in range(2, TRIAL):
         if g and g % p == 0:
@@ -164,6 +171,7 @@ def kernel_modulo(W: Index, p: int, e: int) -> Index:
     columns = list(range(n))
     valuations: list[int] = []
     for s in range(n):
+        # 1. The entry of least valuation becomes the pivot.
         best, where = e, None
         for v in range(e):
             hit = (
@@ -178,10 +186,13 @@ def kernel_modulo(W: Index, p: int, e: int) -> Index:
         A[[s, where[0]]] = A[[where[0], s]]
         A[:, [s, where[1]]] = A[:, [where[1], s]]
         columns[s], columns[where[1]] = columns[where[1]], columns[s]
+        # 2. Made a power of p, it divides all entries below it.
         unit = pow(int(A[s, s]) // p**best, -1, q)
         A[s] = A[s] * unit % q
         factor = A[s + 1 :, s] // p**best
         A[s + 1 :] = (A[s + 1 :] - factor[:, None] * A[s]) % q
+    # 3. One generator for each pivot that is no unit, by back substitution; then columns as they
+    # were.
     out = []
     for s in range(n):
         if valuations[s] == 0:
@@ -201,6 +212,7 @@ def kernel_modulo(W: Index, p: int, e: int) -> Index:
 
 @njit(cache=True, nogil=True)
 def _power(a: int, b: int, p: int) -> int:
+    """a^b modulo p; a^(p−2) is the inverse of a."""
     out = 1
     while b:
         if b & 1:
@@ -241,6 +253,7 @@ def _independent(W: Index, p: int) -> Index:
 
 @njit(cache=True, nogil=True)
 def _determinant(A: Index, p: int) -> int:
+    """Of A modulo p, by elimination in place."""
     n = len(A)
     out = 1
     for s in range(n):

@@ -27,6 +27,12 @@ FLOOR = 0.5
 PER_VECTOR, MOST = 8, 2000
 """Pixels that are used: so many per vector, and `MOST` at least where there are as many. More prove
 nothing new."""
+RIDGE, MORE = 1e-10, 1e-6
+"""Added to the diagonal of the kernel, relative to it, so that rounding does not make it singular;
+and where pixels repeat each other, so that it truly is."""
+CLEARLY, FLATTEST = 10.0, 1e-3
+"""The least eigenvalue proves something when it is so many times what is left of Z·w, and this
+share of the largest: below, rounding could have made it."""
 WORK = 2e11
 """Operations after which no further encoding is looked at: half a minute."""
 
@@ -48,12 +54,12 @@ def only_mixture(V: Floats, W: Floats, miss: Floats) -> Bools:
     L = np.linalg.cholesky(V @ V.T / d)
     A = solve_triangular(L, V, lower=True)
     kernel = (A.T @ A) ** 2
-    kernel[np.diag_indices(d)] *= 1 + 1e-10
+    kernel[np.diag_indices(d)] *= 1 + RIDGE
     try:
         factor = cho_factor(kernel, overwrite_a=True)
     except LinAlgError:  # pixels that repeat each other
         kernel = (A.T @ A) ** 2
-        kernel[np.diag_indices(d)] *= 1 + 1e-6
+        kernel[np.diag_indices(d)] *= 1 + MORE
         factor = cho_factor(kernel, overwrite_a=True)
     reach = np.linalg.norm(
         solve_triangular(L, np.eye(n), lower=True), axis=0
@@ -98,7 +104,8 @@ def _distance(A: Floats, factor: tuple[Floats, bool], u: Floats, error: float) -
             flat @ (Z + Z.T) @ flat / 2 + 2 * np.abs(Z).sum() * np.outer(along, along)
         )
         least = float(values[0])
-        if least > 10 * off and least > 1e-3 * float(np.abs(values[:-1]).max(initial=0.0)):
+        largest = float(np.abs(values[:-1]).max(initial=0.0))
+        if least > CLEARLY * off and least > FLATTEST * largest:
             # 2. q orthogonal to u: least·|q|² ≤ q'Zq ≤ what residuals and Z·u ≠ 0 leave. The part
             # along u follows from Σy².
             slack = float(np.abs(weight) @ (2 * np.abs(t) * error + error**2)) + 4 * off * size**2

@@ -6,11 +6,12 @@ pixels in general position that leaves x' = ±x; each coincidence among values (
 free some of them. Whatever solved the pixel has seen one solution, or two. Here it is asked what
 the coincidences allow:
 
-  pieces  vectors hang together at a pixel by rows of which no part sums to zero. A piece that does not hang together with
-          the largest one, or with the public part where there is one, may have the other sign
-  levels  a pixel at which far more sums agree than would among continuous values is not in general position, and nothing is
-          taken for granted there: what many encodings leave no chance to (`certify.ample`) and what
-          relations of four rows prove by search stands, the rest is open
+  pieces  vectors hang together at a pixel by rows of which no part sums to zero. A piece that does
+          not hang together with the largest one, or with the public part where there is one, may
+          have the other sign
+  levels  a pixel at which far more sums agree than would among continuous values is not in general
+          position, and nothing is taken for granted there: what many encodings leave no chance to
+          (`certify.ample`) and what relations of four rows prove by search stands, the rest is open
 
 O(rows·2^k) per pixel, a graph search for pixels with zeros, and `sign_search` for pixels of few
 levels.
@@ -23,14 +24,12 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from unveil.certify.ample import Spread, settled_by_chance, spread_of
-from unveil.certify.relabelling import PublicPart
 from unveil.certify.rows import linked
+from unveil.solve.model import TIE, PublicPart
 from unveil.solve.signs.relation_pixels import solve_by_relations
 from unveil.solve.signs.sign_search import Bools, Floats, Index
 from unveil.solve.signs.signed_pairs import solve_signed_pairs
 
-TIE = 1e-5
-"""What counts as zero, relative to the rms of y: rounding leaves about 1e-6."""
 WIDE = 64
 """A window so many times as wide holds as many times more chance agreements of continuous values,
 and no more of levels."""
@@ -54,6 +53,8 @@ def open_values(members: Index, x: Floats, public: PublicPart | None, misfit: Fl
     keys = members if public is None else np.hstack([members, np.sort(public.names, axis=1)])
     once = np.unique(keys, axis=0, return_index=True)[1]
     members, names = members[once], None if public is None else public.names[once]
+    # The sums have the size of k independent vectors; a pixel that was solved less well is given
+    # three times what it misses by.
     group = linked(members, n)
     rms = float(np.sqrt(np.mean(x**2) * members.shape[1])) or 1.0
     near = np.maximum(TIE, 3 * misfit) * rms
@@ -157,6 +158,8 @@ def design_relations(members: Index, n: int) -> Index:
     m = len(members)
     if m > MOST_ROWS:
         return np.empty((0, 4), np.int64)
+    # Random numbers as names: two pairs of rows hold the same vectors when their names have the
+    # same sum.
     name = np.random.default_rng(0).integers(0, 2**62, n)
     a, b = np.triu_indices(m, 1)
     with np.errstate(over="ignore"):

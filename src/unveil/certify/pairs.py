@@ -5,9 +5,11 @@ Vectors are vertices, rows are edges. Every claim is a count of paths in the dou
 graph: vertex v becomes v+ and v−, edge uv becomes u+v− and v+u−. A vector t of integers with |t_u +
 t_v| ≤ 1 on all edges is there a stack of cuts, so that
 
-  heavy       |Wt|₁ ≥ deg(i)·|t_i|, and more than that unless t = ±e_i: there are deg(i) edge-disjoint paths from i+ to i−, and
-              one more when any single edge at i is doubled (Menger)
-  no halves   t in ½ + integers is not 0 on any odd closed walk, so |Wt|₁ is at least the number of edge-disjoint odd walks
+  heavy       |Wt|₁ ≥ deg(i)·|t_i|, and more than that unless t = ±e_i: there are deg(i)
+              edge-disjoint paths from i+ to i−, and one more when any single edge at i is doubled
+              (Menger)
+  no halves   t in ½ + integers is not 0 on any odd closed walk, so |Wt|₁ is at least the number of
+              edge-disjoint odd walks
 
 Cost: 2·deg(i) searches from both ends per vertex, each about √n long in a random graph. Integers
 only, nothing is rounded.

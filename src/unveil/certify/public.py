@@ -32,6 +32,8 @@ def public_fixed(members: Index, public: Index, known: Flags) -> Flags:
     """
     n, k = len(known), members.shape[1]
     known = known.copy()
+    # 1. A vector that meets one public vector in half of its rows could trade with it: leave it
+    # out, and look again at what is left.
     while True:
         inside = known[members].all(axis=1)
         rows, names = members[inside], public[inside]
@@ -47,10 +49,12 @@ def public_fixed(members: Index, public: Index, known: Flags) -> Flags:
     m = len(rows)
     if not m:
         return np.zeros(n, bool)
+    # 2. For each public vector the z of this file's docstring.
     W = sparse.csr_array((np.ones(m * k), (np.repeat(np.arange(m), k), rows.ravel())), shape=(m, n))
     for h in np.unique(names):
         here = (names == h).any(axis=1)
         wanted = W[here].sum(axis=0)
+        # To the last digit: what is left must be a millionth of `SLACK`.
         z = lsqr(W[~here].T.tocsr(), wanted, atol=1e-14, btol=1e-14, iter_lim=1000)[0]
         left = np.abs(W[~here].T @ z - wanted).sum()
         if np.abs(z).max(initial=0.0) > 1 - SLACK or left > SLACK**3:

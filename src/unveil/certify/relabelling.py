@@ -4,13 +4,13 @@ Let z be a recovered vector, O_r the other vectors of its encoding r, private an
 general position, and k private and k_public public ones per encoding, leave two ways to read all
 encodings of z without z:
 
-  swap    z' = z + v_j − v_l, where every O_r holds v_j and none holds v_l, both private or both public: v_l takes the place
-          of v_j. (Were nothing taken out of every O_r, z' could only be z.) A public vector that
-          was learned wrongly for the few encodings of a vector makes just such a z, whether the
-          true one is known from elsewhere or not
-  mirror  z' = −(z + Σ_K v), where O_r and its complement in K change places: for k = 2 the encodings za, zb are z'b, z'a.
-          It takes at most 2k−2 private and 2·k_public public vectors in all O_r together; where
-          they are fewer, K holds any others besides
+  swap    z' = z + v_j − v_l, where every O_r holds v_j and none holds v_l, both private or both
+          public: v_l takes the place of v_j. (Were nothing taken out of every O_r, z' could only be
+          z.) A public vector that was learned wrongly for the few encodings of a vector makes just
+          such a z, whether the true one is known from elsewhere or not
+  mirror  z' = −(z + Σ_K v), where O_r and its complement in K change places: for k = 2 the
+          encodings za, zb are z'b, z'a. It takes at most 2k−2 private and 2·k_public public vectors
+          in all O_r together; where they are fewer, K holds any others besides
 
 Both give the same encodings at every pixel, however many there are, so that only the size of z'
 speaks: pixels of a private vector are N(0, σ²), so that the true one has a size that such a vector
@@ -34,25 +34,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.solve.model import PublicPart
+
 SURE = 12.0
 """A size that fewer than one in e^12 private vectors have is none of theirs."""
 
 FEW = 4
+"""Public vectors looked at on either side: one exchange that shortens a vector is among those most
+along it, but for chance."""
 
 EQUAL = 1e-5
 """‖v_j − v_l‖²/‖v_j‖² of vectors that are one and the same: to swap them changes nothing."""
 
 Values = NDArray[np.float64] | NDArray[np.float32]
-
-
-@dataclass(frozen=True, eq=False)
-class PublicPart:
-    """names (rows, k_public): the public vectors of each explained encoding; `vectors` (n_public,
-    d), times `weight`, are in units in which private ones have weight 1."""
-
-    names: NDArray[np.int64]
-    vectors: NDArray[np.float32]
-    weight: float
 
 
 def relabelled(
@@ -77,6 +71,7 @@ def relabelled(
     )
     out = np.zeros(len(x), bool) if public is None else _shortened(x, public, variance)
     todo = np.flatnonzero(~out)
+    # A vector in doubt takes its encodings with it: whoever stands beside it is asked again.
     while len(todo):
         before = out.copy()
         for i in todo:
@@ -85,6 +80,7 @@ def relabelled(
                 continue
             theirs = members[rows]
             others = theirs[theirs != i].reshape(len(rows), -1)
+            # Encodings of a vector in doubt say nothing.
             sure = ~before[others].any(axis=1)
             if not sure.any():
                 out[i] = True
@@ -150,6 +146,8 @@ def _possible(size: NDArray[np.float64], d: int, variance: float) -> bool:
 def _shortened(x: NDArray[np.float64], public: PublicPart, variance: float) -> NDArray[np.bool_]:
     """Vectors z with ‖z + v_j − v_l‖² far below ‖z‖² for public v_j and v_l: of the few that lie
     most along −z and z."""
+    # ‖z + v_j − v_l‖² − ‖z‖² = ‖v_j − v_l‖² + 2⟨z, v_j − v_l⟩: lowest where v_j lies along −z, and
+    # v_l along z.
     V, w = public.vectors, public.weight
     along = w * (x @ V.T)
     few = min(FEW, len(V))
@@ -175,6 +173,7 @@ def _swaps(z: NDArray[np.float64], kind: _Kind) -> list[NDArray[np.float64]]:
     absent = kind.absent()
     if not len(common) or not absent.any():
         return []
+    # All ‖v_j − v_l‖² of one j from products: no difference is ever formed.
     size = w**2 * np.einsum("ij,ij->i", V, V, dtype=np.float64)
     along = w * (V @ z)
     out = []

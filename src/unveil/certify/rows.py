@@ -1,5 +1,5 @@
 """Small tools on the rows of a design: what hangs together, what lies inside a set of vectors. Used
-by `uniqueness`."""
+by `certify.design` and its parts."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ succeeds at all."""
 
 def linked(members: Index, n: int) -> Index:
     """Vectors linked by rows carry one label."""
+    # A star from each row's first member links as well as all pairs do.
     first = np.repeat(members[:, 0], members.shape[1] - 1)
     graph = sparse.coo_array(
         (np.ones(len(first), np.int8), (first, members[:, 1:].ravel())), shape=(n, n)
@@ -56,6 +57,7 @@ def connected_rows(members: Index, n: int) -> bool:
         factor = cho_factor(gram(members, n))
     except LinAlgError:
         return False
+    # From row 0 on: each row asked shows all rows it is linked with.
     reached = np.arange(len(members)) == 0
     asked = np.zeros(len(members), bool)
     while not reached.all():

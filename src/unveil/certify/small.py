@@ -52,6 +52,11 @@ seconds. Most need one node, a few thousand cells, and a few hundredths of a sec
 NEAR = 1e-6
 """Distance to an integer that counts as none. Errors are about 1e-12: what fits is never
 dropped."""
+ZERO, SURELY_ZERO, WHOLE = 1e-7, 1e-9, 1e-6
+"""What is left of zero after eliminating rows of zeros and ones, and how far off a sum that should
+be 0 or 1 may be. Entries that are not zero are fractions of small whole numbers. Taking one for
+zero, or a sum for whole, adds candidates: that can only add doubt. A row's last basis row is told
+apart more sharply, since a later one only costs time."""
 
 
 @dataclass
@@ -232,7 +237,7 @@ def _spare(columns, weight, total):  # type: ignore[no-untyped-def]
                 row -= f * reduced[b]
                 past -= f * history[b]
         big = np.argmax(np.abs(row))
-        if abs(row[big]) > 1e-7:
+        if abs(row[big]) > ZERO:
             past[rank] = 1.0
             reduced[rank] = row / row[big]
             history[rank] = past / row[big]
@@ -244,7 +249,7 @@ def _spare(columns, weight, total):  # type: ignore[no-untyped-def]
             # uses.
             heaviest = 0
             for b in range(rank):
-                if abs(past[b]) > 1e-7:
+                if abs(past[b]) > ZERO:
                     heaviest = max(heaviest, weight[chosen[b]])
             excess[c] = weight[c] - heaviest
     if rank < n:
@@ -276,7 +281,7 @@ def _dependencies(W):  # type: ignore[no-untyped-def]
                 row -= f * reduced[b]
                 past -= f * history[b]
         big = np.argmax(np.abs(row))
-        if abs(row[big]) > 1e-7:
+        if abs(row[big]) > ZERO:
             past[rank] = 1.0
             reduced[rank] = row / row[big]
             history[rank] = past / row[big]
@@ -287,7 +292,7 @@ def _dependencies(W):  # type: ignore[no-untyped-def]
             combination[r] = -past
             level[r] = 0
             for b in range(rank):
-                if abs(past[b]) > 1e-9:
+                if abs(past[b]) > SURELY_ZERO:
                     level[r] = b
     return basis[:rank], level, combination
 
@@ -314,7 +319,7 @@ def _try_all(level, combination, n, many, trials):  # type: ignore[no-untyped-de
             s = 0.0
             for b in range(depth + 1):
                 s += combination[order[a], b] * value[b]
-            if abs(s) > 1e-6 and abs(s - 1.0) > 1e-6:
+            if abs(s) > WHOLE and abs(s - 1.0) > WHOLE:
                 good = False
                 break
         if not good:

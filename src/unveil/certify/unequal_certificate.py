@@ -5,15 +5,16 @@ Given the signs, encodings are a product WX with W unknown at its known support.
 independent rows, every other solution is (WM, M⁻¹X) with the zeros of W kept and row sums 1. So
 what can go wrong is in W alone:
 
-  rank         x_b can take on a part of x_a when the encodings without a do not determine x_b: a null vector of W, without the
-               rows and the column of a, touches b. That is so when b never occurs without a. Or a
-               null vector of W touches b
-  alias        another labelling: vectors z with s ≥ 2 true ones in each bring s − 1 unknowns, and cost every encoding that uses
-               one at least s − 2 of its equations (k = 2, weights in general position). With at
-               least `FEWEST` encodings of every vector, counted among such vectors only, there are
-               more equations than unknowns, and no such z exists
+  rank         x_b can take on a part of x_a when the encodings without a do not determine x_b: a
+               null vector of W, without the rows and the column of a, touches b. That is so when b
+               never occurs without a. Or a null vector of W touches b
+  alias        another labelling: vectors z with s ≥ 2 true ones in each bring s − 1 unknowns, and
+               cost every encoding that uses one at least s − 2 of its equations (k = 2, weights in
+               general position). With at least `FEWEST` encodings of every vector, counted among
+               such vectors only, there are more equations than unknowns, and no such z exists
   weights      two halves of the pixels give different weights, or weights do not sum to 1
-  law          recovered weights that are not half-normal: equal ones, say, are not in general position, and the scheme is wrong
+  law          recovered weights that are not half-normal: equal ones, say, are not in general
+               position, and the scheme is wrong
   k ≥ 3        the count does not hold: nothing is verified
 
 A member of weight below `FAINT` is no evidence for anything and does not count.
@@ -28,17 +29,24 @@ from scipy.stats import kstest
 
 from unveil.certify.certificate import dependent, doubt_about_all
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings
-from unveil.solve.subsets.descent import uses
+from unveil.solve.model import LEAST_USES_UNEQUAL, needed, uses
 from unveil.solve.weights.unequal_pixels import EXACT, WeightedSolution
 
-FEWEST = 5
+FEWEST = LEAST_USES_UNEQUAL
 FAINT = 1e-2
+"""Weights below it are no evidence: with a residual of 1e-3 they are known to a tenth at best."""
+RULED_OUT = 1e-5
+"""Probability of the weights under the half-normal law below which the law is wrong."""
+NULL, TOUCHED = 1e-6, 1e-4
+"""Eigenvalues of WᵀW that are zero, relative to their mean, and entries of a null vector that are
+not. Wider than in `solve.model`: weights are estimated, to some 1e-5."""
 
 
 def certify_unequal(
     encodings: Encodings, solution: WeightedSolution
 ) -> tuple[NDArray[np.str_], list[str]]:
     """Status and reason of each vector."""
+    # 1. What speaks against each vector.
     pixels = solution.pixels
     n, d = pixels.values.shape
     members, weights = solution.members, solution.weights
@@ -53,11 +61,13 @@ def certify_unequal(
         if n <= d
         else np.ones(n, bool)
     )
+    # 2. What speaks against all of them.
     whole = _doubt_about_weights(solution) or doubt_about_all(
         encodings, len(solution.rows), pixels, ~undetermined & ~unsure & (pixels.differs == 0)
     )
     unsolved = int((~pixels.solved).sum())
     status, reasons = np.full(n, VERIFIED, dtype="<U10"), []
+    # 3. The first doubt decides.
     for i in range(n):
         if unsolved:
             what, why = UNRESOLVED, f"{unsolved} of {d} pixels were not solved"
@@ -101,17 +111,21 @@ def certify_unequal(
 
 
 def _doubt_about_weights(solution: WeightedSolution) -> str:
+    """In words; empty where there is none."""
     (m, k), (n, d) = solution.members.shape, solution.pixels.values.shape
     if k > 2:
         return f"k_private={k} with unknown weights: another labelling cannot be ruled out"
     if n > d:
-        return f"{d} pixels for {n} vectors: too few to rule out vectors that are combinations of others"
+        return (
+            f"{d} pixels for {n} vectors: too few to rule out vectors that are combinations of "
+            "others"
+        )
     if m * d <= n * d + m * (k - 1):
         return "hardly more equations than unknowns"
     # Two half-normal weights are cos and sin of a uniform angle; the smaller one, since the names
     # of vectors depend on weights.
     angle = np.arctan2(solution.weights.min(axis=1), solution.weights.max(axis=1)) / (np.pi / 4)
-    if kstest(angle, "uniform").pvalue < 1e-5:
+    if kstest(angle, "uniform").pvalue < RULED_OUT:
         return "recovered weights do not follow the half-normal law: check weighting and k_private"
     return ""
 
@@ -123,7 +137,7 @@ def _undetermined(
     W = np.zeros((len(members), n))
     np.put_along_axis(W, members, weights, axis=1)
     gram = W.T @ W
-    bound = 1e-6 * float(np.trace(gram)) / n
+    bound = NULL * float(np.trace(gram)) / n
     out = _touched(gram, np.arange(n), bound)
     for a in range(n):
         rows = W[W[:, a] > 0]
@@ -139,22 +153,15 @@ def _touched(
     out = np.zeros(len(gram), bool)
     part = gram[np.ix_(columns, columns)]
     try:
-        np.linalg.cholesky(
-            part - bound * np.eye(len(part))
-        )  # a tenth of the cost of eigenvalues, and nearly always enough
+        # A tenth of the cost of eigenvalues, and nearly always enough.
+        np.linalg.cholesky(part - bound * np.eye(len(part)))
     except np.linalg.LinAlgError:
         values, vectors = eigh(part)
-        out[columns] = (np.abs(vectors[:, values <= 2 * bound]) > 1e-4).any(axis=1)
+        out[columns] = (np.abs(vectors[:, values <= 2 * bound]) > TOUCHED).any(axis=1)
     return out
 
 
 def _core(members: NDArray[np.int64], n: int) -> NDArray[np.int64]:
     """In how many different subsets each vector occurs, those subsets only whose vectors all occur
     in `FEWEST` of them."""
-    keep = np.ones(len(members), bool)
-    while True:
-        count = uses(members[keep], n)
-        weak = keep & (count[members] < FEWEST).any(axis=1)
-        if not weak.any():
-            return count
-        keep &= ~weak
+    return uses(members[needed(members, FEWEST)], n)

@@ -1,14 +1,16 @@
 """From a guess at the subsets to exact ones where signs are kept: y = Σ_{i∈S} x_i, linear, unit
 weights.
 
-  values    x ← least squares of the trusted rows, all pixels at once, by conjugate gradients on WᵀW: a constant number of
-            sparse products, since W of random subsets is well conditioned
-  subsets   every row takes the k largest of its coefficients in x (n ≤ d: those of least squares; n > d: of matching pursuit)
-  trusted   rows that are reproduced, and as long as few are, those that fit best: a wrong row misses by whole vectors, a right
-            one only by what the wrong ones spread
-  grow      what is left of rows with one unknown vector z, outside the span of the known ones, is the same for all rows of z:
-            they are grouped by it, and the coefficients of two rows differ by 1 where one has a
-            vector and the other has not
+  1 values   x ← least squares of the trusted rows, all pixels at once, by conjugate gradients on
+             WᵀW: a constant number of sparse products, since W of random subsets is well
+             conditioned
+  2 subsets  every row takes the k largest of its coefficients in x (n ≤ d: those of least squares;
+             n > d: of matching pursuit)
+  3 trusted  rows that are reproduced, and as long as few are, those that fit best: a wrong row
+             misses by whole vectors, a right one only by what the wrong ones spread
+  4 grow     what is left of rows with one unknown vector z, outside the span of the known ones, is
+             the same for all rows of z: they are grouped by it, and the coefficients of two rows
+             differ by 1 where one has a vector and the other has not
 
 Nothing here proves anything; `certify` does. Cost per round O(m·n·d) for coefficients.
 """
@@ -22,18 +24,35 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil.records import Progress
-from unveil.solve.subsets.descent import Members, uses
+from unveil.solve.model import (
+    PIXEL,
+    SAME_LINEAR,
+    Members,
+    all_different,
+    needed,
+    renamed,
+    rms,
+    uses,
+)
 
-TOLERANCE = 1e-4
-"""Largest residual of a reproduced row, relative to the rms of y."""
 ROUNDS = 40
-STEPS = 400
+"""More than it takes: the loop ends by itself once nothing gets better."""
+STEPS, RESIDUAL = 400, 1e-26
+"""Steps of conjugate gradients at most, and the share of the squared residual at which they end:
+that is the rounding of double precision. W of random subsets needs far fewer steps."""
 TRIMS = 4
+"""Times that rows which miss far more than most are left out of one fit."""
 BLOCK = 2048
+"""Rows at a time: n times as many numbers."""
 FITS = 2.0
 """Rows that miss by less than so many times the median fit, where few are reproduced."""
-SAME = 0.05
-"""‖x_i − x_j‖/‖x_i‖ of vectors that are one."""
+ENOUGH = 0.25
+"""Share of rows reproduced from which only these are trusted."""
+SAME_REST = 1e-3
+"""What is left of two rows with one and the same unknown vector differs by no more than this share,
+and by noise: least squares on the known ones leaves rounding."""
+SWEEPS = 3
+"""Turns of matching pursuit over the k places of a row."""
 WHOLE = 0.3
 """How near to a whole number coefficients must be when rows are compared."""
 
@@ -52,24 +71,26 @@ class LinearFit:
     miss: Floats
 
 
-def settle_linear(
+def fit_linear(
     y: Floats, members: Members, trusted: NDArray[np.bool_], *, progress: Progress | None = None
 ) -> LinearFit | None:
     """The subsets that hold, from a guess `members` (m, k), −1 in free places, of the `trusted`
     rows. None: none does."""
     m, k = members.shape
-    rms = float(np.sqrt(np.mean(y**2))) or 1.0
+    bound = PIXEL * rms(y)
     trusted = trusted & (members >= 0).all(axis=1)
     best: tuple[int, float] = (-1, -np.inf)
     found: tuple[NDArray[np.int64], Members] | None = None
     for step in range(ROUNDS):
-        fitted = _fit_trusted(y, members, trusted, TOLERANCE * rms)
+        # 1. Values from the trusted rows.
+        fitted = _fit_trusted(y, members, trusted, bound)
         if fitted is None:
             break
         rows, named, x = fitted
-        # Rows that are reproduced keep their members; the others take the best there are.
+        # 2. Subsets: rows that are reproduced keep their members, the others take the best there
+        # are.
         exact = np.zeros(m, bool)
-        exact[rows] = np.abs(y[rows] - x[named].sum(axis=1)).max(axis=1) <= TOLERANCE * rms
+        exact[rows] = np.abs(y[rows] - x[named].sum(axis=1)).max(axis=1) <= bound
         members = np.zeros((m, k), np.int64)
         members[rows] = named
         x, names = different(x)
@@ -77,10 +98,11 @@ def settle_linear(
         if len(x) <= k:
             break
         members[~exact] = best_members(y[~exact], x, k)
+        # 3. Whom to trust in the next round, and whether this one was better than the last.
         rest = y - x[members].sum(axis=1)
-        exact = np.abs(rest).max(axis=1) <= TOLERANCE * rms
+        exact = np.abs(rest).max(axis=1) <= bound
         miss = np.sqrt(np.mean(rest**2, axis=1))
-        sharp = 4 * exact.sum() >= m
+        sharp = exact.sum() >= ENOUGH * m
         trusted = exact if sharp else np.asarray(miss <= FITS * np.median(miss))
         quality = int(exact.sum()) if sharp else 0, -float(np.median(miss))
         if progress:
@@ -88,8 +110,9 @@ def settle_linear(
         if quality <= best:
             break
         best = quality
-        keep = needed(members, np.flatnonzero(trusted))
+        keep = evidence(members, np.flatnonzero(trusted))
         found = keep, members[keep]
+        # 4. Rows that miss one and the same vector get a new one.
         members, more = grow(
             y, x, members, np.flatnonzero(~trusted), float(np.median(miss[trusted]))
         )
@@ -97,7 +120,7 @@ def settle_linear(
         trusted[more] = True
     if found is None or len(found[0]) <= k + 1:
         return None
-    return _solved(y, *found, TOLERANCE * rms)
+    return _solved(y, *found, bound)
 
 
 def _fit_trusted(
@@ -108,11 +131,10 @@ def _fit_trusted(
     k = members.shape[1]
     rows = np.flatnonzero(trusted)
     for trim in range(TRIMS + 1):
-        rows = needed(members, rows)
-        used, names = np.unique(members[rows], return_inverse=True)
+        rows = evidence(members, rows)
+        used, named = renamed(members[rows])
         if len(rows) <= k + 1 or len(used) <= k:
             return None
-        named = names.reshape(len(rows), k).astype(np.int64)
         x = least_squares(y[rows], named, len(used))
         rest = y[rows] - x[named].sum(axis=1)
         miss = np.sqrt(np.mean(rest**2, axis=1))
@@ -124,8 +146,8 @@ def _fit_trusted(
 
 
 def _solved(y: Floats, rows: NDArray[np.int64], members: Members, bound: float) -> LinearFit:
-    used, names = np.unique(members, return_inverse=True)
-    named = names.reshape(members.shape).astype(np.int64)
+    """Least squares of rows with their members, and whether they are reproduced."""
+    used, named = renamed(members)
     x = least_squares(y[rows], named, len(used))
     rest = y[rows] - x[named].sum(axis=1)
     return LinearFit(
@@ -140,7 +162,7 @@ def different(x: Floats) -> tuple[Floats, NDArray[np.int64]]:
     for start in range(0, len(x), BLOCK):
         part = slice(start, start + BLOCK)
         apart = size[part, None] + size - 2 * (x[part] @ x.T)
-        for i, j in np.argwhere(np.triu(apart < SAME**2 * size, start + 1)):
+        for i, j in np.argwhere(np.triu(apart < SAME_LINEAR**2 * size, start + 1)):
             name[j] = min(name[j], name[start + i])
     kept, names = np.unique(name, return_inverse=True)
     return x[kept], names.astype(np.int64)
@@ -153,18 +175,10 @@ def spread(members: Members, n: int, rng: np.random.Generator, probes: int = 64)
     return np.asarray(np.sqrt(np.mean(x**2, axis=1)))
 
 
-def needed(members: Members, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows that say something: a vector that only one row uses explains that row whatever it is. So
-    does one used twice by a row."""
-    part = np.sort(members[rows], axis=1)
-    rows = rows[(np.diff(part, axis=1) > 0).all(axis=1)]
-    while len(rows):
-        part = members[rows]
-        lonely = (uses(part, int(part.max()) + 1)[part] < 2).any(axis=1)
-        if not lonely.any():
-            break
-        rows = rows[~lonely]
-    return rows
+def evidence(members: Members, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Those of `rows` that say something: no vector twice, none that no other row uses."""
+    rows = rows[all_different(members[rows])]
+    return rows[needed(members[rows])]
 
 
 def least_squares(y: Floats, members: Members, n: int) -> Floats:
@@ -180,7 +194,7 @@ def least_squares(y: Floats, members: Members, n: int) -> Floats:
     r = At @ y
     x, p = np.zeros_like(r), r.copy()
     rho = np.einsum("ij,ij->j", r, r)
-    target = 1e-26 * np.maximum(rho, 1e-300)
+    target = RESIDUAL * np.maximum(rho, 1e-300)
     for _ in range(STEPS):
         Ap = At @ (A @ p)
         alpha = rho / np.maximum(np.einsum("ij,ij->j", p, Ap), 1e-300)
@@ -209,14 +223,16 @@ def best_members(y: Floats, x: Floats, k: int) -> Members:
 
 
 def _best_members(y: Floats, x: Floats, k: int) -> Members:
+    """The same for one block of rows."""
     n, d = x.shape
     if n <= d:
         c = coefficients(y, x)
         return np.sort(np.argpartition(-c, k - 1, axis=1)[:, :k], axis=1).astype(np.int64)
+    # More vectors than pixels: matching pursuit, every place of a row again in turn.
     rest, rows = y.copy(), np.arange(len(y))
     half = np.einsum("ij,ij->i", x, x) / 2
     chosen = np.full((len(y), k), -1, np.int64)
-    for turn in range(3 * k):
+    for turn in range(SWEEPS * k):
         slot = turn % k
         if turn >= k:
             rest += x[chosen[:, slot]]
@@ -244,7 +260,7 @@ def grow(
     size = np.linalg.norm(rest, axis=1)
     # Two rows of one vector differ by noise only, those of two vectors by as much as they have
     # outside the span.
-    near = 2 * noise * np.sqrt(d) + 1e-3 * size
+    near = 2 * noise * np.sqrt(d) + SAME_REST * size
     free = size > 2 * near
     found, new = [np.empty(0, np.int64)], n
     for i in range(len(left)):
@@ -252,7 +268,8 @@ def grow(
             continue
         same = np.flatnonzero(free & (np.linalg.norm(rest - rest[i], axis=1) < near[i]))
         free[same] = False
-        own = c[same] - c[same].min(axis=0)  # 1 where the row has a vector that another one has not
+        # 1 where the row has a vector that another one has not.
+        own = c[same] - c[same].min(axis=0)
         has = np.rint(own)
         right = (
             (np.abs(own - has).max(axis=1) < WHOLE)

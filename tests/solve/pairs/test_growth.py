@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unveil.solve.pairs.growth import grow, likely_members, merge_equal, settle_pairs
+from unveil.solve.pairs.growth import grow, grow_pairs, likely_members, merge_equal
 from unveil.solve.pairs.peeling import sums
 
 
@@ -51,21 +51,21 @@ def test_wrong_and_unknown_pairs_are_corrected(share):
     rows = rng.permutation(420)[: int(420 * share)]
     start[rows[::2]] = (start[rows[::2]] + [7, 13]) % 60
     start[rows[1::2]] = -1
-    out = settle_pairs(y, 1.0, start, 60, rng)
+    out = grow_pairs(y, 1.0, start, 60, rng)
     assert out.right.all()
     np.testing.assert_array_equal(np.sort(out.members, axis=1), np.sort(members, axis=1))
 
 
 def test_the_weight_is_only_a_unit():
     rng, members, _, y = problem(seed=2)
-    assert settle_pairs(np.float32(0.3) * y, 0.3, members, 60, rng).right.all()
+    assert grow_pairs(np.float32(0.3) * y, 0.3, members, 60, rng).right.all()
 
 
 def test_two_columns_of_one_vector_become_one():
     rng, members, _, y = problem(seed=3)
     split = members.copy()
     split[:200][members[:200] == 5] = 60
-    out = settle_pairs(y, 1.0, split, 61, rng)
+    out = grow_pairs(y, 1.0, split, 61, rng)
     assert out.right.all()
     np.testing.assert_array_equal(np.sort(out.members, axis=1), np.sort(members, axis=1))
 
@@ -74,7 +74,7 @@ def test_vectors_that_two_or_three_encodings_use_are_added():
     rng, members, _, y = problem(seed=4, extra=[(0, 60), (1, 60), (2, 61), (3, 61), (4, 61)])
     start = members.copy()
     start[420:] = -1
-    out = settle_pairs(y, 1.0, start, 60, rng)
+    out = grow_pairs(y, 1.0, start, 60, rng)
     assert out.right.all()
     assert out.columns >= 62
     assert named(out, members)
@@ -84,7 +84,7 @@ def test_a_vector_used_once_or_with_itself_stays_unexplained_and_does_no_harm():
     rng, members, _, y = problem(seed=5, extra=[(0, 60), (7, 7), (8, 8)])
     start = members.copy()
     start[420:] = [[0, 1], [7, 3], [-1, -1]]
-    out = settle_pairs(y, 1.0, start, 61, rng)
+    out = grow_pairs(y, 1.0, start, 61, rng)
     np.testing.assert_array_equal(out.right, np.arange(423) < 420)
     np.testing.assert_array_equal(
         np.sort(out.members[:420], axis=1), np.sort(members[:420], axis=1)
@@ -94,7 +94,7 @@ def test_a_vector_used_once_or_with_itself_stays_unexplained_and_does_no_harm():
 def test_pure_noise_has_no_right_pair():
     rng = np.random.default_rng(0)
     members = rng.permuted(np.tile(np.arange(30), (200, 1)), axis=1)[:, :2]
-    out = settle_pairs(
+    out = grow_pairs(
         np.abs(rng.standard_normal((200, 100))).astype(np.float32), 1.0, members, 30, rng
     )
     assert not out.right.any()

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from unveil import Scheme, simulate
-from unveil.solve.pairs.peeled import settle_by_peeling
+from unveil.solve.pairs.peeled import solve_by_peeling
 
 LIMIT = 1 << 30
 
@@ -21,7 +21,7 @@ def test_true_pairs_give_every_pixel(public):
     x, pairs, total = pairs_and_sums(30, 200, 40, 0)
     c = np.random.default_rng(0).standard_normal(total.shape).astype(np.float32) if public else None
     y = np.abs(total + (0 if c is None else c))
-    settled = settle_by_peeling(
+    settled = solve_by_peeling(
         y, c, 1.0, 2.0, np.arange(200), pairs, np.random.default_rng(1), limit=LIMIT
     )
     assert settled.solution.solved.all()
@@ -40,7 +40,7 @@ def test_with_a_wrong_pair_no_pixel_is_solved():
     wrong = pairs.copy()
     wrong[5] = [0, 1]
     assert not np.array_equal(wrong, pairs)
-    settled = settle_by_peeling(
+    settled = solve_by_peeling(
         np.abs(total), None, 1.0, 1.0, np.arange(240), wrong, np.random.default_rng(0), limit=LIMIT
     )
     assert not settled.solution.solved.any()
@@ -55,7 +55,7 @@ def test_what_no_plan_reaches_is_left_over():
     far = [more[0] + more[1], more[1] + more[2], more[2] + more[0], x[0] + more[3]]
     pairs = np.vstack([pairs, [[30, 31], [31, 32], [30, 32], [0, 33]]])
     y = np.abs(np.vstack([total, far]))
-    settled = settle_by_peeling(y, None, 1.0, 1.0, np.arange(204), pairs, rng, limit=LIMIT)
+    settled = solve_by_peeling(y, None, 1.0, 1.0, np.arange(204), pairs, rng, limit=LIMIT)
     np.testing.assert_array_equal(settled.rows, np.arange(200))
     assert settled.solution.solved.all()
     assert [single.row for single in settled.singles] == [203]
@@ -66,13 +66,13 @@ def test_without_a_core_nothing_is_reached(pairs):
     y = np.abs(np.random.default_rng(0).standard_normal((len(pairs), 30)))
     rows = np.arange(len(pairs))
     assert (
-        settle_by_peeling(
+        solve_by_peeling(
             y, None, 1.0, 1.0, rows, np.array(pairs), np.random.default_rng(0), limit=LIMIT
         )
         is None
     )
     none = np.empty((0, 2), np.int64)
     assert (
-        settle_by_peeling(y, None, 1.0, 1.0, rows[:0], none, np.random.default_rng(0), limit=LIMIT)
+        solve_by_peeling(y, None, 1.0, 1.0, rows[:0], none, np.random.default_rng(0), limit=LIMIT)
         is None
     )

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from unveil.parallel import using
 from unveil.solve.pairs.pair_graph import pair_graph
 from unveil.solve.pairs.peeling import (
     TIE,
@@ -69,18 +70,11 @@ def test_the_result_does_not_depend_on_blocks_or_threads():
     members = random_pairs(40, 300)
     _, y, _, a = problem(members, 40)
     calls = []
-    one = peel(y, None, members, 40, a, np.random.default_rng(3), workers=1)
-    two = peel(
-        y,
-        None,
-        members,
-        40,
-        a,
-        np.random.default_rng(3),
-        block=7,
-        workers=2,
-        progress=lambda *c: calls.append(c),
-    )
+    told = {"block": 7, "progress": lambda *c: calls.append(c)}
+    with using(workers=1):
+        one = peel(y, None, members, 40, a, np.random.default_rng(3))
+    with using(workers=2):
+        two = peel(y, None, members, 40, a, np.random.default_rng(3), **told)
     np.testing.assert_array_equal(one.values, two.values)
     assert calls[-1] == ("pixels", 80, 80)
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from unveil.solve.affine_rrr import Range
+from unveil.solve.pixels import pixels
 from unveil.solve.pixels.pixels import _polish, _same_signs, _ties, solve_pixels
 
 
@@ -30,20 +31,13 @@ def test_a_well_connected_instance_is_solved_and_unique(k):
     np.testing.assert_allclose(np.sign((out.values * x).sum(axis=0)) * out.values, x, atol=1e-4)
 
 
-def test_blocks_and_progress_change_nothing_but_the_random_starts():
+def test_blocks_and_progress_change_nothing_but_the_random_starts(monkeypatch):
     members = complete(9)
     x, y, a = problem(members, 9)
     calls = []
-    out = solve_pixels(
-        y,
-        None,
-        members,
-        9,
-        a,
-        np.random.default_rng(0),
-        block=25,
-        progress=lambda *c: calls.append(c),
-    )
+    monkeypatch.setattr(pixels, "BLOCK", 25)
+    draw = np.random.default_rng(0)
+    out = solve_pixels(y, None, members, 9, a, draw, progress=lambda *c: calls.append(c))
     # Blocks of 25, 25 and 10 pixels, in whatever order they end.
     assert len(calls) == 3
     assert calls[-1] == ("pixels", 60, 60)

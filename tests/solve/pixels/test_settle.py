@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from unveil import Scheme, simulate
-from unveil.solve.pixels.settle import _needed, merge, settle
+from unveil.solve.pixels.settle import settle
 
 
 def start(k, n=12, m=90, d=120, seed=0):
@@ -82,16 +82,3 @@ def test_nothing_holds_when_all_subsets_are_wrong():
     members = np.random.default_rng(1).permuted(members, axis=0)
     out = settle(y, None, np.arange(90), members, sim.private[:, :30], np.random.default_rng(0))
     assert out is None or not out.solution.solved.all()
-
-
-def test_copies_of_a_vector_get_one_name_and_unsolved_ones_stay_apart():
-    x = np.random.default_rng(0).standard_normal((6, 40))
-    x[4], x[5] = x[1], np.nan
-    np.testing.assert_array_equal(
-        merge(x, np.array([[0, 4], [4, 2], [5, 3]])), [[0, 1], [1, 2], [5, 3]]
-    )
-
-
-def test_rows_that_lonely_columns_explain_are_dropped_to_the_end_of_the_chain():
-    members = np.array([[0, 1], [0, 2], [1, 2], [2, 3], [3, 4], [3, 4]])  # 4 is lonely, then 3 is
-    np.testing.assert_array_equal(_needed(members), [True, True, True, False, False, False])

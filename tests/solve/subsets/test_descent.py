@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from unveil.solve.subsets.descent import _all_pairs, best_partners, descend, reassign, restart, uses
+from unveil.solve.subsets.descent import _all_pairs, best_partners, descend, reassign, restart
 
 
 def data(k, n=8, m=20, p=60, noise=0.0, seed=0):
@@ -81,12 +81,6 @@ def test_restarts_never_make_a_row_worse():
     members, after = restart(y, x, truth, cost, np.arange(20), np.ones(8, bool), weights, rng)
     np.testing.assert_array_equal(members, truth)
     np.testing.assert_array_equal(after, cost)
-
-
-def test_uses_counts_different_subsets_in_any_order():
-    members = np.array([[0, 1], [1, 0], [0, 1], [1, 2], [3, 2]])
-    np.testing.assert_array_equal(uses(members, 6), [1, 2, 2, 1, 0, 0])
-    np.testing.assert_array_equal(uses(members[:0], 3), [0, 0, 0])
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])

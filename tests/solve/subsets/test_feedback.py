@@ -6,7 +6,8 @@ import pytest
 
 from unveil import Scheme, simulate
 from unveil.factor.all_vectors import Factorisation
-from unveil.solve.subsets.feedback import _exact, _first_members, _merge_copies, _misfit, feedback
+from unveil.solve.model import residual
+from unveil.solve.subsets.feedback import _exact, _first_members, _merge_copies, feedback
 
 
 def data(k, n=8, m=20, p=60, noise=0.0, seed=0):
@@ -24,15 +25,15 @@ def factorisation(W, scores):
 
 def test_a_row_is_exact_when_it_fits_and_all_its_columns_are_used_elsewhere():
     _, x, members, y, _ = data(2, m=40)
-    assert _exact(_misfit(y, x, members, None), members, 8)[0].all()
+    assert _exact(residual(y, None, x, members), members, 8)[0].all()
     wrong = y.copy()
     wrong[0] += 1
     np.testing.assert_array_equal(
-        _exact(_misfit(wrong, x, members, None), members, 8)[0], np.arange(40) > 0
+        _exact(residual(wrong, None, x, members), members, 8)[0], np.arange(40) > 0
     )
     lone = np.vstack([members[:1] * 0 + [8, 0], members[1:]])
     more = np.vstack([x, -x[:1] + y[:1]])  # a column of its own fits whatever the row is
-    assert not _exact(_misfit(y, more, lone, None), lone, 9)[0][0]
+    assert not _exact(residual(y, None, more, lone), lone, 9)[0][0]
 
 
 def test_near_copies_are_merged_into_the_one_with_more_support():
@@ -100,7 +101,7 @@ def test_columns_the_factorisation_missed_are_added():
 def test_the_noise_is_measured_and_right_rows_stand_out_of_it():
     _, x, members, y, _ = data(2, m=60, p=200, noise=0.07, seed=1)
     members[:6] = members[[1, 2, 3, 4, 5, 0]]
-    exact, noise = _exact(_misfit(y, x, members, None), members, 8)
+    exact, noise = _exact(residual(y, None, x, members), members, 8)
     right = (np.abs(np.abs(x[members].sum(axis=1)) - y).mean(axis=1)) < 0.2
     assert 30 < right.sum() < 60
     np.testing.assert_array_equal(exact, right)

@@ -3,7 +3,7 @@
 If x are private vectors, an encoding that uses those in b ∈ {0,1}^{k+2} is folded normal around its
 known part,
 
-    y = |a·⟨b, x⟩ + c + g|,     g ~ N(0, a²·(k − ‖b‖²)·v).                                                      (*)
+    y = |a·⟨b, x⟩ + c + g|,     g ~ N(0, a²·(k − ‖b‖²)·v).                                     (*)
 
 Two questions are put to them, both answered in nats of log-likelihood.
 
@@ -29,6 +29,14 @@ PIXELS = 4096
 SMALLEST = 1e-3
 """Smallest share of the variance the unknown part is given: encodings of known vectors only have
 none."""
+FINITE, SIGMAS, SPARE = 1.2, 6.0, 10.0
+"""Free coefficients contradict when they gain more than expected, a fifth more for finite pixels,
+and so many standard deviations; ten nats beyond, where hardly anybody was asked."""
+STEPS = 30
+"""Of expectation–maximisation; for known signs, as nearly all are, it is done in a few."""
+OFF_ZERO = 0.05
+"""Added to the start of every coefficient: at zero nothing would break the tie between the signs of
+y."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +52,7 @@ class Evidence:
         which gain ½χ² with as many degrees of freedom; the bound is six standard deviations up,
         with a fifth of the mean for finite pixels."""
         mean = len(self.excess) * (k + 3) / 2
-        return bool(self.excess.sum() > 1.2 * mean + 6 * np.sqrt(mean) + 10)
+        return bool(self.excess.sum() > FINITE * mean + SIGMAS * np.sqrt(mean) + SPARE)
 
 
 def gather_evidence(
@@ -63,6 +71,7 @@ def gather_evidence(
     C = np.zeros_like(Y) if offsets is None else offsets[:, :PIXELS]
     free, variance = _fit_freely(Y, C, X, weight, tau, SMALLEST * k * weight**2 * v)
     reading, excess = np.empty(len(Y)), np.empty(len(Y))
+    # Each encoding: the best whole coefficients of either reading, and the free ones.
     for row, (y, c) in enumerate(zip(Y, C, strict=True)):
         B, whole, shared = _candidates(tau[row], free[row], k)
         spread = np.maximum(k - (B**2).sum(axis=1), SMALLEST * k)[:, None] * weight**2 * v
@@ -95,15 +104,15 @@ def _fit_freely(
     weight: float,
     start: NDArray[np.float64],
     smallest: float,
-    steps: int = 30,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Maximum likelihood of (b, variance) in (*) by EM, all encodings at once; the hidden variable
     is the sign of y."""
     solve = np.linalg.pinv(weight * X)
-    b = start + 0.05
+    b = start + OFF_ZERO
     power = (Y**2).mean(axis=1)
     variance = np.maximum(power / 2, smallest)
-    for _ in range(steps):
+    for _ in range(STEPS):
+        # Expectation: the sign of y, as sure as it is. Maximisation: least squares.
         mean = weight * b @ X + C
         signed = Y * np.tanh(Y * mean / variance[:, None])
         b = (signed - C) @ solve
@@ -123,6 +132,8 @@ def _candidates(
     one = np.eye(names)
     near = [sign * b for b in (tau, free) for sign in (1, -1)]
     subsets = np.vstack([np.zeros(names), one, *(np.clip(np.rint(b), 0, 1) for b in near)])
+    # Fractions g/k − petals: of g shared vectors those that are no petals are of the core, k − 2 at
+    # most.
     fractions = []
     for g in range(1, k):
         for petals in (np.zeros(names), *one, *(np.clip(np.rint(g / k - b), 0, 1) for b in near)):

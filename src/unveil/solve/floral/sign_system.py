@@ -22,8 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
+from unveil.solve.model import ROW, SAME_CANDIDATE
+
 BLOCK = 1024
 """Pixels per block: candidates of one block stay in cache."""
+FITS, ROUNDING = 30.0, 1e-6
+"""A pixel fits when its misfit is at most so many times the typical one; where that is nothing, so
+much of the rms of y, which is what single precision leaves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +54,14 @@ def solve_sign_system(
     weight: float,
     offsets: NDArray[np.float64] | None = None,
     *,
-    tolerance: float = 1e-3,
+    tolerance: float = ROW,
 ) -> SignSolution:
     """Solve |weight·incidence·x + offsets| = magnitudes (t, d) for x (k+2, d), pixel by pixel.
 
     tolerance: the largest typical misfit, relative to the rms of y, at which equations still count
     as holding.
     """
+    # 1. k+2 independent equations, and all choices of their signs.
     Y = magnitudes.astype(np.float64)
     t, d = Y.shape
     A = weight * incidence.astype(np.float64)
@@ -73,6 +79,7 @@ def solve_sign_system(
     misfit, rival = np.empty(d), np.empty(d)
     for start in range(0, d, BLOCK):
         pixels = slice(start, min(start + BLOCK, d))
+        # 2. The candidate that fits the other equations best, then least squares over all of them.
         y = Y[:, pixels]
         c = np.zeros_like(y) if offsets is None else offsets[:, pixels]
         candidates = inverse @ (patterns[:, :, None] * y[basis] - c[basis])
@@ -83,13 +90,14 @@ def solve_sign_system(
         x = pinv @ (np.sign(A @ chosen + c) * y - c)
         values[:, pixels] = x
         misfit[pixels] = np.sqrt(np.mean((np.abs(A @ x + c) - y) ** 2, axis=0))
-        # Candidates that differ only where y vanishes have the same values: not rivals.
+        # 3. The best rival. Candidates that differ only where y vanishes have the same values, and
+        # are none.
         distance = np.abs(candidates - x).max(axis=1)
         if offsets is None:
             distance = np.minimum(distance, np.abs(candidates + x).max(axis=1))
-        same = distance <= 1e-3 * rms / weight
+        same = distance <= SAME_CANDIDATE * rms / weight
         rival[pixels] = np.where(same, np.inf, cost).min(axis=0)
     noise = float(np.median(misfit)) / rms
-    bound = max(30 * noise, 1e-6) * rms
+    bound = max(FITS * noise, ROUNDING) * rms
     fits = (misfit <= bound) & (noise <= tolerance)
     return SignSolution(values, misfit, rival, fits, fits & (rival > bound), noise)

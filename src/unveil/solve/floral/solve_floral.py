@@ -2,13 +2,16 @@
 solution.
 
 "verified" is said only if all of these hold; the first one that fails decides what is said instead:
-  1  re-encoding reproduces the t encodings of the floral at every pixel, from t equations for k+2 unknowns    (else unresolved)
-  2  it reproduces most further encodings whose overlaps say that they mix these vectors only; those it does
-     not reproduce have wrong overlaps or supports, and are left out and counted                               (else unresolved)
-  3  no other values fit at any pixel                                                                          (else ambiguous)
-  4  other encodings rule out the second family of sets behind a floral (`factor.floral.reading`)                     (else ambiguous)
-  5  other encodings look like sums with these vectors: no wrong k_private                                     (else ambiguous)
-  6  the recovered pixels have the size they are expected to have                                              (else ambiguous)
+"unresolved" for the first two, "ambiguous" for the others.
+
+  1  re-encoding reproduces the t encodings of the floral at every pixel, from t equations for k+2
+     unknowns
+  2  it reproduces most further encodings whose overlaps say that they mix these vectors only; those
+     it does not reproduce have wrong overlaps or supports, and are left out and counted
+  3  no other values fit at any pixel
+  4  other encodings rule out the second family of sets behind a floral (`factor.floral.reading`)
+  5  other encodings look like sums with these vectors: no wrong k_private
+  6  the recovered pixels have the size they are expected to have
 """
 
 from __future__ import annotations
@@ -23,7 +26,13 @@ from unveil.factor import Reading, estimate_n_private
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, Floral, Overlaps, Supports
 from unveil.solve.floral.evidence import Evidence, gather_evidence
 from unveil.solve.floral.sign_system import SignSolution, solve_sign_system
+from unveil.solve.model import FLORAL_LEAST, FLORAL_NOISE, size_in_doubt
 
+MOST_MISSED = 0.5
+"""Where more of the further encodings than this are missed, the vectors are at fault, not the
+overlaps."""
+NEAR_COMPLEMENT = 0.1
+"""n_private is estimated, to some percent: this near to 2k it is 2k."""
 NATS = 10.0
 """Log-likelihood by which other encodings must favour the reading: odds of e¹⁰ = 22,000 to 1."""
 WITNESSES = 64
@@ -67,16 +76,19 @@ def solve_floral(
             return None
         return mix(public, supports.indices[rows], scheme.public_weight).astype(np.float64)
 
+    # 1. The floral itself.
     c = public_part(floral.rows)
     signs = solve_sign_system(
         encodings.magnitudes(floral.rows), floral.incidence, scheme.private_weight, c
     )
 
+    # 2. Encodings said to mix its vectors only: those that are not reproduced are left out.
     members = reading.members.copy()
     inside = np.setdiff1d(np.flatnonzero(members.sum(axis=1) == scheme.k_private), floral.rows)
     reproduced = _reproduces(encodings, inside, members, signs, public_part(inside))
     members[inside[~reproduced]] = False
 
+    # 3. What all others say.
     witnesses = _witnesses(reading, floral.rows, scheme.k_private)
     evidence = gather_evidence(
         encodings.magnitudes(witnesses),
@@ -119,63 +131,56 @@ def _judge(
     reproduced: NDArray[np.bool_],
     n_private: float,
 ) -> tuple[str, str]:
+    """Status and reason, by the six conditions of this file, in their order."""
     d, k, nats = encodings.d, encodings.scheme.k_private, float(evidence.reading.sum())
+    # 1. Its own encodings.
     if not signs.fits.all():
         return (
             UNRESOLVED,
             f"re-encoding misses the encodings at {int((~signs.fits).sum())} of {d} pixels",
         )
-    if reproduced.size and reproduced.mean() < 0.5:
+    # 2. Further encodings of the same vectors.
+    if reproduced.size and reproduced.mean() < MOST_MISSED:
         return (
             UNRESOLVED,
             f"re-encoding misses {int((~reproduced).sum())} further encodings of the same vectors",
         )
+    # 3. Other values.
     if not signs.settled.all():
         return AMBIGUOUS, f"other values fit as well at {int((~signs.settled).sum())} of {d} pixels"
+    # 4. The other family of sets.
     if votes[0] <= votes[1] or nats < NATS:
-        if abs(n_private - 2 * k) < 0.1:
+        if abs(n_private - 2 * k) < NEAR_COMPLEMENT:
             return AMBIGUOUS, (
-                "there seem to be n_private = 2·k_private vectors: then x and Σx/k − x, with all subsets replaced by their "
-                "complements, give the same encodings, and nothing can tell them apart"
+                "there seem to be n_private = 2·k_private vectors: then x and Σx/k − x, with all "
+                "subsets replaced by their complements, give the same encodings, and nothing can "
+                "tell them apart"
             )
         return AMBIGUOUS, (
             "two families of subsets fit, and other encodings do not settle which "
             f"({votes[0]} votes for, {votes[1]} against; {nats:.0f} nats, {NATS:.0f} needed)"
         )
+    # 5. Sums of these vectors and others.
     if evidence.contradicts(k):
         return AMBIGUOUS, (
             "other encodings do not look like sums with these vectors "
             f"(free coefficients gain {evidence.excess.mean():.0f} nats each): is k_private right?"
         )
-    factor = _scale_mismatch(encodings, signs.values)
-    if factor is not None:
+    # 6. Their size. A wrong weighting shows in nothing else when there is no public part.
+    expected, size = encodings.pixel_rms, float(np.sqrt(np.mean(signs.values**2)))
+    if expected is not None and size_in_doubt(size / expected, signs.values.size):
         return AMBIGUOUS, (
-            f"the scale is in doubt: recovered pixels have rms {factor * (encodings.pixel_rms or 1):.2f}, expected "
-            f"{encodings.pixel_rms} (check weighting and k_private, or set pixel_rms; None if unknown)"
+            f"the scale is in doubt: recovered pixels have rms {size:.2f}, expected {expected} "
+            "(check weighting and k_private, or set pixel_rms; None if unknown)"
         )
-    missed = int((~reproduced).sum())
-    but = (
-        f"; {missed} encodings that seem to mix these vectors only are not reproduced and were left out"
-        if missed
-        else ""
-    )
+    missed, but = int((~reproduced).sum()), ""
+    if missed:
+        but = f"; {missed} encodings that seem to mix these vectors only are not reproduced and "
+        but += "were left out"
     return (
         VERIFIED,
         f"all {d} pixels reproduced by one solution only; {votes[0]} other encodings agree{but}",
     )
-
-
-def _scale_mismatch(encodings: Encodings, values: NDArray[np.float64]) -> float | None:
-    """rms of the recovered vectors over pixel_rms, if further from 1 than chance (five standard
-    errors) explains.
-
-    A wrong weighting shows in nothing else when there is no public part.
-    """
-    if encodings.pixel_rms is None:
-        return None
-    factor = float(np.sqrt(np.mean(values**2))) / encodings.pixel_rms
-    tolerance = min(max(0.02, 5 / np.sqrt(2 * values.size)), 0.2)
-    return factor if abs(factor - 1) > tolerance else None
 
 
 def _reproduces(
@@ -191,5 +196,5 @@ def _reproduces(
         return np.empty(0, dtype=bool)
     y = encodings.magnitudes(rows).astype(np.float64)
     mixed = encodings.scheme.private_weight * members[rows].astype(np.float64) @ signs.values
-    bound = max(100 * signs.noise, 1e-5) * np.sqrt(np.mean(y * y))
+    bound = max(FLORAL_NOISE * signs.noise, FLORAL_LEAST) * np.sqrt(np.mean(y * y))
     return np.asarray((np.abs(np.abs(mixed + (0 if c is None else c)) - y) <= bound).all(axis=1))

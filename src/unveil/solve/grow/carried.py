@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from unveil.relations.sketch import ROUNDING, WIDTH
 from unveil.solve.grow.exact_growth import Growth
+from unveil.solve.model import Members, Values
 from unveil.solve.pixels.settle import settle
-from unveil.solve.subsets.descent import Members, Values
 
 Carried = tuple[NDArray[np.int64], Members, Values]
 """Rows (r,), their members (r, k), and x (n, pixels)."""
@@ -30,12 +30,14 @@ def carry(
 ) -> Carried | None:
     """y (m, p) = |Σ x|, unit weights, at pixels in the order of what they tell; start from `rows`
     with their `members`. None: too little of it holds."""
+    # 1. What of the feedback holds exactly, on these pixels.
     held = settle(y, None, rows, members, None, rng, completing=False)
     if held is None:
         return None
     solved = np.flatnonzero(held.solution.solved)
     if len(solved) < 2:
         return None
+    # 2. Exact matching from there. Rounding of y is what counts as zero.
     x = held.solution.values[:, solved]
     start = np.full((len(y), members.shape[1]), -1, np.int64)
     start[held.rows] = held.members

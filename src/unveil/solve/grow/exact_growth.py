@@ -1,13 +1,13 @@
 """Encodings that relations left over, by exact matching: as sums of known vectors, or of known ones
 and one that is new.
 
-  known   the k-subsets of known vectors, sorted by their sum at one telling pixel: an encoding is held against the few that
-          have its value there, then at other pixels
-  new     with k−1 known members an encoding says that the last one is hi − s or lo − s at each pixel. Encodings that miss the
-          same vector agree there. Two of them can always be read in two ways, ({a, u}, {b, w}) or
-          ({a, w}, {b, u}), so that vectors of three and more come first; of the two readings the
-          one with the smaller values is kept. Its value at a pixel is in doubt where both of its
-          values fit.
+  known   the k-subsets of known vectors, sorted by their sum at one telling pixel: an encoding is
+          held against the few that have its value there, then at other pixels
+  new     with k−1 known members an encoding says that the last one is hi − s or lo − s at each
+          pixel. Encodings that miss the same vector agree there. Two of them can always be read in
+          two ways, ({a, u}, {b, w}) or ({a, w}, {b, u}), so that vectors of three and more come
+          first; of the two readings the one with the smaller values is kept. Its value at a pixel
+          is in doubt where both of its values fit.
 
 Values match within rounding or not at all: a dozen pixels leave nothing to chance. Cost: C(n, k)
 sums, and C(n, k−1) keys for each encoding left over; beyond `MOST` of them the search is left out.
@@ -22,8 +22,8 @@ from math import comb
 
 import numpy as np
 
+from unveil.solve.model import Values
 from unveil.solve.signs.sign_search import Bools, Floats, Index
-from unveil.solve.subsets.descent import Values
 
 MOST = 4_000_000
 """Sums, or keys, that are looked at: some seconds."""

@@ -1,10 +1,10 @@
 """Under noise: one vector that was solved twice becomes one, and encodings left over yield vectors
 that were not known.
 
-merge   two columns whose difference is no larger than their errors make it
-new     rows i and j that hold known vectors a and b and the same unknown one: ±y_i − x_a = ±y_j − x_b up to noise at every
-        pixel. It is a relation of four, two of which have known signs, and is found as such
-        (`relations.among`)
+  merge   two columns whose difference is no larger than their errors make it
+  new     rows i and j that hold known vectors a and b and the same unknown one: ±y_i − x_a = ±y_j −
+          x_b up to noise at every pixel. It is a relation of four, two of which have known signs,
+          and is found as such (`relations.among`)
 
 Pairs only.
 """
@@ -103,6 +103,7 @@ def merged(noisy: NoisySolution) -> Index:
     n = len(x)
     W = np.zeros((len(noisy.rows), n))
     W[np.arange(len(W))[:, None], noisy.members] = 1
+    # Variance of the difference of two columns, from the covariance of least squares.
     C = np.linalg.pinv(W.T @ W)
     variance = noisy.noise**2 * (np.diag(C)[:, None] + np.diag(C) - 2 * C)
     size = np.einsum("ij,ij->i", x, x)

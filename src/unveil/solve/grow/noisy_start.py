@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.gram.folded_normal import Floats, Patterns
-from unveil.solve.subsets.descent import Members, reassign
+from unveil.solve.model import Members
+from unveil.solve.subsets.descent import reassign
 
 SIGNED_ROUNDS = 10
 """Of step 2: the weights of rows settle in a few."""

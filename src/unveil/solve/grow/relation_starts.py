@@ -14,12 +14,13 @@ import numpy as np
 from numba import njit
 
 from unveil.parallel import run_blocks, where, worker_count
+from unveil.solve.model import Values
 from unveil.solve.signs.sign_search import Floats, Index, sign_system
-from unveil.solve.subsets.descent import Values
 
 PER_ROW = 12
 """Relations used per encoding: enough for each to have some clear ones at every pixel."""
 BLOCK = 64
+"""Pixels at a time, one thread each."""
 
 
 def start_from_relations(
@@ -86,6 +87,7 @@ def _forest(quads, coefficients, y, out):  # type: ignore[no-untyped-def]
             margin[q], choice[q] = best - second, at
         for r in range(rows):
             parent[r], parity[r] = r, 1
+        # The clearest relations first; one that would only repeat what they tied is passed over.
         for q in np.argsort(margin):
             first = quads[q, 0]
             own = -1 if choice[q] & 1 else 1

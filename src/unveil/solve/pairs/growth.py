@@ -6,16 +6,17 @@ everywhere. Here a vertex joins only when two of its encodings agree on its valu
 pixels, which wrong ones never do by chance; an encoding is *right* when both of its vectors are
 known and reproduce it. Around that:
 
-  grow      from a core that fits, through vertices with two known neighbours that agree, then along ears that fit
-  merge     columns with the same values are one vector
-  search    an encoding that is not explained is held against all known vectors: a matched filter on y² and x² names the
-            likeliest members, and for each of them every partner is tried, until a few pixels rule
-            it out
-  add       two unexplained encodings miss the same vector when ±y_i − x_a and ±y_j − x_b agree at nearly all pixels; a and b
-            are again what the matched filter names
+  1 grow    from a core that fits, through vertices with two known neighbours that agree, then
+            along ears that fit
+  2 merge   columns with the same values are one vector
+  3 search  an encoding that is not explained is held against all known vectors: a matched filter
+            on y² and x² names the likeliest members, and for each of them every partner is tried,
+            until a few pixels rule it out
+  4 add     two unexplained encodings miss the same vector when ±y_i − x_a and ±y_j − x_b agree at
+            nearly all pixels; a and b are again what the matched filter names
 
-k_private = 2. Cost: growing is a few operations per encoding and pixel; searching n·d' + 4n·(a
-dozen) per unexplained encoding.
+What "fits" means is `model.GROWTH`. k_private = 2. Cost: growing is a few operations per encoding
+and pixel; searching n·d' + 4n·(a dozen) per unexplained encoding.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from unveil.records import Progress
+from unveil.solve.model import GROWTH, rms
 from unveil.solve.pairs.pair_graph import (
     Index,
     PairGraph,
@@ -42,11 +44,20 @@ from unveil.solve.pairs.pair_graph import (
 )
 from unveil.solve.pairs.peeling import sums
 
-NEAR = 1e-3
-"""What counts as the same, relative to the rms of y."""
-SHARE = 0.9
-"""The share of pixels that must agree: chance alone can spoil a few of them for everything that
-follows."""
+SHARE = GROWTH.share
+ROUNDS = 8
+"""Of growing, merging, searching and adding; it ends by itself where nothing changes."""
+CORES = 40
+"""Cores tried until one leads to more than half of the vectors."""
+EARS = 64
+"""Ears looked at before what they add is spread further."""
+PROBE, PROBES = 6, 30
+"""Columns are compared where they are neighbours on one of some handfuls of so many pixels: chance
+spoils few pixels, so that two equal columns agree on one handful at least."""
+BRIGHTEST = 5
+"""Squares beyond so many times their mean count no more: a few bright pixels would outweigh all."""
+BLOCK = 1024
+"""Encodings at a time: n times as many numbers."""
 LEADS = 4
 """Likely members tried for each unexplained encoding."""
 MOST = 4000
@@ -65,26 +76,25 @@ class Growth:
     rounds: int
 
 
-def settle_pairs(
+def grow_pairs(
     magnitudes: NDArray[np.float32],
     a: float,
     members: Index,
     columns: int,
     rng: np.random.Generator,
     *,
-    rounds: int = 8,
     progress: Progress | None = None,
 ) -> Growth:
     """Grow, merge, search and add until nothing changes; `magnitudes` (m, p) on the pixels to
     use."""
     hi, lo = sums(magnitudes, None, a)
-    scale = float(np.sqrt(np.mean(hi**2))) or 1.0
-    near = NEAR * scale
+    near = near_sums(hi)
     m = len(members)
     right = np.zeros(m, bool)
     turn = 0
-    while turn < rounds:
+    while turn < ROUNDS:
         turn += 1
+        # 1–2. Grow and merge.
         merged, right, x, known = right_pairs(hi, lo, members, columns, near, rng)
         changed = not np.array_equal(merged, members)
         members = merged
@@ -93,6 +103,7 @@ def settle_pairs(
         left = np.flatnonzero(~right)
         if not len(left) or known.sum() < 4:
             break
+        # 3. Search the pair of each row that is left.
         names = np.flatnonzero(known)
         leads = names[likely_members(hi[left], x[names], LEADS)]
         found = np.empty((len(left), 2), np.int64)
@@ -101,6 +112,7 @@ def settle_pairs(
         members = members.copy()
         members[left[hit]] = found[hit]
         left, leads = left[~hit], leads[~hit]
+        # 4. Add vectors that two of them miss.
         new = 0
         if 2 <= len(left) <= MOST:
             theirs, new = _add(hi[left], lo[left], x, leads, near, columns)
@@ -112,6 +124,11 @@ def settle_pairs(
         if not (hit.any() or new or changed):
             break
     return Growth(members, right, columns, turn)
+
+
+def near_sums(hi: Sums) -> float:
+    """What counts as the same value, for encodings whose sums are `hi` or lower."""
+    return GROWTH.near * rms(hi)
 
 
 def right_pairs(
@@ -132,7 +149,6 @@ def grow(
     columns: int,
     near: float,
     rng: np.random.Generator,
-    tries: int = 40,
 ) -> tuple[Sums, NDArray[np.bool_]]:
     """x (columns, pixels) and which columns are known: the best of the first cores that lead
     anywhere."""
@@ -140,7 +156,7 @@ def grow(
     found = triangles(graph)
     best: tuple[Sums, NDArray[np.bool_]] = np.zeros((columns, hi.shape[1])), np.zeros(columns, bool)
     used = int((graph.degree >= 2).sum())
-    for start in rng.permutation(len(found))[:tries]:
+    for start in rng.permutation(len(found))[:CORES]:
         core = find_core(graph, found, int(start))
         if core is None or best[1][core.first].all():  # it would lead to the same place
             continue
@@ -164,7 +180,7 @@ def _grow_on(
     banned = np.zeros(len(hi), bool)
     while True:
         _spread(graph.indptr, graph.neighbour, graph.row, hi, lo, x, known, near, SHARE)
-        ears = find_ears(graph, known, banned, 64)
+        ears = find_ears(graph, known, banned, EARS)
         if not ears:
             return
         for ear in ears:
@@ -178,6 +194,7 @@ def _grow_on(
 def _right(
     hi: Sums, lo: Sums, x: Sums, known: NDArray[np.bool_], members: Index, near: float
 ) -> NDArray[np.bool_]:
+    """Rows that their members reproduce."""
     out = np.zeros(len(members), bool)
     _fits(hi, lo, x, known, members, near, SHARE, out)
     return out
@@ -189,13 +206,9 @@ def merge_equal(
     """Columns with equal values at nearly all pixels get one name."""
     names = np.flatnonzero(known)
     name = np.arange(len(x))
-    # Chance spoils few pixels: two equal columns are neighbours on one of some handfuls of pixels.
-    for s in range(0, max(1, min(x.shape[1] - 5, 30)), 6):
-        for i, j in names[
-            np.array(
-                sorted(cKDTree(x[names, s : s + 6]).query_pairs(3 * near)), dtype=np.int64
-            ).reshape(-1, 2)
-        ]:
+    for s in range(0, max(1, min(x.shape[1] - PROBE + 1, PROBES)), PROBE):
+        close = sorted(cKDTree(x[names, s : s + PROBE]).query_pairs(3 * near))
+        for i, j in names[np.array(close, dtype=np.int64).reshape(-1, 2)]:
             if name[i] != name[j] and (np.abs(x[i] - x[j]) < near).mean() >= SHARE:
                 name[name == max(name[i], name[j])] = min(name[i], name[j])
     return np.where(members >= 0, name[members], -1)
@@ -206,15 +219,16 @@ def likely_members(y: NDArray[np.floating[Any]], x: NDArray[np.floating[Any]], m
 
     def feature(v: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
         square = v**2
-        square = np.minimum(square / np.maximum(square.mean(axis=1, keepdims=True), 1e-30), 5)
+        mean = np.maximum(square.mean(axis=1, keepdims=True), 1e-30)
+        square = np.minimum(square / mean, BRIGHTEST)
         return np.asarray(square - square.mean(axis=1, keepdims=True), dtype=np.float32)
 
     vectors = feature(x)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
     out = np.empty((len(y), most), np.int64)
-    for s in range(0, len(y), 1024):
-        likeness = feature(y[s : s + 1024]) @ vectors.T
-        out[s : s + 1024] = np.argpartition(-likeness, most - 1, axis=1)[:, :most]
+    for s in range(0, len(y), BLOCK):
+        likeness = feature(y[s : s + BLOCK]) @ vectors.T
+        out[s : s + BLOCK] = np.argpartition(-likeness, most - 1, axis=1)[:, :most]
     return out
 
 
@@ -230,6 +244,7 @@ def _spread(indptr, neighbour, row, hi, lo, x, known, near, share):  # type: ign
     """Vertices with two known neighbours that agree, until there are none; x and known in place."""
     n, pixels = x.shape
     need = share * pixels
+    # 1. A queue of vertices with two known neighbours.
     queue = np.empty(indptr[n] + n, np.int64)
     count = np.zeros(n, np.int64)
     tail = 0
@@ -247,6 +262,8 @@ def _spread(indptr, neighbour, row, hi, lo, x, known, near, share):  # type: ign
         head += 1
         if known[v]:
             continue
+        # 2. Each known neighbour a allows two values of v at a pixel; which other neighbours b
+        # agree with one of them at nearly all pixels?
         s, e = indptr[v], indptr[v + 1]
         found = False
         for r in range(s, e):
@@ -274,6 +291,8 @@ def _spread(indptr, neighbour, row, hi, lo, x, known, near, share):  # type: ign
                 agrees[t - s] = fits >= need
                 found |= agrees[t - s]
             if found:
+                # 3. The value that fits those better; one outlier counts a hundred times `near` at
+                # most.
                 for p in range(pixels):
                     one = two = 0.0
                     for t in range(s, e):
@@ -284,6 +303,7 @@ def _spread(indptr, neighbour, row, hi, lo, x, known, near, share):  # type: ign
                             two += min(min(abs(w - hi[j, p]), abs(w - lo[j, p])), 100 * near)
                     x[v, p] = (hi[i, p] if one <= two else lo[i, p]) - x[a, p]
                 break
+        # 4. Its neighbours may now have two known ones.
         if found:
             known[v] = True
             for t in range(s, e):
@@ -297,6 +317,7 @@ def _spread(indptr, neighbour, row, hi, lo, x, known, near, share):  # type: ign
 
 @njit(cache=True, nogil=True)
 def _pair_fits(hi, lo, x, i, a, b, near, allowed):  # type: ignore[no-untyped-def]
+    """Whether x_a + x_b is one of row i's two sums, at all but `allowed` pixels."""
     missed = 0
     for p in range(x.shape[1]):
         total = x[a, p] + x[b, p]
@@ -309,6 +330,7 @@ def _pair_fits(hi, lo, x, i, a, b, near, allowed):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True)
 def _fits(hi, lo, x, known, members, near, share, out):  # type: ignore[no-untyped-def]
+    """out (rows,): both members are known, and reproduce the row."""
     allowed = (1 - share) * x.shape[1]
     for i in range(len(members)):
         a, b = members[i, 0], members[i, 1]
@@ -338,7 +360,9 @@ def _search(hi, lo, x, names, leads, near, share, found):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
-def _shared_missing(hi, lo, x, leads, near, share, columns, members):  # type: ignore[no-untyped-def]
+def _shared_missing(  # type: ignore[no-untyped-def]
+    hi, lo, x, leads, near, share, columns, members
+):
     """Rows i, j that agree on a missing vector given different leads a, b: members in place; the
     number of new columns."""
     pixels = x.shape[1]

@@ -4,12 +4,13 @@ what solves a pixel.
 Let an edge allow two sums, x_u + x_v ∈ {hi, lo} (hi = −lo = y/a without an offset). Two shapes
 determine their vertices:
 
-  core   a triangle gives 8 values for each of its vertices, and so does another one; the path between them carries each
-         value on in two ways; one equation is left over, and picks one of the 64·2^L combinations
-  ear    a path through L unknown vertices between known ones allows 2^L values, and its last edge picks one. L = 1 is a vertex
-         with two known neighbours. An ear that ends where it began must have an even number of
-         unknown vertices: around an even cycle all sums can be exchanged together, and both values
-         fit
+  core   a triangle gives 8 values for each of its vertices, and so does another one; the path
+         between them carries each value on in two ways; one equation is left over, and picks one of
+         the 64·2^L combinations
+  ear    a path through L unknown vertices between known ones allows 2^L values, and its last edge
+         picks one. L = 1 is a vertex with two known neighbours. An ear that ends where it began
+         must have an even number of unknown vertices: around an even cycle all sums can be
+         exchanged together, and both values fit
 
 Generically only one combination fits, since the equation left over is not satisfied identically;
 without offsets the global sign is free. So whatever a core and ears reach is determined by the
@@ -25,6 +26,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+MOST_TRIANGLES = 20_000
+"""Triangles that are listed: cores are drawn from them, and a few dozen are tried."""
 LONGEST_PATH = 4
 """Edges between the triangles of a core, at most; also unknown vertices of an ear."""
 
@@ -94,9 +97,9 @@ def pair_graph(members: Index, n: int, use: NDArray[np.bool_] | None = None) -> 
     )
 
 
-def triangles(graph: PairGraph, most: int = 20_000) -> Index:
-    """(t, 3) triangles, at most `most` of them."""
-    return np.asarray(_triangles(graph.indptr, graph.neighbour, most))
+def triangles(graph: PairGraph) -> Index:
+    """(t, 3) triangles, at most `MOST_TRIANGLES` of them."""
+    return np.asarray(_triangles(graph.indptr, graph.neighbour, MOST_TRIANGLES))
 
 
 def find_core(graph: PairGraph, found: Index, start: int) -> Core | None:
@@ -104,6 +107,7 @@ def find_core(graph: PairGraph, found: Index, start: int) -> Core | None:
     between them."""
     first = found[start]
     distance, parent = _distances(graph.indptr, graph.neighbour, first, LONGEST_PATH)
+    # A triangle with a common edge brings no equation of its own.
     shared = np.isin(found, first).sum(axis=1)
     near = distance[found].min(axis=1)
     near[(shared > 1)] = LONGEST_PATH + 1
@@ -122,9 +126,11 @@ def solve_core(
     graph: PairGraph, core: Core, hi: Sums, lo: Sums
 ) -> tuple[Index, Sums, NDArray[np.float64]]:
     """(vertices, their values (v, pixels), the misfit of the equation left over (pixels,))."""
+    # 1. Eight values of either triangle, and those of the first carried along the path.
     one, two = (_triangle(graph, t, hi, lo) for t in (core.first, core.second))
     rows = np.array([graph.edge(u, v) for u, v in pairwise(core.path)], dtype=np.int64)
     ways = _walk(one[:, 0], rows, hi, lo)
+    # 2. They meet at the second triangle: the pair of values that agree best.
     misfit = np.abs(ways[:, None, -1] - two[None, :, 0])
     best = misfit.reshape(-1, misfit.shape[-1]).argmin(axis=0)
     pixels = np.arange(len(best))

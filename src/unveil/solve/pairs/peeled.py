@@ -16,12 +16,16 @@ from numpy.typing import NDArray
 
 from unveil.parallel import rows_per_block, where, worker_count
 from unveil.records import Progress
+from unveil.solve.model import Members, Values, renamed, rms
 from unveil.solve.pairs.peeling import peel, reachable
 from unveil.solve.pixels.settle import Settled, with_leftovers
-from unveil.solve.subsets.descent import Members, Values
+
+BYTES_PER_ROW, MOST_PIXELS = 64, 64
+"""Memory for an encoding's sums at one pixel and what is made of them; and pixels of a block at
+most, so that it stays in cache."""
 
 
-def settle_by_peeling(
+def solve_by_peeling(
     y: Values,
     c: Values | None,
     a: float,
@@ -40,29 +44,24 @@ def settle_by_peeling(
     pixels
     """
     m = len(y)
-    n, members = _renamed(members)
-    if not n:
+    # 1. What one plan reaches.
+    used, members = renamed(members)
+    if not len(used):
         return None
-    keep = reachable(members, n, rng)[members].all(axis=1)
-    rows, (n, members) = rows[keep], _renamed(members[keep])
+    keep = reachable(members, len(used), rng)[members].all(axis=1)
+    rows, (used, members) = rows[keep], renamed(members[keep])
     if len(rows) <= 4:
         return None
+    # 2. Every pixel of it.
     values = np.abs(y if len(rows) == m else y[rows])
     offsets = None if c is None else c[rows]
-    block = rows_per_block(64 * len(rows) * worker_count(where().workers), limit, most=64)
-    solution = peel(values, offsets, members, n, a, rng, block=block, progress=progress)
+    memory = BYTES_PER_ROW * len(rows) * worker_count(where().workers)
+    block = rows_per_block(memory, limit, most=MOST_PIXELS)
+    solution = peel(values, offsets, members, len(used), a, rng, block=block, progress=progress)
     solution = replace(solution, values=solution.values / unit)
+    # 3. The other encodings. Without a public part units are such that y has rms √2.
     left = np.setdiff1d(np.arange(m), rows)
     rest = (np.abs(y[left]) / (a * unit)).astype(np.float32)
     theirs = None if c is None else (c[left] / (a * unit)).astype(np.float32)
-    rms = (
-        float(np.sqrt(2))
-        if c is None
-        else float(np.sqrt(np.mean(np.square(values, dtype=np.float64)))) / (a * unit)
-    )
-    return with_leftovers(rows, members, solution, left, rest, theirs, rms)
-
-
-def _renamed(members: Members) -> tuple[int, Members]:
-    used, names = np.unique(members, return_inverse=True)
-    return len(used), names.reshape(members.shape).astype(np.int64)
+    scale = float(np.sqrt(2)) if c is None else rms(values) / (a * unit)
+    return with_leftovers(rows, members, solution, left, rest, theirs, scale)

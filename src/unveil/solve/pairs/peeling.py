@@ -11,14 +11,14 @@ position, one value. What can go wrong is chance at a pixel: two values that fit
 wrong one makes later encodings fail, so that the pixel is not reproduced and is solved again by
 another plan. It goes unnoticed only where few encodings follow. Hence
 
-  two plans      every pixel is solved by plans from different cores until two of them reproduce all encodings; where they
-                 differ, both values fit. Of two values that fit equally well each plan takes one at
-                 random, so that what is not in general position (pixels of few levels) shows itself
-                 as it does between independent starts of an iteration (`solve.pixels.pixels`),
-                 which have nothing else to go by
-  ties           after that, at each vertex and pixel the other value that its first neighbour allows is tried against all
-                 of its encodings, with a margin far above rounding; and so are the other ways along
-                 ears that nothing else touches
+  two plans  every pixel is solved by plans from different cores until two of them reproduce all
+             encodings; where they differ, both values fit. Of two values that fit equally well
+             each plan takes one at random, so that what is not in general position (pixels of few
+             levels) shows itself as it does between independent starts of an iteration
+             (`solve.pixels.pixels`), which have nothing else to go by
+  ties       after that, at each vertex and pixel the other value that its first neighbour allows is
+             tried against all of its encodings, with a margin far above rounding; and so are the
+             other ways along ears that nothing else touches
 
 Both are counted in `differs`. What no plan reaches is not solved here: `reachable` says beforehand
 what is.
@@ -33,7 +33,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from unveil.parallel import run_blocks, where, worker_count
-from unveil.records import Progress, row_blocks
+from unveil.records import Progress
+from unveil.solve.model import APART, PIXEL, TIE, rms
 from unveil.solve.pairs.pair_graph import (
     Core,
     Ear,
@@ -51,13 +52,19 @@ from unveil.solve.pixels.pixels import PixelSolution
 
 ANCHORS = 6
 """Known neighbours that decide on a vertex, at most."""
-TIE = 1e-5
-"""Misfit, relative to the rms of y, below which another value counts as fitting: rounding leaves
-about 1e-6."""
 LEAN = 1e-6
 """Misfit by which a plan prefers one of two values, chosen at random for each vertex: a little
 above rounding."""
 PLANS = 8
+"""Plans that a pixel is tried with until two succeed. One fails where two values happen to fit; the
+next takes another way."""
+CAP = 0.1
+"""What one anchor can say against a value, relative to the rms of y: an anchor that is itself wrong
+at a pixel must not outvote five that are right."""
+LOOKED_AT = 20
+"""Plans from which the one that reaches most is taken."""
+ALL_BUT_FEW = 0.9
+"""A plan that reaches this share of the vertices is good enough: the rest hangs on by threads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,15 +87,13 @@ class Plan:
     lean: NDArray[np.float64]
 
 
-def reachable(
-    members: Index, n: int, rng: np.random.Generator, tries: int = 20
-) -> NDArray[np.bool_]:
+def reachable(members: Index, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Which vertices the best of some plans reaches."""
     best = np.zeros(n, bool)
-    for plan in _plans(pair_graph(members, n), rng, tries):
+    for plan in _plans(pair_graph(members, n), rng, LOOKED_AT):
         if plan.known.sum() > best.sum():
             best = plan.known
-        if best.sum() > 0.9 * n:
+        if best.sum() > ALL_BUT_FEW * n:
             break
     return best
 
@@ -101,9 +106,7 @@ def peel(
     a: float,
     rng: np.random.Generator,
     *,
-    tolerance: float = 1e-4,
     block: int = 64,
-    workers: int | None = None,
     progress: Progress | None = None,
 ) -> PixelSolution:
     """Solve |a(x_u + x_v) + c| = y (rows, d) for x (n, d), where plans reach all n vertices; else
@@ -111,7 +114,7 @@ def peel(
     d = magnitudes.shape[1]
     graph = pair_graph(members, n)
     plans = _different([plan for plan in _plans(graph, rng, 4 * PLANS) if plan.known.all()])[:PLANS]
-    rms = _rms(magnitudes)
+    scale = rms(magnitudes)
     values = np.zeros((n, d))
     misfit = np.full(d, np.inf)
     differs = np.zeros((d, n), bool)
@@ -122,7 +125,7 @@ def peel(
     def solve(pixels: slice) -> None:
         hi, lo = sums(magnitudes[:, pixels], None if offsets is None else offsets[:, pixels], a)
         values[:, pixels], misfit[pixels], differs[pixels] = _solve_block(
-            graph, plans, members, hi, lo, offsets is None, rms / a, tolerance
+            graph, plans, members, hi, lo, offsets is None, scale / a
         )
 
     done = [0]
@@ -135,10 +138,10 @@ def peel(
     run_blocks(
         solve,
         [slice(s, min(s + block, d)) for s in range(0, d, block)],
-        worker_count(where().workers if workers is None else workers),
+        worker_count(where().workers),
         count,
     )
-    return PixelSolution(values, misfit, misfit <= tolerance, differs.sum(axis=0), group)
+    return PixelSolution(values, misfit, misfit <= PIXEL, differs.sum(axis=0), group)
 
 
 def sums(
@@ -160,7 +163,6 @@ def _solve_block(
     lo: Sums,
     sign_free: bool,
     scale: float,
-    tolerance: float,
 ) -> tuple[Sums, NDArray[np.float64], NDArray[np.bool_]]:
     """values (n, pixels), misfit relative to `scale` (infinite unless two plans reproduce all),
     differs (pixels, n)."""
@@ -170,6 +172,7 @@ def _solve_block(
     differs = np.zeros((pixels, graph.n), bool)
     passed = np.zeros(pixels, np.int64)
     for plan in plans:
+        # 1. The pixels that two plans have not solved yet, by the next one.
         todo = np.flatnonzero(passed < 2)
         if not todo.size:
             break
@@ -181,21 +184,22 @@ def _solve_block(
         )
         x, tied = _follow(graph, plan, h, g, scale)
         error = _worst(members, h, g, x) / scale
-        for t in np.flatnonzero(error <= tolerance):
+        # 2. Where it reproduces all encodings: the first plan's values, held against the second's.
+        for t in np.flatnonzero(error <= PIXEL):
             p = todo[t]
             differs[p] |= tied[:, t]
             worst[p] = max(worst[p], error[t])
             if passed[p]:
                 same, flipped = (
-                    np.abs(values[:, p] - sign * x[:, t]) <= 1e-2 * scale for sign in (1, -1)
+                    np.abs(values[:, p] - sign * x[:, t]) <= APART * scale for sign in (1, -1)
                 )
                 differs[p] |= ~(flipped if sign_free and flipped.sum() > same.sum() else same)
             else:
                 values[:, p] = x[:, t]
             passed[p] += 1
-    _ties(
-        graph.indptr, graph.neighbour, graph.row, hi, lo, values, TIE * scale, 1e-2 * scale, differs
-    )
+    # 3. Values that both may have fallen for.
+    tie, apart = TIE * scale, APART * scale
+    _ties(graph.indptr, graph.neighbour, graph.row, hi, lo, values, tie, apart, differs)
     return values, np.where(passed == 2, worst, np.inf), differs
 
 
@@ -220,12 +224,12 @@ def _follow(
             hi,
             lo,
             x,
-            0.1 * scale,
+            CAP * scale,
         )
         here = at
         if ear is not None:
             inside = ear.vertices[1:-1]
-            x[inside], _, second = solve_ear(ear, x, hi, lo, 1e-2 * scale)
+            x[inside], _, second = solve_ear(ear, x, hi, lo, APART * scale)
             if (graph.degree[inside] == 2).all():
                 tied[inside] = second < TIE * scale
     return x, tied
@@ -252,6 +256,8 @@ def _different(plans: list[Plan]) -> list[Plan]:
 
 
 def _plan(graph: PairGraph, core: Core, lean: NDArray[np.float64]) -> Plan:
+    """From a core to all that hangs together with it: vertices with two known neighbours as long as
+    there are any, then an ear."""
     n = graph.n
     known = np.zeros(n, bool)
     known[core.vertices] = True
@@ -279,20 +285,15 @@ def _plan(graph: PairGraph, core: Core, lean: NDArray[np.float64]) -> Plan:
     )
 
 
-def _rms(magnitudes: NDArray[np.float32]) -> float:
-    total = sum(
-        float(np.square(part, dtype=np.float64).sum()) for _, part in row_blocks(magnitudes)
-    )
-    return float(np.sqrt(total / magnitudes.size)) or 1.0
-
-
 @njit(cache=True, nogil=True)
-def _extend(indptr, neighbour, row, known, order, start, anchor, anchor_row, size):  # type: ignore[no-untyped-def]
+def _extend(  # type: ignore[no-untyped-def]
+    indptr, neighbour, row, known, order, start, anchor, anchor_row, size
+):
     """Vertices with two known neighbours or more, most first, until there are none; how many are
     ordered then."""
     n = len(indptr) - 1
     count = np.zeros(n, np.int64)
-    # A stack for each count; an entry is out of date once its vertex has moved to a higher one.
+    # 1. A stack for each count; an entry is out of date once its vertex has moved to a higher one.
     longest = 0
     for v in range(n):
         longest = max(longest, indptr[v + 1] - indptr[v])
@@ -312,6 +313,7 @@ def _extend(indptr, neighbour, row, known, order, start, anchor, anchor_row, siz
             used += 1
             top = max(top, count[v])
     while top >= 2:
+        # 2. The vertex with most known neighbours.
         if head[top] < 0:
             top -= 1
             continue
@@ -320,6 +322,7 @@ def _extend(indptr, neighbour, row, known, order, start, anchor, anchor_row, siz
         head[top] = below[head[top]]
         if known[v] or stale:
             continue
+        # 3. Its anchors, and its place in the order.
         at = start[size]
         for t in range(indptr[v], indptr[v + 1]):
             if known[neighbour[t]] and at - start[size] < ANCHORS:
@@ -329,6 +332,7 @@ def _extend(indptr, neighbour, row, known, order, start, anchor, anchor_row, siz
         size += 1
         start[size] = at
         known[v] = True
+        # 4. Its neighbours move up.
         for t in range(indptr[v], indptr[v + 1]):
             u = neighbour[t]
             if not known[u]:
@@ -342,7 +346,9 @@ def _extend(indptr, neighbour, row, known, order, start, anchor, anchor_row, siz
 
 
 @njit(cache=True, nogil=True)
-def _run(order, start, anchor, row, lean, begin, end, hi, lo, x, cap):  # type: ignore[no-untyped-def]
+def _run(  # type: ignore[no-untyped-def]
+    order, start, anchor, row, lean, begin, end, hi, lo, x, cap
+):
     """The value of each vertex of a run: that of two which fits its anchors better, then the mean
     of what they say."""
     pixels = hi.shape[1]
@@ -350,6 +356,7 @@ def _run(order, start, anchor, row, lean, begin, end, hi, lo, x, cap):  # type: 
     for o in range(begin, end):
         v, s, e = order[o], start[o], start[o + 1]
         a, i = anchor[s], row[s]
+        # The misfit of both values that the first anchor allows, over the other anchors.
         one[:] = 0
         two[:] = 0
         for t in range(s + 1, e):
@@ -362,6 +369,7 @@ def _run(order, start, anchor, row, lean, begin, end, hi, lo, x, cap):  # type: 
         for p in range(pixels):
             one[p] = (hi[i, p] if one[p] <= two[p] + lean[o] else lo[i, p]) - x[a, p]
             two[p] = 0
+        # With the signs that go with the better one: the mean over all anchors.
         for t in range(s, e):
             b, j = anchor[t], row[t]
             for p in range(pixels):

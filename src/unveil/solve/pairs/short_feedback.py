@@ -4,10 +4,14 @@ nearly all right at the start.
 Subsets from readable overlaps (`factor.cliques`) need no scoring of every row against every vector
 (`solve.subsets.feedback`): only rows that do not fit are searched again.
 
-  solve    x from the rows that fit so far; until half of them do, from all complete ones, weighted by how well they fit
-  judge    a row is *exact* when it is reproduced at more than half of the pixels by columns that two other rows use as well
-  search   the others, from the columns they have, by one-swap descent against x; then from the likeliest ones
-  add      vectors that only unexplained rows use (`solve.subsets.completion`), once searching finds little more
+  1 solve   x from the rows that fit so far; until half of them do, from all complete ones, weighted
+            by how well they fit
+  2 judge   a row is *exact* when it is reproduced (`model.SHORT_FEEDBACK`) by columns that two
+            other rows use as well
+  3 search  the others, from the columns they have, by one-swap descent against x; then from the
+            likeliest ones
+  4 add     vectors that only unexplained rows use (`solve.subsets.completion`), once searching
+            finds little more
 
 Cost: an iteration is a product with the n×n inverse and a pass over the rows, at some hundred
 pixels; a search k·n per row, pixel and sweep.
@@ -20,15 +24,31 @@ from numpy.typing import NDArray
 
 from unveil.records import Progress
 from unveil.solve.affine_rrr import solve_all
+from unveil.solve.model import (
+    LEAST_USES_SHORT,
+    SHORT_FEEDBACK,
+    Members,
+    Values,
+    all_different,
+    reproduced,
+    residual,
+    rms,
+    uses,
+)
 from unveil.solve.pairs.growth import likely_members, merge_equal
 from unveil.solve.subsets.completion import complete
-from unveil.solve.subsets.descent import Members, Values, reassign, restart, uses
-from unveil.solve.subsets.feedback import Assignment
+from unveil.solve.subsets.descent import reassign, restart
+from unveil.solve.subsets.feedback import BETTER, DOUBTED, HARDLY, STEPS, Assignment
 
-NEAR = 1e-2
-"""What counts as reproduced, relative to the rms of y."""
+ROUNDS = 12
+"""At most: a few do, for subsets that are nearly all right."""
 MOST = 2000
-"""Rows searched again in one round, at most."""
+"""Rows searched again in one round, at most: the others follow once x is better for these."""
+LITTLE = 10
+"""New vectors are looked for once searching explains fewer than one in so many of the rows left:
+before, what seems to be missing is mostly a known vector not found yet."""
+BLOCK = 4096
+"""Rows at a time, for memory."""
 
 
 def short_feedback(
@@ -37,76 +57,76 @@ def short_feedback(
     columns: int,
     rng: np.random.Generator,
     *,
-    rounds: int = 12,
     progress: Progress | None = None,
 ) -> Assignment:
     """Solve, judge, search and add until nothing changes: y (m, p) = |Σ x| on the pixels to use, in
     units of a private pixel's rms; −1 for unknown members."""
     m, k = members.shape
-    near = NEAR * (float(np.sqrt(np.mean(y**2))) or 1.0)
+    near = SHORT_FEEDBACK.near * rms(y)
     whole = (members >= 0).all(axis=1)
     members = np.where(members >= 0, members, rng.integers(0, max(1, columns), members.shape))
     weights: NDArray[np.float64] = np.where(whole, 1.0, 0.0)
     v = np.float32(np.sqrt(k)) * rng.standard_normal(y.shape, dtype=np.float32)
     x = np.zeros((columns, y.shape[1]), np.float32)
     exact, turn = np.zeros(m, bool), 0
-    while turn < rounds and np.count_nonzero(weights) > k + 2:
+    while turn < ROUNDS and np.count_nonzero(weights) > k + 2:
         turn += 1
-        x, v = solve_all(y, None, members, columns, weights, 1.0, v, steps=60)
-        members = merge_equal(
-            x, np.bincount(members[weights > 0].ravel(), minlength=columns) > 0, members, near
-        )
+        # 1. Solve.
+        x, v = solve_all(y, None, members, columns, weights, 1.0, v, steps=STEPS)
+        known = np.bincount(members[weights > 0].ravel(), minlength=columns) > 0
+        members = merge_equal(x, known, members, near)
+        # 2. Judge. Until half of the rows are exact, the others only lose weight.
         exact = _judge(y, x, members, columns, near)
         if progress:
             progress("feedback", int(exact.sum()), m)
         if exact.all():
             break
         if 2 * exact.sum() < m:
-            cost = np.mean((np.abs(x[members].sum(axis=1)) - y) ** 2, axis=1)
-            typical = max(float(np.quantile(cost[weights > 0], 0.3)), 1e-7)
-            weights = np.where(whole, 1 / (1 + (cost / (2.5 * typical)) ** 2), 0.0)
+            cost = np.mean(residual(y, None, x, members) ** 2, axis=1)
+            typical = max(float(np.quantile(cost[weights > 0], BETTER)), HARDLY)
+            weights = np.where(whole, 1 / (1 + (cost / (DOUBTED * typical)) ** 2), 0.0)
             continue
+        # 3. Search the others among sound columns.
         left = rng.permutation(np.flatnonzero(~exact))[:MOST]
-        sound = uses(members[exact], columns) >= 3
+        sound = uses(members[exact], columns) >= LEAST_USES_SHORT
         if sound.sum() <= k:
             break
         members[left] = _search(y[left], x, members[left], sound, near, rng)
         found = left[_reproduced(y[left], x, members[left], near)]
         exact[found] = True
         v[found] = x[members[found]].sum(axis=1)
+        # 4. Add vectors.
         new = 0
-        if 10 * len(found) < len(left):
+        if LITTLE * len(found) < len(left):
             rows, theirs, new = complete(
                 y, None, x[sound].astype(np.float64), k, np.flatnonzero(~exact), near, rng
             )
-            members[rows] = np.concatenate([np.flatnonzero(sound), columns + np.arange(new)])[
-                theirs
-            ]
+            names = np.append(np.flatnonzero(sound), columns + np.arange(new))
+            members[rows] = names[theirs]
             exact[rows] = True
             columns += new
         if not (len(found) or new):
             break
         weights = exact.astype(np.float64)
-    x = np.vstack(
-        [x, np.full((columns - len(x), x.shape[1]), np.nan, np.float32)]
-    )  # added last, not solved any more
-    return Assignment(members, x, exact, 0.0, turn)
+    # Columns that were added last are not solved any more.
+    unsolved = np.full((columns - len(x), x.shape[1]), np.nan, np.float32)
+    return Assignment(members, np.vstack([x, unsolved]), exact, 0.0, turn)
 
 
 def _judge(y: Values, x: Values, members: Members, columns: int, near: float) -> NDArray[np.bool_]:
     """Rows reproduced by k different columns, each of them in three such rows or more."""
-    ordered = np.sort(members, axis=1)
-    exact = _reproduced(y, x, members, near) & (ordered[:, 1:] != ordered[:, :-1]).all(axis=1)
-    return np.asarray(exact & (uses(members[exact], columns)[members] >= 3).all(axis=1))
+    exact = _reproduced(y, x, members, near) & all_different(members)
+    used = uses(members[exact], columns)
+    return np.asarray(exact & (used[members] >= LEAST_USES_SHORT).all(axis=1))
 
 
 def _reproduced(y: Values, x: Values, members: Members, near: float) -> NDArray[np.bool_]:
+    """As `model.SHORT_FEEDBACK` asks, in blocks of rows."""
     out = np.empty(len(y), bool)
-    for s in range(0, len(y), 4096):
-        part = slice(s, s + 4096)
-        out[part] = (np.abs(np.abs(x[members[part]].sum(axis=1)) - y[part]) < near).mean(
-            axis=1
-        ) > 0.5
+    for s in range(0, len(y), BLOCK):
+        part = slice(s, s + BLOCK)
+        miss = residual(y[part], None, x, members[part])
+        out[part] = reproduced(miss, near, SHORT_FEEDBACK.share)
     return out
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.relations.sketch import WIDTH, nats_against_chance
-from unveil.solve.subsets.descent import Values
+from unveil.solve.model import Values
 
 DRAWS = 2000
 """Random subsets that measure chance; their nearest twentieth, a hundred of them, is
@@ -28,6 +28,10 @@ extrapolated."""
 LUCK = 12.0
 """Nats beyond the number of subsets that were possible: one proof in 160,000 may be luck."""
 BLOCK = 256
+"""Pixels at a time: `DRAWS` times as many numbers, a few megabytes."""
+PERMUTED = 5000
+"""Vectors up to which random subsets are drawn without repeats, by sorting; beyond, repeats are too
+rare to matter."""
 
 
 def needed_nats(n: int, k: int, m: int) -> float:
@@ -43,6 +47,7 @@ def fit_nats(
     noise, in nats: sums are held against the encodings of other rows, pixel by pixel."""
     if len(y) < 2:
         return 0.0
+    # A sum and an encoding that do not belong together: two different rows.
     rows = rng.integers(0, len(y), DRAWS)
     others = (rows + rng.integers(1, len(y), DRAWS)) % len(y)
     out = 0.0
@@ -56,7 +61,9 @@ def fit_nats(
 def spare_nats(nats: float, rows: int, n: int, k: int, m: int) -> float:
     """What is left of `nats` per encoding when `rows` of m encodings are explained by k of n
     vectors each: less than nothing means that chance explains as much."""
-    share = min(max(rows / max(m, 1), 1e-9), 1 - 1e-9)
+    # Kept off 0 and 1, where share·log(share) is 0 all the same.
+    share = min(max(rows / max(m, 1), 1e-12), 1 - 1e-12)
+    # Whether each encoding is explained: m times the entropy of that share.
     told = -m * (share * log(share) + (1 - share) * log(1 - share))
     return max(rows - n, 0) * nats - rows * log(max(comb(n, k), 1)) - told - LUCK
 
@@ -74,7 +81,7 @@ def chance_nats(
     rows = rng.integers(0, len(y), DRAWS)
     subsets = (
         np.argsort(rng.random((DRAWS, n)), axis=1)[:, :k]
-        if n <= 5000
+        if n <= PERMUTED
         else rng.integers(0, n, (DRAWS, k))
     )
     out = np.empty(d)

@@ -18,19 +18,40 @@ from numpy.typing import NDArray
 
 from unveil.records import Progress
 from unveil.solve.affine_rrr import Range, solve_all
+from unveil.solve.model import (
+    MEDIAN,
+    TWICE_THE_NOISE,
+    Members,
+    Values,
+    all_different,
+    merged,
+    renamed,
+    residual,
+    touched_by_null,
+)
 from unveil.solve.pixels.chance import fit_nats
 from unveil.solve.pixels.pixels import run_pixels
-from unveil.solve.pixels.settle import merge
-from unveil.solve.subsets.descent import Members, Values, reassign, restart
+from unveil.solve.subsets.descent import reassign, restart
 
+BLOCK = 256
+"""Pixels at a time, one thread each."""
 PIXELS = 300
+"""Pixels on which a row's subset is looked for."""
 TRIES = 8
 """Starts at a pixel whose residual stays larger than at others: each finds the basin nine times of
 ten."""
 FAR = 3.0
 """Standard deviations of a mean square by which a pixel's residual may exceed the typical one: a
 wrong basin may be as near as that, and a start in vain costs a moment."""
-STEPS = 30
+BASIN_STEPS, STEPS = 100, 30
+"""Steps of relaxed reflections, and then of expectation–maximisation, which only has to settle the
+signs of encodings smaller than the noise."""
+QUIETEST = 1e-6
+"""The least noise that is assumed, in units of a private pixel's rms: below, signs are what they
+are, and y·μ/σ² would overflow."""
+MOST_SPENT = 0.9
+"""The largest share of freedom that a fit is taken to use up: with hardly more rows than vectors
+what is left over says little, and is not blown up beyond bounds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +80,6 @@ def solve_noisy(
     *,
     start: NDArray[np.float64] | None = None,
     rounds: int = 4,
-    block: int = 256,
     progress: Progress | None = None,
 ) -> NoisySolution | None:
     """From `rows` with their `members` of n columns, y (m, d) with unit weights; rows that fit
@@ -70,27 +90,27 @@ def solve_noisy(
     """
     d = y.shape[1]
     k = members.shape[1]
+    # 1. Pixels from subsets, subsets from pixels, until no row changes.
     for turn in range(rounds):
         target = Range(members, n, np.ones(len(rows)), 1.0)
         values = np.zeros((n, d))
         system = _System(y[rows], None if c is None else c[rows], members, n, target, noise, start)
-        run_pixels(partial(_fill, system, values), d, rng, block=block, progress=progress)
+        run_pixels(partial(_fill, system, values), d, rng, block=BLOCK, progress=progress)
         noise = _noise(y, c, values, rows, members)
         if turn == rounds - 1:
             break
-        # Two columns of one vector share its encodings between them, and each is worse than need
+        # 2. Two columns of one vector share its encodings between them, and each is worse than need
         # be.
-        used, names = np.unique(
-            merge(values, members) if start is None else members, return_inverse=True
-        )
+        used, named = renamed(merged(values, members) if start is None else members)
         if len(used) < n:
-            members, n = names.reshape(members.shape).astype(np.int64), len(used)
+            members, n = named, len(used)
             start = None if start is None else start[used]
-            keep = (np.diff(np.sort(members, axis=1), axis=1) > 0).all(axis=1)
+            keep = all_different(members)
             rows, members = rows[keep], members[keep]
             if len(rows) <= n:
                 return None
             continue
+        # 3. Every row's best subset of what was found.
         found, theirs = explained(y, c, values, noise, k, rng)
         if np.array_equal(found, rows) and np.array_equal(
             np.sort(theirs, axis=1), np.sort(members, axis=1)
@@ -99,11 +119,10 @@ def solve_noisy(
         rows, members = found, theirs
         if len(rows) <= n:
             return None
+    # 4. How well each vector is determined, and what the fit says against chance.
     target = Range(members, n, np.ones(len(rows)), 1.0)
     covariance = np.diag(target.pinv())
-    spectrum, vectors = np.linalg.eigh(target.gram)
-    null = vectors[:, spectrum < 1e-8 * max(1.0, float(spectrum[-1]))]
-    determined = ~(np.abs(null) > 1e-6).any(axis=1)
+    determined = ~touched_by_null(target.gram)
     total = np.abs(values[members].sum(axis=1) + (0 if c is None else c[rows]))
     nats = fit_nats(y[rows], total, noise, rng)
     return NoisySolution(
@@ -113,6 +132,9 @@ def solve_noisy(
 
 @dataclass(frozen=True, eq=False)
 class _System:
+    """What every pixel shares: rows with their members, the least squares that go with them, the
+    noise, and where to start from."""
+
     y: Values
     c: Values | None
     members: Members
@@ -143,13 +165,13 @@ def _fill(
             found = system.start[:, pixels].copy()
         else:
             guess = scale * rng.standard_normal(part.shape, dtype=np.float32)
-            found = solve_all(part, offset, members, n, even, 1.0, guess, steps=100)[0].astype(
-                np.float64
-            )
+            basin, _ = solve_all(part, offset, members, n, even, 1.0, guess, steps=BASIN_STEPS)
+            found = basin.astype(np.float64)
         here = np.float64(0) if offset is None else offset.astype(np.float64)
         for _ in range(STEPS):
             mean = W @ found + here
-            found = pinv @ (W.T @ (part * np.tanh(part * mean / max(noise, 1e-6) ** 2) - here))
+            signed = part * np.tanh(part * mean / max(noise, QUIETEST) ** 2)
+            found = pinv @ (W.T @ (signed - here))
         miss = np.mean((np.abs(W @ found + here) - part) ** 2, axis=0)
         better = miss < best[todo]
         x[:, todo[better]], best[todo[better]] = found[:, better], miss[better]
@@ -164,9 +186,9 @@ def _noise(
 ) -> float:
     """From the median residual of all rows and pixels, with the share of freedom that the fit uses
     up put back."""
-    total = x[members].sum(axis=1) + (0 if c is None else c[rows])
-    spent = min(0.9, len(x) / max(1, len(rows)))
-    return float(np.median(np.abs(np.abs(total) - y[rows])) / 0.6745 / np.sqrt(1 - spent))
+    miss = residual(y[rows], None if c is None else c[rows], x, members)
+    spent = min(MOST_SPENT, len(x) / max(1, len(rows)))
+    return float(np.median(miss) / MEDIAN / np.sqrt(1 - spent))
 
 
 def explained(
@@ -178,15 +200,25 @@ def explained(
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int64], Members]:
     """Every row's best subset of the solved vectors, and which rows fit within twice the noise."""
-    some, x32 = (
-        np.ascontiguousarray(y[:, :PIXELS]),
-        np.ascontiguousarray(x[:, :PIXELS], dtype=np.float32),
-    )
+    some = np.ascontiguousarray(y[:, :PIXELS])
+    x32 = np.ascontiguousarray(x[:, :PIXELS], dtype=np.float32)
     offset = None if c is None else np.ascontiguousarray(c[:, :PIXELS])
     usable, even = np.ones(len(x), bool), np.ones(some.shape[1], np.float32)
     members, cost = reassign(some, x32, np.tile(np.arange(k), (len(y), 1)), usable, even, offset)
-    lost = np.flatnonzero(cost > (2 * noise) ** 2)
+    lost = np.flatnonzero(~_fits(some, offset, x32, members, noise))
     if (k > 2 or c is not None) and len(lost):
         members, cost = restart(some, x32, members, cost, lost, usable, even, rng, offset)
-    rows = np.flatnonzero(cost <= (2 * noise) ** 2)
+    rows = np.flatnonzero(_fits(some, offset, x32, members, noise))
     return rows, members[rows]
+
+
+def _fits(
+    y: Values, c: Values | None, x: Values, members: Members, noise: float
+) -> NDArray[np.bool_]:
+    """Rows within twice the noise, at the typical pixel.
+
+    Not by the sum of squares: where noise is faint, as with encodings kept in half precision, one
+    pixel that got stuck outweighs all others, and so does what products in single precision leave.
+    """
+    size = np.median(residual(y, c, x, members), axis=1) / MEDIAN
+    return np.asarray(size <= TWICE_THE_NOISE * noise)

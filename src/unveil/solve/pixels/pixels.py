@@ -18,16 +18,27 @@ from scipy.sparse.csgraph import connected_components
 
 from unveil.parallel import run_blocks, where, worker_count
 from unveil.records import Progress
-from unveil.solve.affine_rrr import Range, Values, Weight, solve_all
+from unveil.solve.affine_rrr import Range, Weight, solve_all
+from unveil.solve.model import APART, PIXEL, TIE, Values, rms
 
-SHARP = 10.0
-"""Pixels whose residual is so many times the typical one are solved again."""
-TIE = 1e-5
-"""Misfit, relative to the rms of y, within which another value counts as fitting; rounding leaves
-about 1e-6."""
+BLOCK = 256
+"""Pixels at a time, one thread each. Random starts belong to a block, so that the number of threads
+changes nothing."""
+SHARP, SHARPEST = 10.0, 0.01
+"""Pixels whose residual is so many times the typical one are solved again, unless it is below this
+share of what a solved pixel may miss by: a value that fits by chance fits worse than the others."""
+TIE_MISFIT = 3.0
+"""Where the solution itself misses by more than `TIE`, another one fits as well within so many
+times what it misses by."""
+TRIES, TURN_STEPS = 8, 100
+"""Random starts of each pixel, and the steps of the first two; every second start has as many more.
+Nearly all pixels are solved in the first, and where rows contradict each other none ever is."""
 SHARE, STARTS, STEPS, ROUNDS = 0.1, 32, 300, 4
 """Of a block's pixels at most this share is tried again from so many starts at once, and how
 often."""
+POLISH = 3
+"""Least squares in double precision with renewed signs: single precision leaves at most a sign or
+two of tiny values to renew."""
 HOPELESS = 2
 """Attempts after which a block with not one solved pixel is given up: its rows contradict each
 other."""
@@ -54,17 +65,17 @@ def solve_pixels(
     a: Weight,
     rng: np.random.Generator,
     *,
-    tolerance: float = 1e-4,
-    block: int = 256,
+    tolerance: float = PIXEL,
     progress: Progress | None = None,
 ) -> PixelSolution:
     """Solve |a·Wx + c| = y (rows, d) for x (n, d) when every row is explained by `members` (rows,
-    k)."""
+    k). `tolerance`: the misfit of a solved pixel, relative to the rms of y."""
     d = magnitudes.shape[1]
     target = Range(members, n, np.ones(len(members)), a)
     group = connected_components(target.W.T @ target.W, directed=False)[1].astype(np.int64)
-    rms = float(np.sqrt(np.mean(np.square(magnitudes, dtype=np.float64)))) or 1.0
-    apart_from = 1e-2 * rms / float(np.sqrt(np.mean(np.square(a))))
+    scale = rms(magnitudes)
+    bound = tolerance * scale
+    apart_from = APART * scale / float(np.sqrt(np.mean(np.square(a))))
     values = np.zeros((n, d))
     misfit = np.full(d, np.inf)
     apart = np.zeros((n, d), bool)
@@ -73,19 +84,21 @@ def solve_pixels(
         pixels, draw = task
         y = np.ascontiguousarray(magnitudes[:, pixels])
         c = None if offsets is None else np.ascontiguousarray(offsets[:, pixels])
-        first, error = _solve_block(y, c, members, n, a, target, tolerance * rms, draw)
-        second, other_error = _solve_block(y, c, members, n, a, target, tolerance * rms, draw)
+        # 1. Two independent solves; where they differ, two solutions fit.
+        first, error = _solve_block(y, c, members, n, a, target, bound, draw)
+        second, other_error = _solve_block(y, c, members, n, a, target, bound, draw)
         if offsets is None:
             second = _same_signs(first, second, group, apart_from)
-        both = (error <= tolerance * rms) & (other_error <= tolerance * rms)
-        other = _ties(y, c, first, members, a, np.maximum(TIE * rms, 3 * error), apart_from)
-        apart[:, pixels] = ((np.abs(first - second) > apart_from) & both) | (
-            other & (error <= tolerance * rms)
-        )
+        both = (error <= bound) & (other_error <= bound)
+        # 2. What both may have missed: one vector whose other value fits as well.
+        margin = np.maximum(TIE * scale, TIE_MISFIT * error)
+        other = _ties(y, c, first, members, a, margin, apart_from)
+        differ = np.abs(first - second) > apart_from
+        apart[:, pixels] = (differ & both) | (other & (error <= bound))
         values[:, pixels] = first
-        misfit[pixels] = error / rms
+        misfit[pixels] = error / scale
 
-    run_pixels(solve, d, rng, block=block, progress=progress)
+    run_pixels(solve, d, rng, block=BLOCK, progress=progress)
     return PixelSolution(values, misfit, misfit <= tolerance, apart.sum(axis=1), group)
 
 
@@ -121,7 +134,6 @@ def _solve_block(
     target: Range,
     bound: float,
     rng: np.random.Generator,
-    tries: int = 8,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """x and the largest residual per pixel; pixels that fail start again from fresh random
     values."""
@@ -140,20 +152,18 @@ def _solve_block(
         found, _ = solve_all(part, offset, members, n, weights, a, guess, steps=steps)
         return _polish(part, offset, found, target)
 
+    # 1. All pixels, then those that are left, from one random start after the other.
     todo = np.arange(pixels)
-    for turn in range(tries):
-        found, miss = attempt(todo, 100 * (1 + turn // 2))
+    for turn in range(TRIES):
+        found, miss = attempt(todo, TURN_STEPS * (1 + turn // 2))
         better = miss < error[todo]
         x[:, todo[better]] = found[:, better]
         error[todo[better]] = miss[better]
-        # A value that fits by chance fits worse than the others: it is given another try, though it
-        # is within the bound.
-        todo = np.flatnonzero(
-            error > min(bound, max(SHARP * float(np.median(error)), 0.01 * bound))
-        )
+        sharp = max(SHARP * float(np.median(error)), SHARPEST * bound)
+        todo = np.flatnonzero(error > min(bound, sharp))
         if not todo.size or (turn >= HOPELESS and (error > bound).all()):
             break
-    # One pixel that is left keeps all vectors from being verified: where there are few, each is
+    # 2. One pixel that is left keeps all vectors from being verified: where there are few, each is
     # tried from many starts at once.
     for _ in range(ROUNDS):
         left = np.flatnonzero(error > bound)
@@ -166,7 +176,7 @@ def _solve_block(
 
 
 def _polish(
-    y: Values, c: Values | None, x: Values, target: Range, steps: int = 3
+    y: Values, c: Values | None, x: Values, target: Range
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Least squares in double precision with the signs of x; the largest residual of each pixel."""
     W = target.W.astype(np.float64)
@@ -174,7 +184,7 @@ def _polish(
     c64 = np.zeros_like(y64) if c is None else c.astype(np.float64)
     pinv = target.pinv()
     out = x.astype(np.float64)
-    for _ in range(steps):
+    for _ in range(POLISH):
         out = pinv @ (W.T @ (np.copysign(y64, W @ out + c64) - c64))
     return out, np.asarray(np.abs(np.abs(W @ out + c64) - y64).max(axis=0))
 
@@ -206,9 +216,8 @@ def _ties(
         if not len(places):
             continue
         t, w = total[places // members.shape[1]], weight.ravel()[places, None]
-        first = int(
-            np.abs(w).argmax()
-        )  # a row of weight 0, as a vector that meets itself leaves one, says nothing
+        # A row of weight 0, as a vector that meets itself leaves one, says nothing.
+        first = int(np.abs(w).argmax())
         if not w[first]:
             out[i] = True
             continue

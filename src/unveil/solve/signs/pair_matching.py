@@ -1,11 +1,11 @@
 """Pairs of known vectors, and vectors that are new, for thousands of encodings at once (k_private =
 2, a few dozen pixels).
 
-    known   |x_u + x_v| of all pairs, rounded to a grid at some pivot pixels, is a key without any choice of signs: an encoding
-            has the key of its pair. n²/2 keys, sorted once
-    new     an encoding with one known member u says that the other is ±y − x_u: 2^t keys for t pivots. Two of them can be read
-            in two ways, three that agree make a new vector; then the encodings it has with known
-            ones are found as above
+    known   |x_u + x_v| of all pairs, rounded to a grid at some pivot pixels, is a key without any
+            choice of signs: an encoding has the key of its pair. n²/2 keys, sorted once
+    new     an encoding with one known member u says that the other is ±y − x_u: 2^t keys for t
+            pivots. Two of them can be read in two ways, three that agree make a new vector; then
+            the encodings it has with known ones are found as above
 
 `solve.grow.exact_growth` does the same for any k, one encoding at a time. Here both are array
 operations. What agrees at some keys is checked at all pixels given. A value is NaN where two values
@@ -55,7 +55,6 @@ def match_pairs(
     bound: Floats,
     telling: int,
     rng: np.random.Generator,
-    most: int = MOST_KEYS,
 ) -> Matched:
     """|x_u + x_v| = y (m, pixels), for some of which `members` (m, 2) and the vectors' `values` (n,
     pixels) are known.
@@ -70,7 +69,7 @@ def match_pairs(
         pivots = rng.permutation(telling)[:PIVOTS]
         members[left] = known_pairs(y[left], values, bound, pivots)
         left = left[members[left, 0] < 0]
-        members[left], new = new_vectors(y[left], values, bound, pivots, most)
+        members[left], new = new_vectors(y[left], values, bound, pivots)
         values = np.vstack([values, new])
         # Cells cut some matches apart: an idle turn may be bad luck.
         idle = idle + 1 if (members[left, 0] < 0).all() else 0

@@ -1,7 +1,9 @@
 """Every pixel from subsets and relations: values, and where the data leave them open.
 
-    1  z ← signs that relations force           most pixels, with a few relations per encoding (`solve.signs.sign_search`)
-    2  z ← signs by search                      the others, with all relations; every encoding that may have either sign is told
+    1  z ← signs that relations force           most pixels, with a few relations per encoding
+                                                (`solve.signs.sign_search`)
+    2  z ← signs by search                      the others, with all relations; every encoding that
+                                                may have either sign is told
     3  x ← least squares of z                   exact, since z fits; checked against all encodings
     4  in doubt ← vectors not determined by the encodings with one sign only, pixel by pixel
 
@@ -34,9 +36,10 @@ BLOCK = 64
 """Pixels worked on at a time by one thread."""
 HARD = 8
 """The same for pixels that need search, whose cost differs widely."""
-NULL = 1e-9
+NULL, TOUCHED = 1e-9, 1e-7
 """Eigenvalues of WᵀW below this are zero: the smallest that is not is far above, for the numbers of
-rows there are."""
+rows there are. A vector with an entry above the second in a null vector is not determined. Both
+are sharper than in `solve.model`: W holds whole numbers here, in double precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +69,7 @@ def solve_by_relations(
     W = np.zeros((rows, n))
     W[np.arange(rows)[:, None], members] = 1
     solver = np.asarray(np.linalg.pinv(W), np.float64)
+    # Nearly all pixels need a few relations only; search makes use of all of them.
     light, full = (sign_system(quads, members, rng, *most) for most in ((FEW_PER_ROW,), ()))
     values, misfit = np.zeros((n, d)), np.full(d, np.inf)
     doubtful = np.repeat(undetermined(W, members, np.ones(rows, bool))[:, None], d, axis=1)
@@ -79,6 +83,7 @@ def solve_by_relations(
             choice, fixed = search_signs(
                 system, hi, lo, bound[block], c is None, solver, members, deep
             )
+            # Signs in, values out; a pixel is good when every encoding is reproduced.
             x = solver @ np.where(choice < 0, lo, hi)
             miss = np.abs(np.abs(W @ x + offset) - part).max(axis=0)
             good = (choice != 0).all(axis=0) & (miss <= bound[block])
@@ -98,6 +103,7 @@ def solve_by_relations(
         if blocks:
             run_blocks(solve, blocks, worker_count(where().workers), done)
 
+    # What signs forced by few relations leave is searched; what search leaves is in doubt.
     run(light, np.arange(d), BLOCK, False)
     run(full, np.flatnonzero(~np.isfinite(misfit)), HARD, True)
     doubtful[:, ~np.isfinite(misfit)] = True
@@ -108,4 +114,4 @@ def undetermined(W: Floats, members: Index, fixed: Bools) -> Bools:
     """(n,) vectors that are no combination of the fixed rows."""
     part = W[fixed]
     values, vectors = eigh(part.T @ part)
-    return np.asarray((np.abs(vectors[:, values < NULL]) > 1e-7).any(axis=1))
+    return np.asarray((np.abs(vectors[:, values < NULL]) > TOUCHED).any(axis=1))

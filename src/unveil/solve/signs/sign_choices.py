@@ -52,7 +52,9 @@ def _left(quads, allowed, value, q):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def propagate(quads, start, using, allowed, value, head, trail, size):  # type: ignore[no-untyped-def]
+def propagate(  # type: ignore[no-untyped-def]
+    quads, start, using, allowed, value, head, trail, size
+):
     """Set what is forced by the rows trail[head:size]; the new size, or −1 − size after a
     contradiction."""
     while head < size:
@@ -78,7 +80,9 @@ def propagate(quads, start, using, allowed, value, head, trail, size):  # type: 
 
 
 @njit(cache=True, nogil=True)
-def complete_choices(quads, start, using, allowed, value, trail, size, first, steps, stack, tried):  # type: ignore[no-untyped-def]
+def complete_choices(  # type: ignore[no-untyped-def]
+    quads, start, using, allowed, value, trail, size, first, steps, stack, tried
+):
     """Depth-first search from what is set: size when all rows are, −1 when nothing fits, −2 when
     steps ran out.
 
@@ -143,7 +147,9 @@ def complete_choices(quads, start, using, allowed, value, trail, size, first, st
 
 
 @njit(cache=True, nogil=True)
-def forced_choices(quads, start, using, allowed, nothing, free, begin, value, trail):  # type: ignore[no-untyped-def]
+def forced_choices(  # type: ignore[no-untyped-def]
+    quads, start, using, allowed, nothing, free, begin, value, trail
+):
     """Level 0: what is forced once row `begin` is set (−1: none). The number of rows set, −1 if
     nothing fits."""
     rows = len(value)
@@ -177,7 +183,9 @@ def forced_choices(quads, start, using, allowed, nothing, free, begin, value, tr
 
 
 @njit(cache=True, nogil=True)
-def _propagate_from(quads, start, using, allowed, value, r, trail, size):  # type: ignore[no-untyped-def]
+def _propagate_from(  # type: ignore[no-untyped-def]
+    quads, start, using, allowed, value, r, trail, size
+):
     """What the relations of an open row force, and what follows from it."""
     begin = size
     for t in range(start[r], start[r + 1]):

@@ -5,10 +5,12 @@ z_c + z_d = 0 must hold. For vectors in general position one choice for one enco
 others. Where a pixel takes few values, is constant, or zero in most records, several choices fit.
 Luck does not decide then, search does:
 
-  propagate   each relation forbids combinations of its four choices; what is forced is set, until nothing is
+  propagate   each relation forbids combinations of its four choices; what is forced is set, until
+              nothing is
   search      what is still open is tried, and taken back where it leads to a contradiction
-  query       for each encoding that was not forced: can it have the other value too? Then the vectors it mixes are in doubt,
-              unless other encodings determine them; otherwise it is fixed like the forced ones
+  query       for each encoding that was not forced: can it have the other value too? Then the
+              vectors it mixes are in doubt, unless other encodings determine them; otherwise it is
+              fixed like the forced ones
 
 Without a public part all signs of a pixel can be turned together: one encoding, of the largest
 group that is forced, is set. Of several solutions the one with the least energy Σx² is returned:
@@ -42,6 +44,8 @@ STARTS = 12
 """Encodings tried as the one whose sign is set, where there is no public part."""
 FEW = 0.9
 """A start that forces so large a share of the encodings is good enough."""
+LOWER = 1e-9
+"""Share by which a solution must have less energy to be preferred: more than rounding."""
 PER_ROW, FEW_PER_ROW = 24, 3
 """Relations used per encoding, each of which takes part in four times as many: all that search can
 make use of, and what suffices where values are in general position."""
@@ -250,7 +254,7 @@ def _search_pixels(  # type: ignore[no-untyped-def]
                             x2[v] += solver[v, r] * change
                 fits = _fits(members, hi, lo, other, p, x2, bound)
                 e = (x2 * x2).sum()
-                if fits and (not good or e < energy * (1 - 1e-9)):
+                if fits and (not good or e < energy * (1 - LOWER)):
                     good, energy = True, e
                     for r in range(rows):
                         value[r] = other[r]

@@ -3,9 +3,12 @@ them: values, and doubts.
 
     0  4-cycles of the graph of pairs            z_ab − z_bc + z_cd − z_da = 0
     1  signs ← what they force                   at each pixel, up to one sign (`relations.signs`)
-    2  x ← along signed encodings                x_u = z − x_v from a vector on; an odd cycle says what the first one is
-    3  x ← of the two values ±y − x_v that an encoding allows, the only one that fits all others with a known vector
-    4  in doubt ← vectors that were not reached, or by a choice; they take the smaller value that fits
+    2  x ← along signed encodings                x_u = z − x_v from a vector on; an odd cycle says
+                                                 what the first one is
+    3  x ← of the two values ±y − x_v that an encoding allows, the only one that fits all others
+       with a known vector
+    4  in doubt ← vectors that were not reached, or by a choice; they take the smaller value that
+       fits
 
 Each step is a proof: a value that comes out of 1–3 is the only one, up to the pixel's sign,
 whatever the values are. Where numbers coincide (8-bit images, saturated pixels) fewer are reached,
@@ -152,7 +155,9 @@ def _solve_block(indptr, neighbour, row, members, y, sign, bounds):  # type: ign
 
 
 @njit(cache=True, nogil=True)
-def _along_signs(indptr, neighbour, row, y, sign, x, known, side, queue):  # type: ignore[no-untyped-def]
+def _along_signs(  # type: ignore[no-untyped-def]
+    indptr, neighbour, row, y, sign, x, known, side, queue
+):
     """Step 2: x = side·t + what is in x, component by component; t from the odd cycles, or the
     component stays unknown."""
     n = len(indptr) - 1

@@ -17,9 +17,17 @@ from math import comb, log
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.solve.subsets.descent import Members, Values, best_partners, descend, reassign, restart
+from unveil.solve.model import COMPLETED, Members, Values, reproduced, residual
+from unveil.solve.subsets.descent import (
+    RESTART_SWEEPS,
+    best_partners,
+    descend,
+    reassign,
+    restart,
+)
 
 PIXELS = 300
+"""Pixels on which subsets are chosen; whether they hold is asked at all of them."""
 GLANCE = 64
 """Pixels at which pairs are compared first; most of them go no further."""
 MOST = 256
@@ -51,11 +59,13 @@ def complete(
     """(explained rows, their members, number of new columns); new columns count from len(x) on. y =
     |Σ x + c|, unit weights."""
     members = by_known(y[rows], _of(c, rows), x, k, rng)
-    fits = _reproduced(y[rows], _of(c, rows), x, members, tolerance)
+    # 1. Solved vectors alone.
+    fits = reproduced(residual(y[rows], _of(c, rows), x, members), tolerance, COMPLETED)
     found_rows, found = [rows[fits]], [members[fits]]
     rows = rows[~fits][:MOST]
     new = 0
     if len(rows) >= 2:
+        # 2. Solved vectors and one that is new: rows that agree on it form a group.
         partners, rest, _ = _partners(y, c, x, k, rows)
         plus, minus = y[rows] - rest, -y[rows] - rest
         free = np.ones(len(rows), bool)
@@ -64,7 +74,7 @@ def complete(
                 continue
             near = np.flatnonzero(free)
             near = near[_agreement(plus[:, :GLANCE], minus[:, :GLANCE], i, near, tolerance) > 0.5]
-            group = near[_agreement(plus, minus, i, near, tolerance) > 0.99]
+            group = near[_agreement(plus, minus, i, near, tolerance) >= COMPLETED]
             # Two copies of one encoding agree as well, and prove nothing.
             if len(np.unique(np.sort(partners[group], axis=1), axis=0)) < 2:
                 continue
@@ -101,6 +111,7 @@ def with_repeats(
     """Rows reproduced at every pixel by k known vectors of which some are the same: an encoder that
     draws with replacement."""
     some, x32, offset = _some_pixels(y[rows], _of(c, rows), x)
+    # 1. One vector k times: the simplest start, and for k = 2 the only subset with a repeat.
     members = np.zeros((len(rows), k), np.int64)
     even = np.ones(some.shape[1], np.float32)
     if len(rows):
@@ -111,20 +122,12 @@ def with_repeats(
                 (np.abs(k * x32[j] + (0 if offset is None else offset)) - some) ** 2, axis=1
             )
             members[cost < best], best = trial[cost < best], np.minimum(cost, best)
+        # 2. From there by one swap at a time, repeats allowed.
         if k > 2:
-            usable = np.ones(len(x), bool)
-            descend(
-                some,
-                x32,
-                members,
-                np.arange(len(rows)),
-                usable,
-                even,
-                offset,
-                sweeps=6,
-                repeats=True,
-            )
-    fits = _reproduced(y[rows], _of(c, rows), x, members, tolerance)
+            usable, here = np.ones(len(x), bool), np.arange(len(rows))
+            sweeps = RESTART_SWEEPS
+            descend(some, x32, members, here, usable, even, offset, sweeps=sweeps, repeats=True)
+    fits = reproduced(residual(y[rows], _of(c, rows), x, members), tolerance, COMPLETED)
     return rows[fits], members[fits]
 
 
@@ -137,6 +140,7 @@ def once_only(
     if not len(rows):
         return []
     partners, rest, gain = _partners(y, c, x, k, rows)
+    # The posterior mean of the missing vector, whose pixels have rms 1.
     guess = y[rows] * np.tanh(y[rows] * rest) - rest
     sure = gain > SURE + log(comb(len(x), k - 1))
     return [Single(int(rows[i]), partners[i], guess[i]) for i in np.flatnonzero(sure)]
@@ -184,16 +188,10 @@ def by_known(
     return members
 
 
-def _reproduced(
-    y: Values, c: Values | None, x: NDArray[np.float64], members: Members, tolerance: float
-) -> NDArray[np.bool_]:
-    total = x[members].sum(axis=1) + (0 if c is None else c)
-    return np.asarray((np.abs(np.abs(total) - y) < tolerance).mean(axis=1) > 0.99)
-
-
 def _some_pixels(
     y: Values, c: Values | None, x: NDArray[np.float64]
 ) -> tuple[Values, Values, Values | None]:
+    """y, x and c on the first pixels, contiguous: what the search runs on."""
     return (
         np.ascontiguousarray(y[:, :PIXELS]),
         np.ascontiguousarray(x[:, :PIXELS], dtype=np.float32),

@@ -12,15 +12,23 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Values = NDArray[np.float32]
-Members = NDArray[np.int64]
+from unveil.solve.model import Members, Values
 
-
-def uses(members: Members, columns: int) -> NDArray[np.int64]:
-    """In how many *different* subsets each column occurs: an encoding drawn twice says nothing
-    new."""
-    distinct = np.unique(np.sort(members, axis=1), axis=0)
-    return np.bincount(distinct.ravel(), minlength=columns)
+SWEEPS, RESTART_SWEEPS = 4, 6
+"""Passes over a row's members, from its present subset and from a random one: descent nearly always
+ends by itself before that."""
+TRIES = 10
+"""Random subsets that an unexplained row starts from; a row that they leave has another chance in
+the next round, with better pixels."""
+GAIN = 1e-7
+"""A restart must be better by more than rounding, in squares of a private pixel's rms, or equal
+subsets in another order would count as new."""
+GAIN_OF_SUM = np.float32(1e-6)
+"""The same for one swap, of a sum over pixels in single precision."""
+GAIN_IN_NATS = 1e-6
+"""The same for a likelihood."""
+ENDLESS = np.float32(1e30)
+"""Larger than any residual."""
 
 
 def reassign(
@@ -35,7 +43,8 @@ def reassign(
     if members.shape[1] == 2 and offsets is None:
         return _all_pairs(y, x, usable, pixel_weights)
     members = members.copy()
-    cost = descend(y, x, members, np.arange(len(y)), usable, pixel_weights, offsets, sweeps=4)
+    rows = np.arange(len(y))
+    cost = descend(y, x, members, rows, usable, pixel_weights, offsets, sweeps=SWEEPS)
     return members, cost
 
 
@@ -64,6 +73,8 @@ def _all_pairs(
 ) -> tuple[Members, NDArray[np.float64]]:
     """k = 2: Σ w(|x_a + x_b| − y)² for all pairs and rows, as a matrix product over blocks of
     pairs."""
+    # (|x_a + x_b| − y)² = |x_a + x_b|² − 2·y·|x_a + x_b| + y²: a matrix product for the middle one,
+    # and the last does not depend on the pair.
     columns = np.flatnonzero(usable)
     a, b = (columns[side] for side in np.triu_indices(len(columns), 1))
     scale = np.sqrt(pixel_weights)
@@ -92,7 +103,7 @@ def restart(
     pixel_weights: Values,
     rng: np.random.Generator,
     offsets: Values | None = None,
-    tries: int = 10,
+    tries: int = TRIES,
 ) -> tuple[Members, NDArray[np.float64]]:
     """Descend again from random subsets for rows that are not explained; keep what is better."""
     members, cost = members.copy(), cost.copy()
@@ -102,8 +113,8 @@ def restart(
         trial = members.copy()
         keys = rng.random((len(rows), len(columns)))
         trial[rows] = columns[np.argpartition(keys, k - 1, axis=1)[:, :k]]
-        value = descend(y, x, trial, rows, usable, pixel_weights, offsets, sweeps=6)
-        better = value < cost[rows] - 1e-7
+        value = descend(y, x, trial, rows, usable, pixel_weights, offsets, sweeps=RESTART_SWEEPS)
+        better = value < cost[rows] - GAIN
         members[rows[better]], cost[rows[better]] = trial[rows[better]], value[better]
     return members, cost
 
@@ -119,27 +130,31 @@ def best_partners(
     """The k−1 known columns under which y, with one more unknown standard vector, is most likely:
     descent by one swap."""
     k = len(present)
+    # Start from the members that are sound, filled up with any known ones.
     chosen = [int(c) for c in present if sound[c]][: k - 1]
     chosen += [int(c) for c in known if c not in chosen][: k - 1 - len(chosen)]
     last = -np.inf
-    for _ in range(4):
+    for _ in range(SWEEPS):
         value = -np.inf
         for place in range(k - 1):
             others = [c for q, c in enumerate(chosen) if q != place]
             mean = x[known] + (x[others].sum(axis=0) + (0 if offset is None else offset))
+            # log of the density of |N(mean, 1)| at y, up to what does not depend on mean.
             z = np.abs(mean) * y
             fit = (-0.5 * mean * mean + z + np.log1p(np.exp(-2 * z))).sum(axis=1)
             fit[np.isin(known, others)] = -np.inf
             best = int(fit.argmax())
             chosen[place], value = int(known[best]), float(fit[best])
-        if value <= last + 1e-6:
+        if value <= last + GAIN_IN_NATS:
             break
         last = value
     return np.array(chosen, dtype=np.int64)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _descend(y, offsets, x, members, rows, cost, usable, sweeps, pixel_weights, repeats):  # type: ignore[no-untyped-def]
+def _descend(  # type: ignore[no-untyped-def]
+    y, offsets, x, members, rows, cost, usable, sweeps, pixel_weights, repeats
+):
     """One-swap descent of Σ w(|Σ x + c| − y)² for each of `rows`; members and cost in place. One
     row of c stands for all."""
     n, p = x.shape
@@ -147,16 +162,17 @@ def _descend(y, offsets, x, members, rows, cost, usable, sweeps, pixel_weights, 
     base = np.empty(p, np.float32)
     for i in rows:
         c = offsets[i if len(offsets) > 1 else 0]
-        best = np.float32(1e30)
+        best = ENDLESS
         for _ in range(sweeps):
             changed = False
             for place in range(k):
+                # The sum without this member, then every column in its place.
                 base[:] = c
                 for q in range(k):
                     if q != place:
                         for t in range(p):
                             base[t] += x[members[i, q], t]
-                lowest = np.float32(1e30)
+                lowest = ENDLESS
                 lowest_at = -1
                 for j in range(n):
                     taken = not usable[j]
@@ -171,7 +187,7 @@ def _descend(y, offsets, x, members, rows, cost, usable, sweeps, pixel_weights, 
                     if s < lowest:
                         lowest = s
                         lowest_at = j
-                if lowest_at != members[i, place] and lowest < best - np.float32(1e-6):
+                if lowest_at != members[i, place] and lowest < best - GAIN_OF_SUM:
                     members[i, place] = lowest_at
                     changed = True
                 best = min(best, lowest)

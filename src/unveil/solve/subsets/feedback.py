@@ -5,16 +5,23 @@ A first factorisation of noisy overlaps may have fewer than half of its rows rig
 solved from them (`affine_rrr`) are good enough to re-score every row by its residual Σ(|a·Σx + c| −
 y)², and a right row then fits *exactly*: noise-free data lock in. Each round:
 
-  solve     x from the present subsets, rows weighted by how well they fit
-  reassign  every row takes the k vectors with the smallest residual (`solve.subsets.descent`), with random restarts for rows still
-            unexplained
-  judge     a row is *exact* when it fits within `TOLERANCE` at more than a third of the pixels; under noise, when it fits
-            within 1.5 times the noise at more than `NOISY_SHARE` of them
-  repair    columns with little exact support are freed, near-copies merged; what rows are missing is the posterior mean of
-            an unknown vector given their best k−1 known ones, and groups of rows that agree on it
-            become new columns
+  1 solve     x from the present subsets, rows weighted by how well they fit
+  2 reassign  every row takes the k vectors with the smallest residual (`solve.subsets.descent`),
+              with random restarts for rows that stay unexplained
+  3 judge     a row is *exact* when it fits as `model.FEEDBACK` asks, or within the noise as
+              `model.NOISY` does; rows that do not fit lose their weight in the next solve
+  4 stop      when all rows are exact, or none has been added for a while
+  5 repair    columns with little exact support are freed, near-copies merged; groups of rows that
+              miss one and the same vector get a freed column for it
 
 On at most a few hundred pixels: the subsets need no more.
+
+The numbers below steer the search, and prove nothing: whatever comes out is solved at every pixel
+and certified afterwards. Results hardly hinge on them. On eight instances of 12 to 20 vectors and 4
+to 6 encodings for each (k = 2 and 3, a public part, noise) ten of them were about halved and
+doubled: all that came back was the same, but for one instance that `CLEAR_MARGIN` of 0.3 lost.
+Seconds changed by up to four times. `docs/changing_a_threshold.md` shows how to measure another
+choice.
 """
 
 from __future__ import annotations
@@ -27,17 +34,68 @@ from numpy.typing import NDArray
 from unveil.factor.all_vectors import Factorisation
 from unveil.records import Progress
 from unveil.solve.affine_rrr import solve_all
-from unveil.solve.subsets.descent import Members, Values, best_partners, reassign, restart, uses
+from unveil.solve.model import (
+    FEEDBACK,
+    LEAST_USES,
+    LOUDEST,
+    MEDIAN,
+    NEARLY_SAME,
+    NOISY,
+    Members,
+    Values,
+    reproduced,
+    residual,
+    uses,
+)
+from unveil.solve.subsets.descent import best_partners, reassign, restart
 
-TOLERANCE = 0.02
-LOUDEST = 0.1
-"""Noise, relative to the rms of a private part, beyond which right and wrong subsets are not told
-apart by their residuals."""
-NOISY_SHARE = 0.65
+FIRST_STEPS, STEPS = 200, 60
+"""Iterations of the first solve, which starts from random signs, and of later ones, which start
+from where the last one ended."""
+RESTART, RESTART_PUBLIC = 0.5, 0.3
+"""Share of exact rows from which the others are searched from random subsets. Before, x is too poor
+for a right subset to show. With a public part signs are known, and x is good earlier."""
+BETTER = 0.3
+"""The quantile of rows that are taken to be right, to tell what a right row misses by: a first
+guess has at least so many."""
+DOUBTED = 2.5
+"""A row that misses, in squares, by so many times what right rows do counts half."""
+HARDLY, HARDLY_PER_MEMBER = 1e-7, 1e-4
+"""Floors of that comparison, or rounding would decide between rows that all fit: of what right rows
+miss by, and per member of what is allowed."""
+DROPPED = 0.05
+"""Rows of less weight are left out of the solve: they would only slow it down."""
+TRUSTED, TRUSTED_WEIGHT = 0.3, 0.5
+"""From this share of exact rows on, exact ones count at least so much: weights follow the mean
+residual, which a few bad pixels can spoil."""
 MOST, SOME = 0.8, 0.3
+"""Shares of exact rows that `PATIENCE` knows."""
 PATIENCE = (6, 12)
-"""Rounds without one more exact row after which the rest is left to later stages: with that share
-of rows exact."""
+"""Rounds without one more exact row after which the rest is left to later stages: the first where
+more than `MOST` of the rows are exact, the second where more than `SOME` are. Below, only the end
+of all rounds stops the loop."""
+REPAIRED = 0.25
+"""Share of exact rows from which columns are judged by their support."""
+FEWEST_ROWS, SUPPORT = 3, 0.25
+"""A column is sound with three exact rows, and a quarter of those a vector has on average: fewer
+can fit by chance, or belong to a copy of another column."""
+ALIKE = 0.45
+"""Cosine of two guesses at the missing vector of two rows, from which they are taken for the same.
+In the Gaussian model two right guesses have a cosine of 0.52 for k = 2, of 0.63 for k = 3 and more
+beyond; those at different vectors scatter about 0 by 1/√pixels."""
+SHRUNK = 1.2
+"""A posterior mean is shorter than the vector it stands for: five rows' median by a factor of 1.24
+for k = 2, of 1.13 for k = 3."""
+CLEAR_MARGIN, MARGIN = 0.15, 0.5
+"""Rows of the first guess that are used at all: the k-th score is ahead of the next by this much.
+Beyond the second a lead says no more."""
+ANY_MARGIN = 0.02
+"""Where too few rows are clear all are used, those without a lead with this weight."""
+EMPTY, CHOSEN = -9.0, 1e6
+"""Below and above all scores, which are about 0 and 1: for columns that the first guess does not
+have, and for those that it chose."""
+EVEN = 1e-6
+"""Added to a pixel's squared residual, so that one solved to rounding does not outweigh all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +121,16 @@ def feedback(
     rounds: int = 40,
     progress: Progress | None = None,
 ) -> Assignment:
-    """Alternate between pixels and subsets: y (m, p) = |Σ x + offsets| on the pixels to use, in
-    units in which private pixels have rms 1 and every weight is 1; `columns` ≥ the number of
-    vectors."""
+    """Alternate between pixels and subsets.
+
+    y (m, p) = |Σ x + offsets| on the pixels to use, in units in which private pixels have rms 1 and
+    every weight is 1; `columns`: at least as many as there are vectors.
+    """
     m, p = y.shape
     c = offsets
     members, weights = _first_members(start, k, columns)
+    # v holds the signed encodings: random to begin with, or y with the signs that the public part
+    # suggests, each as sure as it is.
     if c is None:
         v = np.float32(np.sqrt(k)) * rng.standard_normal((m, p), dtype=np.float32)
     else:
@@ -80,37 +142,43 @@ def feedback(
     noise = 0.0
     done = still = most = 0
     for done in range(1, rounds + 1):
-        x, v = solve_all(y, c, members, columns, weights, 1.0, v, steps=200 if done == 1 else 60)
-        pixel_weights = _pixel_weights(_misfit(y, x, members, c)[weights > 0])
+        # 1. Solve: pixels from the present subsets.
+        steps = FIRST_STEPS if done == 1 else STEPS
+        x, v = solve_all(y, c, members, columns, weights, 1.0, v, steps=steps)
+        pixel_weights = _pixel_weights(residual(y, c, x, members)[weights > 0])
+        # 2. Reassign: the best subset of every row. For pairs without a public part that looked at
+        # all pairs already; else one-swap descent can get stuck, and starts again.
         old = members
         members, cost = reassign(y, x, members, usable, pixel_weights, c)
-        exact, noise = _exact(_misfit(y, x, members, c), members, columns)
-        if (
-            (k > 2 or c is not None)
-            and exact.mean() > (0.5 if c is None else 0.3)
-            and not exact.all()
-        ):
-            members, cost = restart(
-                y, x, members, cost, np.flatnonzero(~exact), usable, pixel_weights, rng, c
-            )
-            exact, noise = _exact(_misfit(y, x, members, c), members, columns)
+        exact, noise = _exact(residual(y, c, x, members), members, columns)
+        searched = k == 2 and c is None
+        enough = exact.mean() > (RESTART if c is None else RESTART_PUBLIC)
+        if not searched and enough and not exact.all():
+            left = np.flatnonzero(~exact)
+            members, cost = restart(y, x, members, cost, left, usable, pixel_weights, rng, c)
+            exact, noise = _exact(residual(y, c, x, members), members, columns)
         changed = (np.sort(members, axis=1) != np.sort(old, axis=1)).any(axis=1)
         v[changed] = x[members[changed]].sum(axis=1) + (0 if c is None else c[changed])
-        typical = max(float(np.quantile(cost, 0.3)), 1e-7)
-        weights = 1 / (1 + (cost / (2.5 * typical + 1e-4 * k)) ** 2)
-        weights[weights < 0.05] = 0
-        if exact.mean() > 0.3:
-            weights[exact] = np.maximum(weights[exact], 0.5)
+        # 3. Judge: rows count by how well they fit, beside the better ones.
+        typical = max(float(np.quantile(cost, BETTER)), HARDLY)
+        weights = 1 / (1 + (cost / (DOUBTED * typical + HARDLY_PER_MEMBER * k)) ** 2)
+        weights[weights < DROPPED] = 0
+        if exact.mean() > TRUSTED:
+            weights[exact] = np.maximum(weights[exact], TRUSTED_WEIGHT)
         if progress:
             progress("feedback", int(exact.sum()), m)
+        # 4. Stop. With noise a round more is made after the last row is exact, for better pixels.
         still = 0 if exact.sum() > most else still + 1
         most = max(most, int(exact.sum()))
-        enough = still >= PATIENCE[0 if exact.mean() > MOST else 1] and exact.mean() > SOME
-        if (exact.all() and (noise < TOLERANCE or still)) or enough:
+        patience = PATIENCE[0 if exact.mean() > MOST else 1]
+        if exact.all() and (noise < FEEDBACK.near or still):
             break
-        if exact.mean() > 0.25 and done > 1:
+        if still >= patience and exact.mean() > SOME:
+            break
+        # 5. Repair: not after the first round, whose x is the poorest.
+        if exact.mean() > REPAIRED and done > 1:
             support = np.bincount(members[exact].ravel(), minlength=columns)
-            sound = support >= max(3, 0.25 * expected)
+            sound = support >= max(FEWEST_ROWS, SUPPORT * expected)
             members = _merge_copies(x, members, support, sound)
             if not sound.all():
                 _add_missing(y, c, x, members, v, weights, np.flatnonzero(~exact), sound)
@@ -122,30 +190,23 @@ def _first_members(
 ) -> tuple[Members, NDArray[np.float64]]:
     """The factorisation's members, rows weighted by the margin of the k-th to the next score."""
     m, n = start.W.shape
-    scores = np.full((m, max(columns, n)), -9.0)
+    scores = np.full((m, max(columns, n)), EMPTY)
     scores[:, :n] = start.scores
     lead = scores.copy()
-    lead[:, :n] += 1e6 * start.W
+    lead[:, :n] += CHOSEN * start.W
     members = np.argsort(-lead, axis=1, kind="stable")[:, :k]
     ordered = -np.sort(-scores, axis=1)
     margin = ordered[:, k - 1] - ordered[:, k]
-    weights = np.where(margin > 0.15, 2 * np.clip(margin, 0, 0.5), 0.0)
+    weights = np.where(margin > CLEAR_MARGIN, 2 * np.clip(margin, 0, MARGIN), 0.0)
     if (weights > 0).sum() < 2 * n:
-        weights = 2 * np.clip(margin, 0.02, 0.5)
+        weights = 2 * np.clip(margin, ANY_MARGIN, MARGIN)
     weights = weights * start.trust
     return members.astype(np.int64), weights
 
 
-def _misfit(y: Values, x: Values, members: Members, c: Values | None) -> Values:
-    total = x[members].sum(axis=1)
-    if c is not None:
-        total += c
-    return np.asarray(np.abs(np.abs(total) - y))
-
-
 def _pixel_weights(miss: Values) -> Values:
     """Pixels that are solved well count for more."""
-    spread = np.median(miss, axis=0) ** 2 + 1e-6
+    spread = np.median(miss, axis=0) ** 2 + EVEN
     out = 1 / (spread + np.median(spread))
     return np.asarray(out / out.mean(), dtype=np.float32)
 
@@ -156,11 +217,12 @@ def _exact(miss: Values, members: Members, columns: int) -> tuple[NDArray[np.boo
     A column used once fits whatever it is, so its row does not count.
     """
     scale = np.sqrt(members.shape[1])
-    noise = float(np.quantile(np.median(miss, axis=1), 0.3)) / 0.6745
-    exact = (miss < TOLERANCE * scale).mean(axis=1) > 0.35
+    noise = float(np.quantile(np.median(miss, axis=1), BETTER)) / MEDIAN
+    exact = reproduced(miss, FEEDBACK.near * scale, FEEDBACK.share)
     if noise < LOUDEST * scale:
-        exact |= (miss < 1.5 * noise).mean(axis=1) > NOISY_SHARE
-    return np.asarray(exact & (uses(members[exact], columns)[members] >= 2).all(axis=1)), noise
+        exact |= reproduced(miss, NOISY.near * noise, NOISY.share)
+    used = uses(members[exact], columns)
+    return np.asarray(exact & (used[members] >= LEAST_USES).all(axis=1)), noise
 
 
 def _merge_copies(
@@ -168,8 +230,8 @@ def _merge_copies(
 ) -> Members:
     """Two columns that are nearly one vector become one; the other is free for something new
     (marked in `sound`)."""
-    unit = x / (np.linalg.norm(x, axis=1, keepdims=True) + 1e-9)
-    alike = np.triu(unit @ unit.T, 1) > 0.9
+    unit = x / (np.linalg.norm(x, axis=1, keepdims=True) + 1e-12)
+    alike = np.triu(unit @ unit.T, 1) > NEARLY_SAME
     for i, j in np.argwhere(alike):
         if sound[i] and sound[j]:
             less, more = (i, j) if support[i] < support[j] else (j, i)
@@ -194,13 +256,16 @@ def _add_missing(
     known = np.flatnonzero(sound)
     if len(known) < k or len(rows) < 2:
         return
+    # 1. What each row misses: the posterior mean of an unknown vector, given the k−1 known ones
+    # under which the row is likeliest.
     partners = np.empty((len(rows), k - 1), np.int64)
     for r, i in enumerate(rows):
         partners[r] = best_partners(y[i], x, members[i], known, sound, None if c is None else c[i])
     mean = x[partners].sum(axis=1) + (0 if c is None else c[rows])
     guess = y[rows] * np.tanh(y[rows] * mean) - mean
-    unit = guess / (np.linalg.norm(guess, axis=1, keepdims=True) + 1e-9)
-    alike = unit @ unit.T > 0.45
+    # 2. Rows whose guesses agree miss the same vector: the largest group first, three at least.
+    unit = guess / (np.linalg.norm(guess, axis=1, keepdims=True) + 1e-12)
+    alike = unit @ unit.T > ALIKE
     np.fill_diagonal(alike, False)
     free = np.ones(len(rows), bool)
     for column in np.flatnonzero(~sound):
@@ -209,9 +274,10 @@ def _add_missing(
         if degree[i] < 2:
             return
         group = np.append(np.flatnonzero(alike[i] & free), i)
-        x[column] = 1.2 * np.median(guess[group], axis=0)
+        x[column] = SHRUNK * np.median(guess[group], axis=0)
         free[group] = False
+        # 3. They take the new column, and a say in the next solve.
         members[rows[group], : k - 1] = partners[group]
         members[rows[group], k - 1] = column
-        weights[rows[group]] = 0.5
+        weights[rows[group]] = TRUSTED_WEIGHT
         v[rows[group]] = x[members[rows[group]]].sum(axis=1) + (0 if c is None else c[rows[group]])

@@ -5,14 +5,16 @@ Memberships read off the overlaps (`factor.mixed_memberships`) give weights to a
 and miss members of small weight. Pixels solved from them are good enough to see everything, and
 noise-free data then lock in. Each round:
 
-  solve    x from the present weights (`affine_rrr`), rows weighted by how well they fit
-  reassign with the signs of the present fit, regress every row on *all* columns: its k largest
-  coefficients are its members.
-           One product with the inverse of xxᵀ; no search over subsets and weights is needed, since
-           signs are known where the large member dominates, and a small member then stands out over
-           the pixels
-  refit    each row's k weights by least squares, signs renewed
-  scale    columns so that weights sum to 1 in every row: it is what ties the scale of x to that of y
+  1 solve     x from the present weights (`affine_rrr`), rows weighted by how well they fit
+  2 reassign  with the signs of the present fit, regress every row on *all* columns: its k largest
+              coefficients are its members. One product with the inverse of xxᵀ. No search over
+              subsets and weights is needed: signs are known where the large member dominates, and a
+              small member then stands out over the pixels
+    refit     each row's k weights by least squares, signs renewed
+    scale     columns so that weights sum to 1 in every row: it is what ties the scale of x to that
+              of y
+  3 judge     a row is exact as `model.FEEDBACK_UNEQUAL` says
+  4 stop      when all rows are exact, or none has been added for a while
 
 On at most a few hundred pixels. Pixels that are solved well count for more.
 """
@@ -20,7 +22,6 @@ On at most a few hundred pixels. Pixels that are solved well count for more.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +29,29 @@ from scipy import sparse
 
 from unveil.factor.mixed_memberships import Memberships
 from unveil.records import Progress
-from unveil.solve.affine_rrr import Values, solve_all
+from unveil.solve.affine_rrr import solve_all
+from unveil.solve.model import FEEDBACK_UNEQUAL, Members, Real, Values, reproduced, rms
+from unveil.solve.subsets.feedback import BETTER, EVEN
 
-Members = NDArray[np.int64]
 Weights = NDArray[np.float64]
-Real = NDArray[Any]
-"""Single precision in the loop, double in the final solve."""
-TOLERANCE = 2e-3
-"""A row is exact where it fits within this part of the root mean square of y, at more than a third
-of the pixels."""
+FIRST_STEPS, STEPS = 150, 40
+"""Iterations of the first solve, from random signs, and of later ones, from where the last
+ended."""
+UNCLEAR = 1e-3
+"""Weight of rows whose smallest member the overlaps do not show, in the first solve: they come in
+once x says who their members are."""
+SLOWLY, LEAST_DOUBT, DOUBTED = 1e-2, 1e-4, 10.0
+"""What a row may miss by, in squares, and still count half: the first, halved in every round down
+to the second, and so many times what right rows miss by. Bad rows lose their weight slowly: at
+first they may be right, and only a pixel or a column wrong."""
+RIDGE, ROW_RIDGE = 1e-6, 1e-9
+"""Added to the Gram matrix of all columns, and of one row's members, relative to their mean square:
+two columns that are nearly one vector would have no inverse."""
+PULL, FACTORS = 1e-6, (0.2, 5.0)
+"""A faint pull of every column's factor towards 1, so that columns no row uses stay as they are;
+and the bounds of one correction, since early weights can be anything."""
+HEAVY = 0.1
+"""Rows of at least this part of the largest weight say how well a pixel is solved."""
 PATIENCE = 5
 """Rounds without a new exact row after which the loop ends."""
 CLEAR = 0.03
@@ -66,29 +81,33 @@ def feedback_unequal(
     """Alternate between pixels, subsets and weights until every row is exact; `magnitudes` (m, p)
     on the pixels to use."""
     m, p = magnitudes.shape
-    scale = np.float32(np.sqrt(np.mean(np.square(magnitudes, dtype=np.float64))) or 1.0)
+    scale = np.float32(rms(magnitudes))
     y = magnitudes / scale
     n, members = start.n, start.members
     weights = np.sqrt(start.shares)
     weights /= weights.sum(axis=1, keepdims=True)
-    rows = np.where(start.shares[:, -1] > CLEAR, 1.0, 1e-3)
+    rows = np.where(start.shares[:, -1] > CLEAR, 1.0, UNCLEAR)
     v = rng.standard_normal((m, p), dtype=np.float32)
     x = np.zeros((n, p), np.float32)
     exact = np.zeros(m, bool)
     best = stale = done = 0
     for done in range(1, rounds + 1):
-        x, v = solve_all(y, None, members, n, rows, weights, v, steps=150 if done == 1 else 40)
+        # 1. Solve.
+        steps = FIRST_STEPS if done == 1 else STEPS
+        x, v = solve_all(y, None, members, n, rows, weights, v, steps=steps)
+        # 2. Reassign, refit, scale.
         pixels = _pixel_weights(y, x, members, weights, rows)
         members, weights = reassign(y, x, members, weights, pixels)
         weights, x = scaled(members, weights, x)
+        # 3. Judge.
         misfit = np.abs(np.abs(mixed(x, members, weights)) - y)
         cost = np.median(misfit, axis=1).astype(np.float64) ** 2
-        # Bad rows lose their weight slowly: at first they may be right, and only a pixel or a
-        # column wrong.
-        rows = 1 / (1 + cost / (max(1e-2 * 0.5**done, 1e-4) + 10 * float(np.quantile(cost, 0.3))))
-        exact = (misfit < TOLERANCE).mean(axis=1) > 0.35
+        allowed = max(SLOWLY * 0.5**done, LEAST_DOUBT)
+        rows = 1 / (1 + cost / (allowed + DOUBTED * float(np.quantile(cost, BETTER))))
+        exact = reproduced(misfit, *FEEDBACK_UNEQUAL)
         if progress:
             progress("feedback", int(exact.sum()), m)
+        # 4. Stop.
         best, stale = (count, 0) if (count := int(exact.sum())) > best else (best, stale + 1)
         if exact.all() or (stale >= PATIENCE and 2 * best > m):
             break
@@ -114,8 +133,10 @@ def reassign(
         root = np.sqrt(pixels)
         y, x = y * root, x * root
     gram = (x @ x.T).astype(np.float64)
-    inverse = np.linalg.inv(gram + 1e-6 * (np.trace(gram) / n + 1e-30) * np.eye(n)).astype(x.dtype)
+    ridge = RIDGE * (np.trace(gram) / n + 1e-30)
+    inverse = np.linalg.inv(gram + ridge * np.eye(n)).astype(x.dtype)
     fit = mixed(x, members, weights)
+    # Better members give better signs, and these better members.
     for _ in range(steps):
         signed = np.copysign(y, fit)
         coefficients = (signed @ x.T) @ inverse
@@ -140,9 +161,8 @@ def scaled(members: Members, weights: Weights, x: Real) -> tuple[Weights, Real]:
     W = sparse.csr_array(
         (weights.ravel(), members.ravel(), np.arange(m + 1) * k), shape=(m, len(x))
     )
-    # A faint pull towards 1, so that columns no row uses stay as they are.
-    normal = (W.T @ W).toarray() + 1e-6 * np.eye(len(x))
-    factor = np.clip(np.linalg.solve(normal, W.T @ np.ones(m) + 1e-6), 0.2, 5.0)
+    normal = (W.T @ W).toarray() + PULL * np.eye(len(x))
+    factor = np.clip(np.linalg.solve(normal, W.T @ np.ones(m) + PULL), *FACTORS)
     return weights * factor[members], np.asarray(x / factor[:, None], dtype=x.dtype)
 
 
@@ -150,7 +170,7 @@ def _least_squares(signed: Real, x: Real, members: Members, gram: Weights) -> We
     """Weights of each row's members against its signed values; negative ones become 0."""
     k = members.shape[1]
     normal = gram[members[:, :, None], members[:, None, :]]
-    normal += 1e-9 * (np.trace(gram) / len(gram) + 1e-30) * np.eye(k)
+    normal += ROW_RIDGE * (np.trace(gram) / len(gram) + 1e-30) * np.eye(k)
     right = np.stack(
         [np.einsum("ij,ij->i", signed, x[members[:, c]]) for c in range(k)], axis=1
     ).astype(np.float64)
@@ -159,7 +179,7 @@ def _least_squares(signed: Real, x: Real, members: Members, gram: Weights) -> We
 
 def _pixel_weights(y: Real, x: Real, members: Members, weights: Weights, rows: Weights) -> Real:
     """Pixels that are solved well count for more."""
-    miss = np.abs(np.abs(mixed(x, members, weights)) - y)[rows > 0.1 * rows.max()]
-    spread = np.median(miss, axis=0) ** 2 + 1e-6
+    miss = np.abs(np.abs(mixed(x, members, weights)) - y)[rows > HEAVY * rows.max()]
+    spread = np.median(miss, axis=0) ** 2 + EVEN
     out = 1 / (spread + np.median(spread))
     return np.asarray(out / out.mean(), dtype=np.float32)
