@@ -177,4 +177,4 @@ def _by_trying(
     sums = np.abs(private[sets].sum(axis=1))
     sums /= np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-30)
     best = [(np.abs(block) @ sums.T).argmax(axis=1) for _, block in row_blocks(values, 1 << 20)]
-    return sets[np.concatenate(best)]
+    return np.asarray(sets[np.concatenate(best)])
