@@ -151,9 +151,7 @@ def _phase_retrieval(s: Situation) -> str:
 
 
 def _mixup(s: Situation) -> str:
-    return (
-        "" if s.sums else "for plain sums: signs kept, two private vectors or more, fixed weights"
-    )
+    return "" if s.sums else "for plain sums: signs kept, two private vectors or more, one weight"
 
 
 def _unhidden(s: Situation) -> str:

@@ -1,12 +1,12 @@
 """What leaks if these encodings are released? Encode, attack in every way that applies, hold against
 the truth, and say so.
 
-    1  load      records, public vectors, and where encodings come from   `auditing.inputs`, `auditing.release`
-    2  attack    all encodings, by every kind of attacker, best attack first          `auditing.threats`
-    3  again     more draws, and fewer encodings, where the fraction recovered changes  `auditing.curve`
-    4  risk      counts of distinct records, control, risk above it, what it means     `auditing.measured`
-    5  lint      what the encoder gives away besides                `auditing.lint`, `auditing.encoder_lint`
-    6  words     the verdict, from what was measured and from nothing else           `auditing.judgement`
+    1  load      records, public vectors, where encodings come from      `inputs`, `release`
+    2  attack    all encodings, by every kind of attacker, best attack first      `threats`
+    3  again     more draws, and fewer encodings, where the share changes         `campaign`, `curve`
+    4  risk      counts of distinct records, control, risk above it, meaning      `measured`
+    5  lint      what the encoder gives away besides                `lint`, `encoder_lint`
+    6  words     the verdict, from what was measured and from nothing else        `judgement`
 
 With `out` every finished trial is kept, and the same call after an interruption goes on with those
 that are missing.
@@ -15,8 +15,6 @@ that are missing.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,18 +22,17 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from unveil import store
-from unveil.auditing.costs import attack_seconds
-from unveil.auditing.curve import Points, curve, trace
+from unveil.auditing.campaign import Campaign, campaign
+from unveil.auditing.curve import curve
 from unveil.auditing.encoder_lint import Encoder, lint_encoder
 from unveil.auditing.inputs import Case, Data, Options, load, options_of, trials_folder
 from unveil.auditing.judgement import record_risks, verdict, weakest
 from unveil.auditing.lint import lint_encodings
-from unveil.auditing.measured import Outcome, meanings, outcomes, threat
+from unveil.auditing.measured import Outcome, meanings
 from unveil.auditing.model_check import ModelCheck, check_model, guarantees
 from unveil.auditing.pictures import draw_pictures
-from unveil.auditing.result import Audit, Finding, Stage, Threat, WhatIf
-from unveil.auditing.threats import Run, attack_all
-from unveil.auditing.trials import Arm, Laboratory, Trial
+from unveil.auditing.result import Audit, Finding, Stage, WhatIf
+from unveil.auditing.trials import Laboratory
 from unveil.auditing.what_if import DELTA, sensitivity
 from unveil.auditing.what_if import what_if as points_of
 from unveil.kept import name_of
@@ -125,7 +122,7 @@ def audit(
     check = check_model(case.data.values)
     lab = _laboratory(case, options)
     # 2. to 4. Attack, again, and measure.
-    measured = _measure(lab, case, options, check)
+    measured = campaign(lab, case, options, hard=not check.gaussian)
     changed: tuple[WhatIf, ...] = ()
     if options.what_if:
         changed = points_of(
@@ -141,29 +138,6 @@ def audit(
     return _said(lab, case, options, check, measured, changed, time.perf_counter() - start)
 
 
-@dataclass(frozen=True, eq=False)
-class _Measured:
-    """Threats with their runs and best outcomes, the place of the attacker of the headline, and
-    trials by number of encodings."""
-
-    threats: tuple[Threat, ...]
-    runs: tuple[Run, ...]
-    bests: tuple[Outcome, ...]
-    place: int
-    points: Points
-
-    @property
-    def best(self) -> Outcome:
-        return self.bests[self.place]
-
-    @property
-    def trials(self) -> list[Trial]:
-        """All that were made, each once."""
-        made = [trial for run in self.runs for trial in run.trials]
-        made += [trial for several in self.points.values() for trial in several]
-        return list({id(trial): trial for trial in made}.values())
-
-
 def _laboratory(case: Case, options: Options) -> Laboratory:
     return Laboratory(
         release=case.release,
@@ -175,74 +149,12 @@ def _laboratory(case: Case, options: Options) -> Laboratory:
     )
 
 
-def _measure(lab: Laboratory, case: Case, options: Options, check: ModelCheck) -> _Measured:
-    """Every attacker on all encodings, then the one of the headline on more draws and fewer
-    encodings."""
-    n, d = case.data.values.shape
-    n_public = 0 if case.release.public is None else len(case.release.public)
-    hard = not check.gaussian
-
-    def cost(attack: str, scheme: Scheme, m: int = case.high) -> float:
-        return attack_seconds(attack, scheme, n, m, d, n_public, hard=hard)
-
-    # 1. All attackers; half of the effort at most, since draws and the curve need the rest.
-    runs = attack_all(lab, case.high, options.effort / 2, cost)
-    bests = outcomes(lab, runs)
-    first = tuple(threat(lab, run, best, ()) for run, best in zip(runs, bests, strict=True))
-    found = weakest(first)
-    place = 0 if found is None else next(i for i, t in enumerate(first) if t is found)
-    # 2. The headline's attacker again.
-    arms = _again(runs, bests[place])
-    points = _trace(lab, case, options, arms, cost)
-    threats = tuple(
-        threat(lab, run, best, points[case.high][1:] if i == place else ())
-        for i, (run, best) in enumerate(zip(runs, bests, strict=True))
-    )
-    return _Measured(threats, runs, bests, place, points)
-
-
-def _again(runs: Sequence[Run], best: Outcome) -> tuple[Arm, ...]:
-    """The arm that won, then those of the same attacker that got something too: with fewer
-    encodings another may be the best."""
-    run = next(run for run in runs if run.who == best.arm.who)
-    others = [
-        arm
-        for arm, trial in zip(run.arms, run.trials, strict=True)
-        if arm != best.arm and trial.worth[1]
-    ]
-    return (best.arm, *others)
-
-
-def _trace(
-    lab: Laboratory, case: Case, options: Options, arms: tuple[Arm, ...], cost: Any
-) -> Points:
-    """Trials by number of encodings; as many draws as the effort allows."""
-    done = 0
-
-    def price(m: int) -> float:
-        return float(sum(cost(arm.attack, arm.scheme, m) for arm in arms))
-
-    def trial(m: int, draw: int) -> Trial:
-        nonlocal done
-        done += 1
-        if options.progress:
-            options.progress("trials", done, done + 1)
-        return lab.best(m, draw, arms, show=m == case.high and draw == 0)
-
-    left = options.effort / 2
-    # Half of it at most for further draws of all encodings: the curve needs the rest.
-    draws = int(max(1, min(options.seeds, 1 + left / 2 // max(price(case.high), 1e-12))))
-    draws = draws if case.release.draws is None else min(draws, case.release.draws)
-    spent = (draws - 1) * price(case.high)
-    return trace(case.low, case.high, trial, price, draws=draws, effort=left - spent)
-
-
 def _said(
     lab: Laboratory,
     case: Case,
     options: Options,
     check: ModelCheck,
-    measured: _Measured,
+    measured: Campaign,
     changed: tuple[WhatIf, ...],
     seconds: float,
 ) -> Audit:
@@ -366,7 +278,7 @@ def _assumed(case: Case, options: Options, best: Outcome) -> dict[str, Any]:
     return facts
 
 
-def _facts(case: Case, options: Options, measured: _Measured, seconds: float) -> dict[str, Any]:
+def _facts(case: Case, options: Options, measured: Campaign, seconds: float) -> dict[str, Any]:
     trials = measured.trials
     return store.manifest(
         "audit",

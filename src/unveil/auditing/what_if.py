@@ -48,6 +48,10 @@ DRAWS = 2
 """Draws for each point: one gives no idea of the scatter, more cost as much again."""
 DELTA = 1e-5
 """δ of the differential-privacy line; usual for data sets of less than 10⁵ records."""
+LARGEST = 700.0
+"""Beyond its exponential floating point ends."""
+PRECISE = 1e-6
+"""Relative width of the last interval of the bisection."""
 RIDGE = 1e-2
 """Regularisation of the classifier, relative to the mean power of a feature."""
 
@@ -195,14 +199,14 @@ def gaussian_epsilon(ratio: float, delta: float = DELTA) -> float:
 
     def excess(eps: float) -> float:
         tail = norm.logcdf(-1 / (2 * ratio) - eps * ratio)
-        return float(norm.cdf(1 / (2 * ratio) - eps * ratio) - exp(min(700.0, eps + tail)))
+        return float(norm.cdf(1 / (2 * ratio) - eps * ratio) - exp(min(LARGEST, eps + tail)))
 
     low, high = 0.0, 1.0
     if excess(0.0) <= delta:
         return 0.0
     while excess(high) > delta:
         low, high = high, 2 * high
-    while high - low > 1e-6 * high:
+    while high - low > PRECISE * high:
         middle = (low + high) / 2
         low, high = (middle, high) if excess(middle) > delta else (low, middle)
     return high

@@ -1,0 +1,105 @@
+"""All trials of an audit: every attacker on all encodings, then the attacker of the headline on more
+draws and on fewer encodings.
+
+Effort is forecast seconds. Half of it at most goes to attackers, the rest to draws and the curve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from unveil.auditing.costs import attack_seconds
+from unveil.auditing.curve import Points, trace
+from unveil.auditing.inputs import Case, Options
+from unveil.auditing.judgement import weakest
+from unveil.auditing.measured import Outcome, outcomes, threat
+from unveil.auditing.result import Threat
+from unveil.auditing.threats import Run, attack_all
+from unveil.auditing.trials import Arm, Laboratory, Trial
+from unveil.records import Scheme
+
+
+@dataclass(frozen=True, eq=False)
+class Campaign:
+    """Threats with their runs and best outcomes, the place of the attacker of the headline, and
+    trials by number of encodings."""
+
+    threats: tuple[Threat, ...]
+    runs: tuple[Run, ...]
+    bests: tuple[Outcome, ...]
+    place: int
+    points: Points
+
+    @property
+    def best(self) -> Outcome:
+        return self.bests[self.place]
+
+    @property
+    def trials(self) -> list[Trial]:
+        """All that were made, each once."""
+        made = [trial for run in self.runs for trial in run.trials]
+        made += [trial for several in self.points.values() for trial in several]
+        return list({id(trial): trial for trial in made}.values())
+
+
+def campaign(lab: Laboratory, case: Case, options: Options, *, hard: bool) -> Campaign:
+    """Every attacker on all encodings, then the one of the headline on more draws and fewer
+    encodings."""
+    n, d = case.data.values.shape
+    n_public = 0 if case.release.public is None else len(case.release.public)
+
+    def cost(attack: str, scheme: Scheme, m: int = case.high) -> float:
+        return attack_seconds(attack, scheme, n, m, d, n_public, hard=hard)
+
+    # 1. All attackers; half of the effort at most, since draws and the curve need the rest.
+    runs = attack_all(lab, case.high, options.effort / 2, cost)
+    bests = outcomes(lab, runs)
+    first = tuple(threat(lab, run, best, ()) for run, best in zip(runs, bests, strict=True))
+    found = weakest(first)
+    place = 0 if found is None else next(i for i, t in enumerate(first) if t is found)
+    # 2. The headline's attacker again.
+    arms = _again(runs, bests[place])
+    points = _trace(lab, case, options, arms, cost)
+    threats = tuple(
+        threat(lab, run, best, points[case.high][1:] if i == place else ())
+        for i, (run, best) in enumerate(zip(runs, bests, strict=True))
+    )
+    return Campaign(threats, runs, bests, place, points)
+
+
+def _again(runs: Sequence[Run], best: Outcome) -> tuple[Arm, ...]:
+    """The arm that won, then those of the same attacker that got something too: with fewer
+    encodings another may be the best."""
+    run = next(run for run in runs if run.who == best.arm.who)
+    others = [
+        arm
+        for arm, trial in zip(run.arms, run.trials, strict=True)
+        if arm != best.arm and trial.worth[1]
+    ]
+    return (best.arm, *others)
+
+
+def _trace(
+    lab: Laboratory, case: Case, options: Options, arms: tuple[Arm, ...], cost: Any
+) -> Points:
+    """Trials by number of encodings; as many draws as the effort allows."""
+    done = 0
+
+    def price(m: int) -> float:
+        return float(sum(cost(arm.attack, arm.scheme, m) for arm in arms))
+
+    def trial(m: int, draw: int) -> Trial:
+        nonlocal done
+        done += 1
+        if options.progress:
+            options.progress("trials", done, done + 1)
+        return lab.best(m, draw, arms, show=m == case.high and draw == 0)
+
+    left = options.effort / 2
+    # Half of it at most for further draws of all encodings: the curve needs the rest.
+    draws = int(max(1, min(options.seeds, 1 + left / 2 // max(price(case.high), 1e-12))))
+    draws = draws if case.release.draws is None else min(draws, case.release.draws)
+    spent = (draws - 1) * price(case.high)
+    return trace(case.low, case.high, trial, price, draws=draws, effort=left - spent)
