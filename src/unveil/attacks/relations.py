@@ -93,10 +93,12 @@ def relations(
     facts = {
         "relations": len(found.relations),
         "different_encodings": len(once),
-        "exact": not found.noise,
     }
+    exact = bool(len(found.relations)) and not found.noise
     if len(found.relations) < FEWEST:
-        return Recovery.empty(encodings, NAME, too_few(found, len(once)), clock.seconds, facts)
+        return Recovery.empty(
+            encodings, NAME, too_few(found, len(once)), clock.seconds, facts, exact=exact
+        )
     with clock("subsets"), one_blas_thread():
         members = np.full((len(once), scheme.k_private), -1, np.int64)
         if len(once) <= LARGEST:
@@ -106,14 +108,21 @@ def relations(
     told = _by_signs(task, found, once, members, child(seed, "signs"), clock, limit, progress)
     if told is None:
         if not (members >= 0).any():
-            return Recovery.empty(encodings, NAME, too_few(found, len(once)), clock.seconds, facts)
+            return Recovery.empty(
+                encodings, NAME, too_few(found, len(once)), clock.seconds, facts, exact=exact
+            )
         told = _by_subsets(task, found, once, members, child(seed, "pixels"), clock, progress)
     settled, doubtful = (
         (None, np.empty((0, 0), bool)) if told is None else _all_encodings(task, copies, *told)
     )
     if settled is None:
         return Recovery.empty(
-            encodings, NAME, "the subsets that relations suggest do not hold", clock.seconds, facts
+            encodings,
+            NAME,
+            "the subsets that relations suggest do not hold",
+            clock.seconds,
+            facts,
+            exact=exact,
         )
     with clock("certificate"):
         c = task.offsets
