@@ -259,7 +259,7 @@ def _wrong(count: int) -> Finding:
 def _assumed(case: Case, options: Options, best: Outcome) -> dict[str, Any]:
     """k, weights, signs and m as they were taken to be."""
     scheme = best.arm.scheme
-    facts = {
+    facts: dict[str, Any] = {
         "k_private": scheme.k_private,
         "k_public": scheme.k_public,
         "weights": scheme.weighting,
