@@ -79,7 +79,8 @@ def recover(
         for option in options:
             if option not in known:
                 raise InputError(
-                    f"{option}= says nothing to attack={name!r}: leave it out, or choose another attack"
+                    f"{option}= says nothing to attack={name!r}: leave it out, "
+                    "or choose another attack"
                 )
         return ATTACKS[name](
             encodings, public, **options, rng=rng, memory_limit=memory_limit, progress=progress

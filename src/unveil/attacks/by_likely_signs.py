@@ -1,11 +1,14 @@
 """Relations under noise for data whose columns go together, as in most tables. Pairs only.
 
-    1  signs ← a folded normal law          fitted to the encodings alone              (`gram.folded_normal`)
-    2  pairs ← who shares a vector          the likelihood of two signed encodings     (`relations.signed`)
-    3  Q ← relations among these pairs      by likely signs                            (`relations.signed`)
-    4  W ← FactorOverlaps                   what relations say of pairs, then step 2   (`factor.all_vectors`)
-    5  W, x ← most likely ones              for one number of vectors after the other  (`solve.grow.noisy_start`)
-    6  W, x ← encodings left over           and vectors that were missed               (`solve.grow.noisy_growth`)
+    1  signs ← a folded normal law        fitted to the encodings alone (`gram.folded_normal`)
+    2  pairs ← who shares a vector        the likelihood of two signed encodings
+                                          (`relations.signed`)
+    3  Q ← relations among these pairs    by likely signs (`relations.signed`)
+    4  W ← FactorOverlaps                 what relations say of pairs, then step 2
+                                          (`factor.all_vectors`)
+    5  W, x ← most likely ones            for one number of vectors after the other
+                                          (`solve.grow.noisy_start`)
+    6  W, x ← encodings left over         and vectors that were missed (`solve.grow.noisy_growth`)
 
 Relations at every sign (`relations.noisy`) have no use for what columns say of each other, and take
 chance for less than it is. Here both count, so that more noise can be stood.
@@ -36,9 +39,9 @@ COLUMNS = 64
 FEWEST = 6
 """Columns below which signs say too little of each other."""
 ALIKE = 0.4
-"""Correlation of a typical column's magnitudes with those of its nearest relative. Breast cancer has
-0.76; of the digits, with 0.37, signs come out by chance, and independent columns of 100 records have
-below 0.3."""
+"""Correlation of a typical column's magnitudes with those of its nearest relative. Breast cancer
+has 0.76; of the digits, with 0.37, signs come out by chance, and independent columns of 100 records
+have below 0.3."""
 PER_ROW = 20
 """Pairs for each encoding: of 40 that share a vector a quarter are among the 20 likeliest, and
 relations among those are plenty."""
@@ -51,7 +54,8 @@ VOTES = 2
 PRIOR = np.log(25.0)
 """Pairs that share nothing, to one that does, of 100 vectors: it need not be exact."""
 BELIEF = 0.6
-"""What a pair counts that is likely by its two encodings alone, to one that two relations support."""
+"""What a pair counts that is likely by its two encodings alone, to one that two relations
+support."""
 TRIED = (1.8, 1.3, 2.4)
 """Numbers of vectors that are tried, relative to the eigenvalues that stand out: with ten encodings
 for each vector 60 of 100 do. Too many cost little."""
@@ -137,6 +141,7 @@ def _overlaps(nats: Floats, quads: Index) -> Floats:
     for one, two in ((a, b), (c, d), (a, e), (b, f)):
         np.add.at(votes, (one, two), 1.0)
     votes = np.minimum(votes + votes.T, VOTES) / VOTES
+    # e^50 to one is zero all the same, and larger powers would overflow.
     likely = 1 / (1 + np.exp(np.minimum(PRIOR - nats, 50.0)))
     S = np.maximum(votes, BELIEF * likely)
     np.fill_diagonal(S, 0.0)

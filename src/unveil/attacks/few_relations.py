@@ -1,10 +1,12 @@
 """Pairs and pixels where relations are too few, or encodings too many, for their null space:
 thousands of encodings.
 
-    1  signs ← relations                    of the encodings they join, at more pixels than vectors  (`relations.signs`)
-    2  pairs ← the space that these span    exact, most encodings                                    (`relations.span`)
-    3  pairs ← matching at a few pixels     all others, and vectors that were missed                 (`solve.signs.pair_matching`)
-    4  x ← every pixel                      with the values in doubt                                 (`solve.signs.signed_pairs`)
+    1  signs ← relations                    of the encodings they join, at more pixels than vectors
+                                            (`relations.signs`)
+    2  pairs ← the space that these span    exact, most encodings (`relations.span`)
+    3  pairs ← matching at a few pixels     all others, and vectors that were missed
+                                            (`solve.signs.pair_matching`)
+    4  x ← every pixel                      with the values in doubt (`solve.signs.signed_pairs`)
 
 k_private = 2, no public part, and more pixels than vectors. Only steps 1 and 4 see more than a few
 dozen pixels.

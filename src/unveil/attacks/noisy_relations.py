@@ -1,9 +1,12 @@
 """Exact relations under noise, for data of any distribution, pairs of private vectors.
 
-    1  Q ← relations that hold up to noise      among pairs of similar encodings     (`relations.noisy`)
-    2  W ← sparse basis of their null space     exact all the same: whole numbers    (`relations.subspace`)
-    3  x ← most likely values                   from the signs of clear relations    (`solve.grow.relation_starts`)
-    4  W, x ← encodings left over               vectors found twice, and not at all  (`solve.grow.noisy_growth`)
+    1  Q ← relations that hold up to noise     among pairs of similar encodings (`relations.noisy`)
+    2  W ← sparse basis of their null space    exact all the same: whole numbers
+                                               (`relations.subspace`)
+    3  x ← most likely values                  from the signs of clear relations
+                                               (`solve.grow.relation_starts`)
+    4  W, x ← encodings left over              vectors found twice, and not at all
+                                               (`solve.grow.noisy_growth`)
 
 The size of the noise is not known: it is looked for from small to large. Nothing is verified; every
 vector comes with its standard error. k_private = 2, no public part: more is not searched for here.
@@ -52,6 +55,7 @@ def noisy_relations(
     progress: Progress | None = None,
 ) -> Recovery:
     """Every private vector that relations determine up to noise, with its standard error."""
+    # 1. Only what the search is made for: pairs, one weight for all, and few enough to compare.
     scheme, clock, seed = encodings.scheme, Stopwatch(), root(rng)
     scheme.require_weighting(*FIXED_WEIGHTINGS)
     if scheme.k_private != 2 or scheme.k_public:
@@ -60,7 +64,8 @@ def noisy_relations(
         )
     if encodings.m > LARGEST:
         raise InputError(
-            f"m={encodings.m}: attack='noisy-relations' handles up to {LARGEST} encodings; pass a part of them"
+            f"m={encodings.m}: attack='noisy-relations' handles up to {LARGEST} encodings; "
+            "pass a part of them"
         )
     task = in_units(encodings, None, None)
     best = Recovery.empty(
@@ -70,14 +75,15 @@ def noisy_relations(
         clock.seconds,
     )
     rms = float(np.sqrt(np.mean(np.square(task.y, dtype=np.float64))))
-    # 1. Where columns go together, by likely signs: the more noise, the more these are needed.
+    # 2. Where columns go together, by likely signs: the more noise, the more these are needed.
     with clock("relations"), one_blas_thread():
         apart = distances(task.y)
         copies = noise_of_copies(apart)
     signed = by_likely_signs(task.y, apart, copies, seed, clock, progress)
     if signed is not None:
         best = approximate(encodings, NAME, signed[0], task.unit, False, clock, signed[1])
-    # 2. By any signs, one size of noise after the other.
+    # 3. By any signs, one size of noise after the other, until most encodings are explained. Copies
+    # show the noise itself, so that theirs comes first.
     for at, noise in enumerate([*copies, *(level * rms for level in LEVELS)]):
         if len(best) and best.explained >= ENOUGH * encodings.m:
             break
@@ -111,6 +117,8 @@ def _solve(
 ) -> Recovery:
     """The recovery from relations that hold up to noise: every vector with its standard error, none
     verified."""
+    # 1. Subsets from the relations. Only encodings that relations join have signs that say
+    # something of each other.
     k = encodings.scheme.k_private
     with clock("subsets"), one_blas_thread():
         members = subsets_of(found.sketch, found.relations.quads, k, child(seed, "subsets"))
@@ -119,7 +127,7 @@ def _solve(
         return Recovery.empty(encodings, NAME, too_few(found, len(once)), clock.seconds)
     used, names = np.unique(members[core], return_inverse=True)
     named = names.reshape(len(core), -1).astype(np.int64)
-    # 1. Who is in which encoding, on some of the pixels.
+    # 2. Who is in which encoding, on some of the pixels.
     draw = child(seed, "pixels")
     some = np.sort(draw.permutation(encodings.d)[:PIXELS])
     y = np.ascontiguousarray(task.y[:, some])
@@ -130,7 +138,7 @@ def _solve(
         )
     with clock("growth"):
         noisy = grow(y, noisy, draw, progress)
-    # 2. Then all pixels, from the relations of all these encodings.
+    # 3. Then all pixels, from the relations of all these encodings.
     if noisy is not None and len(some) < encodings.d:
         with clock("pixels"):
             place = np.full(encodings.m, -1, np.int64)
@@ -151,6 +159,7 @@ def _solve(
                 rounds=1,
                 progress=progress,
             )
+    # 4. A fit of fewer than half of the encodings may be chance.
     if noisy is None or 2 * len(noisy.rows) < encodings.m:
         return Recovery.empty(
             encodings, NAME, "the subsets that relations suggest do not hold", clock.seconds

@@ -2,18 +2,19 @@
 (docs/exact_relations.md).
 
     0  c ← LearnPublic                        the public part of every encoding, where there is one
-    1  Q ← relations of four encodings        z_a − z_b = z_c − z_d, some signs, every pixel  (`relations.find`)
-    2  W ← sparse basis of their null space   who mixes whom, exactly                         (`relations.subspace`)
-    3  x ← every pixel                        and where other values fit as well              (`solve.signs.relation_pixels`)
-    4  W, x ← encodings left over             by exact matching                               (`solve.grow.exact_growth`)
-    5  status ← Certificate                   vector by vector                                (`certify.certificate`)
+    1  Q ← relations of four encodings        z_a − z_b = z_c − z_d, some signs, every pixel
+                                              (`relations.find`)
+    2  W ← sparse basis of their null space   who mixes whom, exactly (`relations.subspace`)
+    3  x ← every pixel                        and where other values fit as well
+                                              (`solve.signs.relation_pixels`)
+    4  W, x ← encodings left over             by exact matching (`solve.grow.exact_growth`)
+    5  status ← Certificate                   vector by vector (`certify.certificate`)
 
 For pairs 2 and 3 have another way where relations are few, and pixels more than vectors:
 `attacks.few_relations`. Nothing is assumed of the vectors: they may be correlated, skewed,
-discrete, images or tables. Nor are n or the scale. What is
-needed: weights that all encodings share, and about n^(k/2) encodings, so that there are relations
-at all (`relations.expected`). Rounded and noisy encodings are searched with the tolerance that they
-need.
+discrete, images or tables. Nor are n or the scale. What is needed: weights that all encodings
+share, and about n^(k/2) encodings, so that there are relations at all (`relations.expected`).
+Rounded and noisy encodings are searched with the tolerance that they need.
 
 Cost: m²/2 pairs for 1, an m×m eigenproblem for 2, a few dozen operations per encoding and pixel for
 3.
@@ -71,9 +72,11 @@ def relations(
     scheme, clock = encodings.scheme, Stopwatch()
     if scheme.k_private < 2:
         raise InputError(
-            f"k_private={scheme.k_private}: relations need two private vectors or more; use attack='full'"
+            f"k_private={scheme.k_private}: relations need two private vectors or more; "
+            "use attack='full'"
         )
     scheme.require_weighting(*FIXED_WEIGHTINGS)
+    # 0. The public part: relations are among the private parts alone.
     P = as_public(public, encodings)
     P = P if scheme.k_public else None
     seed = root(rng)
@@ -83,6 +86,8 @@ def relations(
             supports = learn_public(encodings, P, memory_limit=memory_limit, progress=progress)
     task = in_units(encodings, P, supports)
     limit = settle_limit(memory_limit)
+    # 1. Relations. Where exact ones are too few, values may have been rounded: again with the error
+    # that a uniform rounding of their grid leaves, step/√12.
     with clock("relations"):
         once, copies = distinct(task.y, task.offsets)
         found = _find(task, once, 0.0, limit, child(seed, "sketch"), progress)
@@ -99,12 +104,15 @@ def relations(
         return Recovery.empty(
             encodings, NAME, too_few(found, len(once)), clock.seconds, facts, exact=exact
         )
+    # 2. Who mixes whom; where the null space is too large to compute, nothing is known here.
     with clock("subsets"), one_blas_thread():
         members = np.full((len(once), scheme.k_private), -1, np.int64)
         if len(once) <= LARGEST:
             members = subsets_of(
                 found.sketch, found.relations.quads, scheme.k_private, child(seed, "subsets")
             )
+    # 3–4. Values, and encodings left over: by signs where the null space told too little, else from
+    # the subsets. Then encodings that were repeated again.
     told = _by_signs(task, found, once, members, child(seed, "signs"), clock, limit, progress)
     if told is None:
         if not (members >= 0).any():
@@ -124,6 +132,7 @@ def relations(
             facts,
             exact=exact,
         )
+    # 5. What chance would fit as well. Rounded values are never verified: they come with an error.
     with clock("certificate"):
         c = task.offsets
         nats = chance_nats(
@@ -163,6 +172,8 @@ def rounding(values: NDArray[np.float32]) -> float:
     if not top:
         return 0.0
     if np.array_equal(some.astype(np.float16).astype(np.float32), some):
+        # Ten bits follow the leading one, so that large values have the widest step. Not the
+        # largest: it may stand alone.
         return float(np.quantile(some, 0.99)) * 2.0**-10
     levels = np.unique(some)
     gaps = np.diff(levels)
@@ -171,6 +182,7 @@ def rounding(values: NDArray[np.float32]) -> float:
     gaps = gaps[gaps > FINEST * top]  # the same level, rounded in float32 in different ways
     step = float(np.median(gaps[gaps <= 1.5 * gaps.min()]))
     off = np.abs(levels / step - np.rint(levels / step))
+    # Multiples up to float32: a tenth of a step, where values on no grid are off by up to half.
     return step if off.max() < 0.1 else 0.0
 
 

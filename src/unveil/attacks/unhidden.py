@@ -5,8 +5,9 @@ and ones).
                                   signs have full rank. And rows of W sum to k, so that some
                                   combination of columns is 1 in every row, whatever n is
     2  x ← MixUp                  as if signs had been kept (`attacks.mixup`)
-    3  in doubt ← values whose sign the other encodings do not tie to the rest, or that have a mirror
-                  image; pairs: all solutions of a pixel of few levels (`certify.open_values`)
+    3  in doubt ← values whose sign the other encodings do not tie to the rest, or that have a
+                  mirror image; pairs: all solutions of a pixel of few levels
+                  (`certify.open_values`)
 
 What is proved is a solution of y = Wx with all signs plus; since each pixel may be turned, the
 recovery is not signed. Values that could be negative after all are listed as doubtful: a vector
@@ -73,13 +74,13 @@ def nothing_hidden(encodings: Encodings, public: ArrayLike | None = None) -> boo
         return True
     fall = rank_of(values)
     sharp = fall is not None and values[fall - 1] > FALL * values[fall]
+    # A rank well below the full one: the smallest eigenvalues fall by large factors as well.
     return fall is not None and sharp and scheme.k_private + 2 <= fall < 0.6 * min(Y.shape)
 
 
 def _different(Y: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each row and each column once, columns in units of their rms, without those that are
-    constant: repeats cost rank, hidden
-    or not."""
+    constant: repeats cost rank, hidden or not."""
     Y = Y / np.maximum(np.sqrt(np.mean(Y**2, axis=0)), 1e-30)
     Y = Y[:, np.ptp(Y, axis=0) > SAME]
     for _ in range(2):
@@ -98,7 +99,8 @@ def unhidden(
     """Every private vector, where taking absolute values changed nothing."""
     if not nothing_hidden(encodings, public):
         raise InputError(
-            "the encodings are not sums of few vectors as they are: signs were hidden; use attack='relations'"
+            "the encodings are not sums of few vectors as they are: signs were hidden; "
+            "use attack='relations'"
         )
     kept = replace(
         encodings, values=np.abs(encodings.values), scheme=replace(encodings.scheme, signs="kept")
@@ -118,7 +120,10 @@ def unhidden(
         else np.zeros(recovery.vectors.shape, bool)
     )
     if doubtful.any():
-        words += f"; {int(doubtful.sum())} of {doubtful.size} values could be negative after all, listed in `doubtful`"
+        words += (
+            f"; {int(doubtful.sum())} of {doubtful.size} values could be negative after all, "
+            "listed in `doubtful`"
+        )
     return replace(
         recovery,
         attack=NAME,

@@ -46,7 +46,8 @@ def certify_unequal(
     encodings: Encodings, solution: WeightedSolution
 ) -> tuple[NDArray[np.str_], list[str]]:
     """Status and reason of each vector."""
-    # 1. What speaks against each vector.
+    # 1. What speaks against each vector. Faint weights are no evidence, so that only encodings
+    # without them count for what determines a vector.
     pixels = solution.pixels
     n, d = pixels.values.shape
     members, weights = solution.members, solution.weights
@@ -67,7 +68,8 @@ def certify_unequal(
     )
     unsolved = int((~pixels.solved).sum())
     status, reasons = np.full(n, VERIFIED, dtype="<U10"), []
-    # 3. The first doubt decides.
+    # 3. The first doubt decides: those about all vectors come first, since what is said of a single
+    # one then means nothing.
     for i in range(n):
         if unsolved:
             what, why = UNRESOLVED, f"{unsolved} of {d} pixels were not solved"
@@ -95,6 +97,7 @@ def certify_unequal(
                 AMBIGUOUS,
                 "a combination of other vectors: its encodings can be explained in another way",
             )
+        # Last the count of encodings, which is evidence only where nothing else speaks against it.
         elif core[i] < FEWEST:
             what, why = (
                 AMBIGUOUS,

@@ -1,7 +1,7 @@
 """Hidden signs of columns that go together, from magnitudes alone: a normal law, folded.
 
-At one column the sign of z = Σx is hidden. Where columns are correlated, as in most tables, few sign
-patterns of a whole encoding are likely:
+At one column the sign of z = Σx is hidden. Where columns are correlated, as in most tables, few
+sign patterns of a whole encoding are likely:
 
     p(y) = Σ_s N(s∘y; 0, C),    C = E[z zᵀ]
 
@@ -9,10 +9,10 @@ C is not known. It is the most likely one, by expectation–maximisation from th
 
     C ← Σ_i Σ_s p(s | y_i) (s∘y_i)(s∘y_i)ᵀ / m
 
-starting at |correlations| read from E|z_p z_q|, all taken to be positive: what is not turns round on
-the way. One sign per column and one per encoding stay free. The sum over patterns runs over the
-likeliest few, built column by column, those that others predict best first (a beam). No record need be
-normal: C decides which patterns are tried first, and what they are worth is seen elsewhere.
+starting at |correlations| read from E|z_p z_q|, all taken to be positive: what is not turns round
+on the way. One sign per column and one per encoding stay free. The sum over patterns runs over the
+likeliest few, built column by column, those that others predict best first (a beam). No record need
+be normal: C decides which patterns are tried first, and what they are worth is seen elsewhere.
 
 O(m·d²·BEAM) a step.
 """
@@ -29,8 +29,8 @@ from unveil.gram.psi import psi_inverse
 Floats = NDArray[np.float64]
 
 BEAM = 16
-"""Patterns that are followed while C is fitted: with the true C of a table of 30 columns 256 of them
-find a likelier one in 4% of the encodings."""
+"""Patterns that are followed while C is fitted: with the true C of a table of 30 columns 256 of
+them find a likelier one in 4% of the encodings."""
 FINAL_BEAM = 32
 """And in the end, where their weights count."""
 ROUNDS = 25
@@ -80,7 +80,8 @@ def _start(y: Floats) -> Floats:
 
 
 def _beam(y: Floats, C: Floats, width: int) -> tuple[Floats, Floats]:
-    """(sums (m, b, d), weights (m, b)) of the likeliest patterns, up to a common sign of each row."""
+    """(sums (m, b, d), weights (m, b)) of the likeliest patterns, up to a common sign of each
+    row."""
     m, d = y.shape
     order = _order(C)
     # Columns of the inverse Cholesky factor: the energy of a pattern is a sum over columns so far.

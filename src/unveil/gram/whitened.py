@@ -6,10 +6,10 @@ Two statistics, both in units in which one shared vector counts 1:
     plain      ⟨y_i, y_j⟩/d, divided by what one vector brings to ⟨y, y⟩/d. Its noise is 1/√d per
                vector, and vectors that look alike count as shared. Any size: blocks of rows,
                rounded, kept sparse
-    whitened   a·UUᵀ + c, U the leading left singular vectors of Y, n of them. With n ≤ d independent
-               vectors the columns of Y span what the columns of W span, so that UUᵀ = W(WᵀW)⁻¹Wᵀ,
-               whatever the vectors are: no noise from finite d, none from vectors that are alike.
-               Dense, m×m
+    whitened   a·UUᵀ + c, U the leading left singular vectors of Y, n of them. With n ≤ d
+               independent vectors the columns of Y span what the columns of W span, so that
+               UUᵀ = W(WᵀW)⁻¹Wᵀ, whatever the vectors are: no noise from finite d, none from
+               vectors that are alike. Dense, m×m
 
 n is where the singular values fall off: the rank of Y, which noise only blurs. If there are as many
 vectors as pixels they fall off nowhere; then ones in the span of the columns tell that n is the
@@ -82,9 +82,8 @@ def ones_in_span(
     and eigenvectors of YYᵀ.
 
     Rows of W sum to k, so that Y = WX has one where its vectors are independent: Xβ = 1/k. This
-    tells sums from magnitudes even
-    if there are as many vectors as columns, where the rank says nothing. Columns whose signs were
-    hidden have no part in β.
+    tells sums from magnitudes even if there are as many vectors as columns, where the rank says
+    nothing. Columns whose signs were hidden have no part in β.
     """
     if len(values) >= len(Y):
         return False

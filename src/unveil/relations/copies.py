@@ -1,4 +1,5 @@
-"""Encodings of one subset, under noise: copies differ by noise alone, so that they show how large it is."""
+"""Encodings of one subset, under noise: copies differ by noise alone, so that they show how large
+it is."""
 
 from __future__ import annotations
 

@@ -1,17 +1,18 @@
 """Relations under noise where columns go together: by likely signs instead of any.
 
-Four encodings with S₁ + S₃ = S₂ + S₄ have z₁ − z₂ = ±(z₄ − z₃) up to noise, at every column with the
-same sign. With signs free at every column (`relations.among`) chance comes near that too often: a
-table of 30 columns with noise of 5% has more false relations than true ones. But few sign patterns are
-likely (`gram.folded_normal`), and the evidence that counts is
+Four encodings with S₁ + S₃ = S₂ + S₄ have z₁ − z₂ = ±(z₄ − z₃) up to noise, at every column with
+the same sign. With signs free at every column (`relations.among`) chance comes near that too often:
+a table of 30 columns with noise of 5% has more false relations than true ones. But few sign
+patterns are likely (`gram.folded_normal`), and the evidence that counts is
 
-    log p(y₁ … y₄ | relation) / p(y₁) … p(y₄)  ≈  ½(log det C − d·log σ²) − Σ_p min_s (r_ps²/8σ² + κ_ps)
+    log p(y₁ … y₄ | relation) / p(y₁) … p(y₄)
+        ≈  ½(log det C − d·log σ²) − Σ_p min_s (r_ps²/8σ² + κ_ps)
 
 with r the residual under the signs s, and κ = −log of how likely they are. The determinant is what
 columns that repeat each other take away from chance.
 
-    1  pairs ← encodings that probably share a vector    the likelihood ratio of two signed encodings
-    2  relations ← every two of these pairs              those whose differences point the same way first
+    1  pairs ← encodings that probably share a vector   the likelihood ratio of two signed encodings
+    2  relations ← every two of these pairs             those whose differences point the same way
 
 O(m²·d) for pairs, O(pairs²·d) for relations.
 """
@@ -35,15 +36,18 @@ ALONG = 0.45
 """Cosine of two differences from which on they are compared: four of five true relations reach it,
 one in ten of the others, with columns weighted between what they are and all alike."""
 BEHIND = -10.0
-"""Nats behind chance at which a comparison ends: a true one falls so far behind once in e^10 times."""
+"""Nats behind chance at which a comparison ends: a true one falls so far behind once in e^10
+times."""
 OUTLIER = -4.6
 """Nats that a column costs at most, log of 0.01: as many may be off by more than noise."""
 BLOCK = 128
+"""Pairs that one thread compares with all later ones at a time: their cosines are as many rows."""
 
 
 def shared_nats(patterns: Patterns, noise: float) -> tuple[Floats, NDArray[np.bool_]]:
     """(L, opposite), both (m, m): the log likelihood ratio of one shared vector against none, and
-    whether the two encodings then have opposite signs. Normal vectors, signs as they are likeliest."""
+    whether the two encodings then have opposite signs. Normal vectors, signs as they are
+    likeliest."""
     values, vectors = np.linalg.eigh(patterns.C)
     u = patterns.z @ (vectors / np.sqrt(values))
     # Two sums with one vector of two in common correlate by half of what is not noise.
@@ -58,12 +62,13 @@ def shared_nats(patterns: Patterns, noise: float) -> tuple[Floats, NDArray[np.bo
 def find_signed(
     patterns: Patterns, noise: float, pairs: Index, opposite: NDArray[np.bool_]
 ) -> Index:
-    """(r, 4) relations, the `pairs` (p, 2) of encodings they are made of next to each other; opposite
-    (p,): pairs whose two encodings have opposite signs."""
+    """(r, 4) relations, the `pairs` (p, 2) of encodings they are made of next to each other;
+    opposite (p,): pairs whose two encodings have opposite signs."""
     z, d = patterns.z, patterns.z.shape[1]
     if len(pairs) < 2:
         return np.empty((0, 4), np.int64)
-    # 1. What each pair's difference may be, and what it costs: as the signs are, both turned, or one.
+    # 1. What each pair's difference may be, and what it costs: as the signs are, both turned, or
+    # one.
     flip = np.clip(patterns.flip, LEAST_FLIP, 0.5)
     keep, turn = -np.log(1 - flip), -np.log(flip)
     i, j = pairs.T
@@ -97,7 +102,8 @@ def find_signed(
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _search(options, costs, cosines, pairs, begin, gain, need):  # type: ignore[no-untyped-def]
-    """Relations of the pairs from `begin` on, as many as cosines (…, p) has rows, with later ones."""
+    """Relations of the pairs from `begin` on, as many as cosines (…, p) has rows, with later
+    ones."""
     d = options.shape[1]
     hits = [(0, 0)][:0]
     for i in range(begin, begin + len(cosines)):
@@ -112,6 +118,7 @@ def _search(options, costs, cosines, pairs, begin, gain, need):  # type: ignore[
             sign = np.float32(1.0 if cosine > 0 else -1.0)
             total = np.float32(0.0)
             for p in range(d):
+                # More than any signs cost, so that the first ones replace it.
                 best = np.float32(1e9)
                 for u in range(4):
                     for v in range(4):

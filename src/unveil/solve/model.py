@@ -132,8 +132,8 @@ a null vector has an entry above `TOUCHED`. Of 200 random designs with one to fo
 vector the smallest eigenvalue that was not zero came to 1e-3 of the largest for k = 2, 1e-4 for k =
 3, 2e-7 for k = 6: one taken for zero costs a vector that was determined, never the reverse."""
 DEPENDENT = 1e-7
-"""Unit vectors depend on each other where their Gram matrix has an eigenvalue below this: rounding in
-single precision leaves 1e-14, independent vectors 1e-2 and more, images that are alike less."""
+"""Unit vectors depend on each other where their Gram matrix has an eigenvalue below this: rounding
+in single precision leaves 1e-14, independent vectors 1e-2 and more, images that are alike less."""
 PART = 1e-2
 """A vector takes part in a linear dependence where its share of the eigenvectors of the Gram matrix
 that belong to zero is above this: rounding leaves 1e-6."""

@@ -52,8 +52,9 @@ def hold_noisy(
     start: Floats | None = None,
     progress: Progress | None = None,
 ) -> NoisySolution | None:
-    """The most likely values of y (m, d) = |Σx|, unit weights, from `rows` and their `members`, grown
-    where these are pairs; start (columns, d): where they are known roughly. None: hardly a row fits."""
+    """The most likely values of y (m, d) = |Σx|, unit weights, from `rows` and their `members`,
+    grown where these are pairs; start (columns, d): where they are known roughly. None: hardly a
+    row fits."""
     used, names = np.unique(members, return_inverse=True)
     named, n = names.reshape(members.shape).astype(np.int64), len(used)
     if len(rows) <= n:

@@ -1,5 +1,5 @@
-"""Vectors that are missing under noise, among few columns: groups of encodings left over, one unknown
-vector each, and its values from what is known of the others. Pairs only.
+"""Vectors that are missing under noise, among few columns: groups of encodings left over, one
+unknown vector each, and its values from what is known of the others. Pairs only.
 
 Encodings that known vectors do not explain hold a vector that is missing. Those that share it stand
 out from each other in the overlaps, since hardly two of them share a known one:
@@ -37,8 +37,8 @@ MORE = 1.5
 FEWEST = 3
 """Encodings of a vector: any two can be explained by one made for the purpose."""
 ONE, SHARP = 0.8, 5.0
-"""The share of pixels at which two columns must be the same to be one vector, up to so many standard
-errors: a part of its encodings leaves another value at one pixel or two."""
+"""The share of pixels at which two columns must be the same to be one vector, up to so many
+standard errors: a part of its encodings leaves another value at one pixel or two."""
 FEW = 0.5
 """Encodings of a column, relative to what is usual, with which it may be a part of a vector."""
 STARTS = 4
@@ -50,6 +50,7 @@ OFF = 4.0
 ROUNDS = 30
 """Of step 3: partners stop to change after ten."""
 BLOCK = 64
+"""Starts that are tried at a time, for memory: n × d times as many numbers."""
 
 
 def with_missing(
@@ -131,7 +132,8 @@ def _new_vectors(
     noisy: NoisySolution,
     left: NDArray[np.int64],
 ) -> Floats:
-    """(q, d) vectors that explain at least `FEWEST` of the encodings `left`, each with known ones."""
+    """(q, d) vectors that explain at least `FEWEST` of the encodings `left`, each with known
+    ones."""
     # 1. Likely signs up to one for each pixel: as the solution has it.
     total = noisy.values[noisy.members].sum(axis=1)
     product = patterns.z[noisy.rows] * total
@@ -192,6 +194,7 @@ def _refined(y: Floats, x: Floats, v: Floats, noise: float) -> tuple[Floats, Flo
         weight, typical = row_weights(cost.min(axis=1), noise)
         most = OFF**2 * typical
         new = _consensus(y, x[partner], weight, most)
+        # A thousandth of the noise says nothing more of v.
         if np.allclose(new, v, rtol=0, atol=1e-3 * noise):
             break
         v = new

@@ -3,11 +3,12 @@ that fit up to noise. Pairs of vectors, columns that go together.
 
     1  x ← mean of each column's encodings       with the signs that agree best
     2  x ← least squares of signed encodings     members as guessed, rows that fit count for more
-    3  members ← best pair of every encoding, x ← most likely values       signs by x itself, to the end
+    3  members ← best pair of every encoding     signs by x itself, to the end
+       x ← most likely values
 
 Of a guess with half of its rows right four of five come out right; the others show vectors that are
-missing (`solve.grow.noisy_growth`). Reflections from random signs (`solve.subsets.feedback`) lose the
-guess instead: a few dozen columns are too few for them.
+missing (`solve.grow.noisy_growth`). Reflections from random signs (`solve.subsets.feedback`) lose
+the guess instead: a few dozen columns are too few for them.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ RIDGE = (0.3, 0.05)
 def noisy_start(
     y: NDArray[np.float32], patterns: Patterns, W: Floats, noise: float
 ) -> tuple[Floats, Members, NDArray[np.float64]]:
-    """(x (n, d), members (m, 2), mean squared residuals (m,)) of y (m, d) = |Σx|, unit weights, from
-    W (m, n) with two ones in every row."""
+    """(x (n, d), members (m, 2), mean squared residuals (m,)) of y (m, d) = |Σx|, unit weights,
+    from W (m, n) with two ones in every row."""
     n = W.shape[1]
     members = np.argsort(-W, axis=1, kind="stable")[:, :2].astype(np.int64)
     white = patterns.z @ np.linalg.inv(patterns.C)
@@ -55,8 +56,8 @@ def noisy_start(
 def alternate(
     y: NDArray[np.float32], x: Floats, noise: float
 ) -> tuple[Floats, Members, NDArray[np.float64]]:
-    """(x, members, mean squared residuals) from x: best pair of every row, most likely values, again
-    and again until members stay."""
+    """(x, members, mean squared residuals) from x: best pair of every row, most likely values,
+    again and again until members stay."""
     even, usable = np.ones(y.shape[1], np.float32), np.ones(len(x), bool)
     members = np.zeros((len(y), 2), np.int64)
     for _ in range(ROUNDS):
