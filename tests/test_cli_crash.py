@@ -248,6 +248,30 @@ def test_an_audit_killed_at_random_moments_ends_with_the_same_facts(
     assert len(names[0]) > 2
 
 
+def test_a_killed_reproduction_ends_with_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def made_up(k: int, steps: list[int], repeats: int, seed: int) -> dict[str, Any]:
+        wrong = {how: [5000 // (step + 1) for step in steps] for how in ("paper", "balanced")}
+        return {"d": [step * k**4 for step in steps], "pairs": 10_000 + seed, **wrong}
+
+    monkeypatch.setattr("unveil.experiments.paper.gram_accuracy._cell", made_up)
+    args = ["reproduce", "gram-accuracy", "--json"]
+    assert call(*args, "--out", tmp_path / "whole") == 0
+    (tmp_path / "broken").mkdir()
+    for change in (2, 6, 11):
+        assert end(start(tmp_path / "broken", *args, "--out", "out", die_at=change)) < 0
+        for path in (tmp_path / "broken").rglob("*"):
+            if path.is_file() and PART not in str(path):
+                is_whole(path)
+    assert end(start(tmp_path / "broken", *args, "--out", "out")) == 0
+    assert not parts(tmp_path)
+    whole, out = contents(tmp_path / "whole"), contents(tmp_path / "broken/out")
+    assert whole.keys() == out.keys()
+    same = [name for name in whole if whole[name] == out[name]]
+    assert {Path(name).suffix for name in same} >= {".csv", ".json", ".svg", ".png"}
+
+
 def test_two_at_once_leave_one_of_the_two(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     jobs = [["attack", "run", "--seed", seed, *QUICK] for seed in (5, 6, 7, 8)] + [
