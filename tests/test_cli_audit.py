@@ -406,7 +406,9 @@ class TestOptions:
             "partly",
             threats=(
                 replace(threat(0.1), exact=2, approximate=1, tried=tried),
-                replace(threat(0.0), knows="also knows the public pool"),
+                replace(
+                    threat(0.0), knows="also knows the public pool", not_tried=(("x", "none"),)
+                ),
             ),
             meanings=(Meaning("singling out", "Two of three came back.", 0.67, 0.2, 0.9, 0.0),),
             what_if=(WhatIf("noise", 0.1, 0.5, 0.2, 0.8, 0.75, 12.0), WhatIf("k", 4, 0, 0, 0.4)),
@@ -414,7 +416,7 @@ class TestOptions:
         text = " ".join(call("audit", "--private", save_npy()).stdout.split())
         assert "3 records of 5 columns" in text
         assert "2 + 1 nearly of 3" in text
-        assert "not tried" in text
+        assert "not tried: none" in text
         assert "Singling out: Two of three came back." in text
         assert "50% (20%–80%) 75% 12" in text
         assert "image" not in text

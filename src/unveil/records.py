@@ -318,8 +318,11 @@ class Recovery:
         explanation: str,
         seconds: Mapping[str, float],
         evidence: Mapping[str, Any] | None = None,
+        *,
+        exact: bool = False,
     ) -> Recovery:
-        """Nothing was found, and `explanation` says why."""
+        """Nothing was found, and `explanation` says why; `exact`: relations hold to rounding all the
+        same, so that there is no noise to allow for."""
         return cls(
             vectors=np.empty((0, encodings.d), np.float32),
             status=np.empty(0, dtype="<U10"),  # "unresolved" has ten letters
@@ -331,6 +334,7 @@ class Recovery:
             explanation=explanation,
             seconds=seconds,
             evidence={} if evidence is None else evidence,
+            exact=exact,
         )
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from unveil.auditing.result import Pictures
-from unveil.report.words import assumed, is_images, noun
+from unveil.report.words import assumed, day, is_images, noun, why_untried
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,23 @@ def test_what_was_assumed_in_words(whole_audit):
         "encodings released": "7,000",
         "own": "0.1235",
     }
+
+
+def test_the_reason_that_most_attacks_have(whole_audit):
+    threat = whole_audit().threats[3]
+    left = (("a", "for plain sums"), ("b", "nothing was left"), ("c", "nothing was left"))
+    assert why_untried(replace(threat, not_tried=left)) == "nothing was left"
+    assert why_untried(replace(threat, not_tried=())) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("2026-01-02T03:04:05+00:00", "2026-01-02 03:04 UTC"),
+        ("2026-01-02T03:04Z", "2026-01-02 03:04 UTC"),
+        ("2026-01-02 03:04 UTC", "2026-01-02 03:04 UTC"),
+        ("some day", "some day"),
+    ],
+)
+def test_dates_as_people_write_them(text, said):
+    assert day(text) == said

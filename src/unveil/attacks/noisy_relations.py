@@ -85,7 +85,7 @@ def noisy_relations(
     # 3. By any signs, one size of noise after the other, until most encodings are explained. Copies
     # show the noise itself, so that theirs comes first.
     for at, noise in enumerate([*copies, *(level * rms for level in LEVELS)]):
-        if len(best) and best.evidence["encodings_explained"] >= ENOUGH * encodings.m:
+        if len(best) and best.explained >= ENOUGH * encodings.m:
             break
         with clock("relations"):
             once = different(apart, noise)
@@ -101,9 +101,7 @@ def noisy_relations(
         bound = np.full(encodings.d, WIDTH * 2 * noise)
         found = Found(view, relations, bound, noise)
         recovery = _solve(encodings, task, once, found, seed, clock, progress)
-        if recovery.evidence.get("encodings_explained", 0) > best.evidence.get(
-            "encodings_explained", 0
-        ):
+        if recovery.explained > best.explained:
             best = recovery
     return best
 

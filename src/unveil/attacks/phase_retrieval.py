@@ -218,6 +218,7 @@ def _recovery(
         attack=NAME,
         explanation=text,
         seconds=clock.seconds,
+        explained=int(exact.sum()),
         evidence={
             "public": names[used].tolist(),
             "encodings_explained": int(exact.sum()),

@@ -98,10 +98,12 @@ def relations(
     facts = {
         "relations": len(found.relations),
         "different_encodings": len(once),
-        "exact": not found.noise,
     }
+    exact = bool(len(found.relations)) and not found.noise
     if len(found.relations) < FEWEST:
-        return Recovery.empty(encodings, NAME, too_few(found, len(once)), clock.seconds, facts)
+        return Recovery.empty(
+            encodings, NAME, too_few(found, len(once)), clock.seconds, facts, exact=exact
+        )
     # 2. Who mixes whom; where the null space is too large to compute, nothing is known here.
     with clock("subsets"), one_blas_thread():
         members = np.full((len(once), scheme.k_private), -1, np.int64)
@@ -114,14 +116,21 @@ def relations(
     told = _by_signs(task, found, once, members, child(seed, "signs"), clock, limit, progress)
     if told is None:
         if not (members >= 0).any():
-            return Recovery.empty(encodings, NAME, too_few(found, len(once)), clock.seconds, facts)
+            return Recovery.empty(
+                encodings, NAME, too_few(found, len(once)), clock.seconds, facts, exact=exact
+            )
         told = _by_subsets(task, found, once, members, child(seed, "pixels"), clock, progress)
     settled, doubtful = (
         (None, np.empty((0, 0), bool)) if told is None else _all_encodings(task, copies, *told)
     )
     if settled is None:
         return Recovery.empty(
-            encodings, NAME, "the subsets that relations suggest do not hold", clock.seconds, facts
+            encodings,
+            NAME,
+            "the subsets that relations suggest do not hold",
+            clock.seconds,
+            facts,
+            exact=exact,
         )
     # 5. What chance would fit as well. Rounded values are never verified: they come with an error.
     with clock("certificate"):

@@ -106,7 +106,7 @@ def unhidden(
         encodings, values=np.abs(encodings.values), scheme=replace(encodings.scheme, signs="kept")
     )
     recovery = mixup(kept, public, rng=rng, memory_limit=memory_limit, progress=progress)
-    explained = recovery.evidence.get("encodings_explained", 0)
+    explained = recovery.explained
     if explained < ENOUGH * encodings.m and not recovery.verified.any():
         return Recovery.empty(encodings, NAME, recovery.explanation, recovery.seconds)
     words = (

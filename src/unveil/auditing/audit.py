@@ -33,7 +33,7 @@ from unveil.auditing.model_check import ModelCheck, check_model, guarantees
 from unveil.auditing.pictures import draw_pictures
 from unveil.auditing.result import Audit, Finding, Stage, WhatIf
 from unveil.auditing.trials import Laboratory
-from unveil.auditing.what_if import DELTA, sensitivity
+from unveil.auditing.what_if import DELTA, MOST_PIXELS, MOST_RECORDS, sensitivity
 from unveil.auditing.what_if import what_if as points_of
 from unveil.kept import name_of
 from unveil.records import InputError, Progress, Scheme
@@ -259,7 +259,7 @@ def _wrong(count: int) -> Finding:
 def _assumed(case: Case, options: Options, best: Outcome) -> dict[str, Any]:
     """k, weights, signs and m as they were taken to be."""
     scheme = best.arm.scheme
-    facts = {
+    facts: dict[str, Any] = {
         "k_private": scheme.k_private,
         "k_public": scheme.k_public,
         "weights": scheme.weighting,
@@ -274,6 +274,7 @@ def _assumed(case: Case, options: Options, best: Outcome) -> dict[str, Any]:
         facts["encodings made by"] = "somebody else"
     if "noise" in options.what_if and case.release.chosen(0, case.high) is not None:
         facts["delta"] = DELTA
+        facts["what if, records and pixels attacked at most"] = [MOST_RECORDS, MOST_PIXELS]
         facts["sensitivity"] = sensitivity(case.release)
     return facts
 

@@ -20,6 +20,10 @@ from unveil.auditing.threats import Run, attack_all
 from unveil.auditing.trials import Arm, Laboratory, Trial
 from unveil.records import Scheme
 
+SPARED = ("full", "tensor")
+"""Attacks that do with fewer encodings than exact relations: tried where the curve falls, if they
+are cheap."""
+
 
 @dataclass(frozen=True, eq=False)
 class Campaign:
@@ -60,7 +64,7 @@ def campaign(lab: Laboratory, case: Case, options: Options, *, hard: bool) -> Ca
     found = weakest(first)
     place = 0 if found is None else next(i for i, t in enumerate(first) if t is found)
     # 2. The headline's attacker again.
-    arms = _again(runs, bests[place])
+    arms = _again(runs, bests[place], options.effort / 8, cost)
     points = _trace(lab, case, options, arms, cost)
     threats = tuple(
         threat(lab, run, best, points[case.high][1:] if i == place else ())
@@ -69,16 +73,22 @@ def campaign(lab: Laboratory, case: Case, options: Options, *, hard: bool) -> Ca
     return Campaign(threats, runs, bests, place, points)
 
 
-def _again(runs: Sequence[Run], best: Outcome) -> tuple[Arm, ...]:
-    """The arm that won, then those of the same attacker that got something too: with fewer
-    encodings another may be the best."""
+def _again(runs: Sequence[Run], best: Outcome, most: float, cost: Any) -> tuple[Arm, ...]:
+    """The arm that won, then others of the same attacker: with fewer encodings another may be the
+    best. Those are taken that got something too, or that were spared, if they cost less than
+    `most`."""
     run = next(run for run in runs if run.who == best.arm.who)
     others = [
         arm
         for arm, trial in zip(run.arms, run.trials, strict=True)
         if arm != best.arm and trial.worth[1]
     ]
-    return (best.arm, *others)
+    spared = [
+        arm
+        for arm in run.spare
+        if arm.attack in SPARED and not arm.words and cost(arm.attack, arm.scheme) <= most
+    ]
+    return (best.arm, *others, *spared)
 
 
 def _trace(

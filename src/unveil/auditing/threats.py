@@ -45,12 +45,14 @@ Cost = Callable[[str, Scheme], float]
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What one kind of attacker did: trials in the order they ran, and what was not tried, why."""
+    """What one kind of attacker did: trials in the order they ran, and what was not tried, why.
+    spare: attacks for which nothing was left."""
 
     who: Key
     arms: tuple[Arm, ...] = ()
     trials: tuple[Trial, ...] = ()
     not_tried: tuple[tuple[str, str], ...] = ()
+    spare: tuple[Arm, ...] = ()
 
     def best(self) -> tuple[Arm, Trial] | None:
         """The arm that got most, the first of equals."""
@@ -90,7 +92,7 @@ def attack_all(lab: Laboratory, m: int, effort: float, cost: Cost) -> tuple[Run,
 
 def _run(lab: Laboratory, m: int, who: Key, best: Trial | None, purse: _Purse) -> Run:
     """One attacker. `best`: what those who know less got."""
-    arms, trials, not_tried = [], [], []
+    arms, trials, not_tried, spare = [], [], [], []
     for arm, always, why_not in _arms(lab, m, who):
         if why_not:
             not_tried.append((arm.title, why_not))
@@ -98,6 +100,7 @@ def _run(lab: Laboratory, m: int, who: Key, best: Trial | None, purse: _Purse) -
         # 1. Nothing is left for an attacker who knows more.
         if best is not None and best.complete:
             not_tried.append((arm.title, NOTHING_LEFT))
+            spare.append(arm)
             continue
         # 2. Blind, the last resorts run where nothing came back; what is not usual is paid for.
         resort = arm.attack in LAST and who != "told"
@@ -109,7 +112,7 @@ def _run(lab: Laboratory, m: int, who: Key, best: Trial | None, purse: _Purse) -
         arms.append(arm)
         trials.append(trial)
         best = trial if best is None or trial.worth > best.worth else best
-    return Run(who, tuple(arms), tuple(trials), tuple(not_tried))
+    return Run(who, tuple(arms), tuple(trials), tuple(not_tried), tuple(spare))
 
 
 def _arms(lab: Laboratory, m: int, who: Key) -> Iterator[tuple[Arm, bool, str]]:

@@ -179,7 +179,7 @@ class Laboratory:
         if shown is not None:
             shown[seen] = risks.vectors[risks.which[seen]]
         linked, falsely = _links(recovery, self._groups_of(number, m))
-        explained = recovery.evidence.get("encodings_explained", 0) / encodings.m
+        explained = recovery.explained / encodings.m
         return Trial(
             m=m,
             draw=number,

@@ -77,6 +77,7 @@ def unmix(encodings: Encodings) -> Recovery:
         explanation=f"{n} corners explain {explained} of {len(Y)} encodings as mixtures of two",
         seconds=clock.seconds,
         evidence={"encodings_explained": explained},
+        explained=explained,
     )
 
 

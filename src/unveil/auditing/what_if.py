@@ -9,6 +9,9 @@ The attacker has what is released and public, and the usual attacks. From noise 
 to k the search stops at the first point where nothing comes back: beyond, nothing was measured and
 nothing is shown.
 
+Of more than `MOST_RECORDS` records, or `MOST_PIXELS` pixels, a part is attacked, with as many encodings
+for each record; worth and ε are those of the whole.
+
 Worth: where labels are given, the share of records that a ridge classifier names right which was
 trained on the encodings and their mixed labels. Else one minus the relative error of the magnitudes
 of a record, when an encoding that mixes it stands in for it, on the best common scale.
@@ -52,15 +55,21 @@ LARGEST = 700.0
 """Beyond its exponential floating point ends."""
 PRECISE = 1e-6
 """Relative width of the last interval of the bisection."""
+MOST_RECORDS, MOST_PIXELS = 40, 768
+"""Records and pixels that are attacked, of more: a point then takes seconds. Under noise fewer
+pixels give a little less away; what comes back without noise is the same."""
 RIDGE = 1e-2
 """Regularisation of the classifier, relative to the mean power of a feature."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Point:
+    """release: as it would be; part: what of it is attacked."""
+
     axis: str
     value: float
     release: Release
+    part: Release
 
 
 def what_if(
@@ -78,7 +87,7 @@ def what_if(
     out: list[WhatIf] = []
     for axis in axes:
         for point in _points(base, axis):
-            lab = Laboratory(point.release, tolerance, None, None, memory_limit)
+            lab = Laboratory(point.part, tolerance, None, None, memory_limit)
             found = _measured(lab, point, labels)
             out.append(found)
             if progress:
@@ -92,21 +101,39 @@ def _points(base: Release, axis: str) -> Iterator[_Point]:
     rms = float(np.sqrt(np.mean(np.square(base.private, dtype=np.float64))))
     if axis == "noise":
         for share in NOISES:
-            yield _Point(axis, share, replace(base, noise=share * rms, _drawn={}))
+            yield _point(axis, share, replace(base, noise=share * rms, _drawn={}))
     elif axis == "k":
         for k in RECORDS:
-            if 2 * k <= len(base.private):
+            if 2 * k <= min(len(base.private), MOST_RECORDS):
                 scheme = replace(base.scheme, k_private=k)
-                yield _Point(axis, float(k), replace(base, scheme=scheme, _drawn={}))
+                yield _point(axis, float(k), replace(base, scheme=scheme, _drawn={}))
     else:
         for share in SHARES:
             top = max(base.scheme.k_private + 2, round(share * base.top))
-            yield _Point(axis, float(top), replace(base, top=top, _drawn={}))
+            yield _point(axis, float(top), replace(base, top=top, _drawn={}))
+
+
+def _point(axis: str, value: float, release: Release) -> _Point:
+    """With the part of the release that is attacked: records and pixels evenly spaced, and as many
+    encodings for each record as there are in all."""
+    n, d = release.private.shape
+    rows = np.linspace(0, n - 1, min(n, MOST_RECORDS)).astype(np.int64)
+    pixels = np.linspace(0, d - 1, min(d, MOST_PIXELS)).astype(np.int64)
+    part = release
+    if len(rows) < n or len(pixels) < d:
+        part = replace(
+            release,
+            private=np.ascontiguousarray(release.private[rows][:, pixels]),
+            public=None if release.public is None else release.public[:, pixels],
+            top=max(release.scheme.k_private + 2, round(release.top * len(rows) / n)),
+            shape=release.shape if len(pixels) == d else None,
+            _drawn={},
+        )
+    return _Point(axis, value, release, part)
 
 
 def _measured(lab: Laboratory, point: _Point, labels: NDArray[np.int64] | None) -> WhatIf:
-    release = point.release
-    m = release.top
+    release, m = point.release, point.part.top
     rows = lab.groups[0]
     arms = usual_arms(lab, m)
     shares = []

@@ -44,6 +44,8 @@ def show(terminal: Console, found: Audit, report: Path) -> None:
 
 
 def _threats(terminal: Console, found: Audit) -> None:
+    from unveil.report.words import why_untried
+
     if not found.threats:
         return
     table = Table("the attacker", "best attack", "records back", "guessing", box=box.SIMPLE)
@@ -53,9 +55,11 @@ def _threats(terminal: Console, found: Audit) -> None:
         if threat.approximate:
             back += f" + {threat.approximate} nearly"
         back += f" of {threat.records} ({threat.low:.0%}–{threat.high:.0%})"
+        guess = f"{threat.control:.0%}"
         if not threat.tried:
-            back = "not tried"
-        table.add_row(escape(threat.knows), escape(best), back, f"{threat.control:.0%}")
+            why = why_untried(threat)
+            back, guess = escape(f"not tried: {why}" if why else "not tried"), "–"
+        table.add_row(escape(threat.knows), escape(best), back, guess)
     terminal.print(table)
 
 

@@ -104,13 +104,17 @@ def render(audit: Audit) -> str:
         tone=tone,
         level=LEVELS[tone],
         say=say,
+        why_untried=words.why_untried,
         noun=words.noun(audit, one=True),
         nouns=words.noun(audit),
-        hidden=audit.scheme.get("signs", "absolute") == "absolute",
+        hidden={"signs": "absolute", **audit.scheme, **audit.assumed}["signs"] == "absolute",
         kinds=words.KINDS,
         assumed=list(words.assumed(audit)),
         provenance=[
-            (PROVENANCE.get(name, name), f"{text[:SHORT]} …" if len(text) == SHA256 else text)
+            (
+                PROVENANCE.get(name, name),
+                f"{text[:SHORT]} …" if len(text) == SHA256 else words.day(text),
+            )
             for name, text in _facts(provenance)
         ],
         command=command,

@@ -4,10 +4,11 @@ was assumed, in words for someone who never heard of the scheme."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from unveil.auditing.result import Audit, Level, Verdict
+from unveil.auditing.result import Audit, Level, Threat, Verdict
 
 ASSUMED = {
     "k_private": "private records in each encoding",
@@ -66,6 +67,19 @@ def worded(audit: Audit) -> Callable[[str], str]:
 def tone(verdict: Verdict) -> Level:
     """The colour of the page. Who is told not to release sees red, whatever else is said."""
     return "leaks" if verdict.headline.startswith("Do not release") else verdict.level
+
+
+def why_untried(threat: Threat) -> str:
+    """Why an attacker had no attack to run: the reason that most of them have, "" where none is
+    given."""
+    reasons = Counter(why for _, why in threat.not_tried)
+    return reasons.most_common(1)[0][0] if reasons else ""
+
+
+def day(text: str) -> str:
+    """2026-01-02T03:04:05+00:00 as people write it; other texts as they are."""
+    found = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)?(\+00:00|Z)", text)
+    return f"{found[1]} {found[2]} UTC" if found else text
 
 
 def assumed(audit: Audit) -> Iterator[tuple[str, str]]:
