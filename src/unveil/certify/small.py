@@ -145,9 +145,7 @@ def _up_to_complement(C: Values, k: int) -> Values:
     return np.asarray(C[np.array(keep, bool)])
 
 
-def _unit_rows(
-    columns: Values, sums: Values, wanted: Flags, most: Index, budget: Budget
-) -> Flags:
+def _unit_rows(columns: Values, sums: Values, wanted: Flags, most: Index, budget: Budget) -> Flags:
     """The wanted vectors i whose row is one ±1 and else 0 in every T of these columns with these
     row sums, with one sign.
 
