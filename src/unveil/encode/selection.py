@@ -40,13 +40,11 @@ def draw_selection(
         raise InputError(f"weighting={scheme.weighting!r}: drawing weights needs weight_rng=")
     weights = draw_weights(scheme, m, weight_rng)
     own, others = weights[:, :k], weights[:, k:]
-    if scheme.weighting == "sorted":
-        # Subsets come sorted by index: without a shuffle small indices would get large weights.
-        # Slots of epochs have an order.
-        own, others = (
-            own if epochs else weight_rng.permuted(own, axis=1),
-            weight_rng.permuted(others, axis=1),
-        )
+    # Subsets come sorted by index. Where a law treats slots differently, weights are shuffled, or
+    # small indices would get large ones. Private slots of epochs have an order of their own.
+    if scheme.weighting == "sorted" or (scheme.weighting == "released" and k != 2):
+        own = own if epochs else weight_rng.permuted(own, axis=1)
+        others = weight_rng.permuted(others, axis=1)
     order = np.argsort(private, axis=1, kind="stable")
     return Selection(
         private=np.take_along_axis(private, order, axis=1),

@@ -2,13 +2,13 @@
 k_private + k_public of them.
 
   half-normal  |N(0, 1)| divided by the sum; private vectors only
-  released     the same with public vectors, drawn again while one weight exceeds 0.65 or the private ones sum to less than 0.3:
+  released     the same with public vectors, drawn again while one weight exceeds 0.65 or the first two sum to less than 0.3:
                InstaHide's own code (Huang, Song, Li, Arora, ICML 2020;
-               github.com/Hazelsuko07/InstaHide, `train_cross.py`,
-               --upper and --dom). The code sums the first two weights, which are the private ones
-               where k_private = 2, and has no bounds for k = 1. Without public vectors
-               (`train_inside.py`) it has the upper bound only; so it is here, since the private
-               ones then sum to 1
+               github.com/Hazelsuko07/InstaHide, `train_cross.py`, --upper and --dom). Private slots
+               come first. So the bound is on the private ones where k_private = 2, on two of them
+               where there are more, and on the private and the first public one where k_private = 1.
+               No bounds for k = 1. Without public vectors (`train_inside.py`) there is the upper
+               bound only
   uniform      uniform numbers divided by their sum
   dirichlet    Dirichlet(1, …, 1): uniform over the simplex. GradAttack (Huang, Gupta, Song, Li, Arora, NeurIPS 2021) draws
                Dirichlet(3, 1, …, 1) between bounds, so that its first slot gets more
@@ -30,7 +30,9 @@ from numpy.typing import NDArray
 
 from unveil.records import InputError, Scheme, Weighting
 
-LARGEST, LEAST_PRIVATE = 0.65, 0.3
+LARGEST, LEAST_FIRST = 0.65, 0.3
+"""The defaults of --upper and --dom in the released code: no weight above the one, and the first two
+weights not below the other together."""
 ROUNDS = 5000
 """After so many draws of a row the bounds are taken to contradict each other."""
 
@@ -114,17 +116,16 @@ def _within_bounds(draw: Callable[[int], Weights], m: int, scheme: Scheme) -> We
     weights = draw(m)
     if weights.shape[1] < 2:
         return weights
-    least = LEAST_PRIVATE if scheme.k_private else 0.0
+    # The lower bound belongs to the code that mixes in public images.
+    least = LEAST_FIRST if scheme.k_private and scheme.k_public else 0.0
     todo = np.arange(m)
     for _ in range(ROUNDS):
         found = weights[todo]
-        todo = todo[
-            (found.max(axis=1) > LARGEST) | (found[:, : scheme.k_private].sum(axis=1) < least)
-        ]
+        todo = todo[(found.max(axis=1) > LARGEST) | (found[:, :2].sum(axis=1) < least)]
         if not todo.size:
             return weights
         weights[todo] = draw(todo.size)
     raise InputError(
-        f"weighting={scheme.weighting!r}: {scheme.k_private} of {weights.shape[1]} weights almost never sum to {least}; "
+        f"weighting={scheme.weighting!r}: the first two of {weights.shape[1]} weights almost never sum to {least}; "
         "lower k_public, or use weighting='uniform'"
     )
