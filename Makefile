@@ -24,11 +24,12 @@ audit: $(VENV)/.core ## may encodings be released? simulate, attack, score, verd
 test: $(VENV)/.dev ## run the tests
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
 
-lint: $(VENV)/.dev ## ruff, mypy and the one-way flow of rooms
+lint: $(VENV)/.dev ## ruff, mypy, the one-way flow of rooms, and what readers need
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/check_house.py
 
 docs: $(VENV)/.docs ## build the documentation into docs/_build, every warning an error
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html

@@ -1,5 +1,5 @@
-"""How hard is the audit on data? Real tables and images, hostile data, hostile encoders: its verdict
-beside the best that any attack gets, all of them run, with the scheme that was really used.
+"""How hard is the audit on data? Real tables and images, hostile data, hostile encoders: its
+verdict beside the best that any attack gets, all of them run, with the scheme that was really used.
 
     python -m benchmarks.audit [text …]   the table, or rows with this text: docs/figures/audit_table.json,
                                           and the markdown of docs/audit.md

@@ -1,4 +1,5 @@
-"""Private vectors that are not in general position: levels, zeros, ties, dependence, sizes far apart. Each makes (n, d)."""
+"""Private vectors that are not in general position: levels, zeros, ties, dependence, sizes far
+apart. Each makes (n, d)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ def gaussian(rng: Rng, n: int, d: int) -> Floats:
 
 
 def _dependent(rng: Rng, n: int, d: int) -> Floats:
-    """Vectors that are sums and differences of others: a + b − c, −(a + b + c), a + u − v and b + v − u."""
+    """Vectors that are sums and differences of others: a + b − c, −(a + b + c), a + u − v and b + v
+    − u."""
     X = gaussian(rng, n, d)
     for _ in range(int(rng.integers(1, 4))):
         a, b, c, e = rng.choice(n, 4, replace=False)
@@ -125,7 +127,8 @@ def _one_hot(rng: Rng, n: int, d: int) -> Floats:
 
 
 def _nearly_equal(rng: Rng, n: int, d: int) -> Floats:
-    """Vectors that are equal but for one pixel, or but for a little everywhere; or all alike, with small parts of their own."""
+    """Vectors that are equal but for one pixel, or but for a little everywhere; or all alike, with
+    small parts of their own."""
     X = gaussian(rng, n, d)
     if rng.random() < 0.3:
         return np.asarray(X[:1] + 10 ** rng.uniform(-3, 0) * X)

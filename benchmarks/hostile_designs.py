@@ -1,6 +1,8 @@
-"""Who mixes whom: designs with a second reading, or nearly. Each makes rows (m, k) of names, from 0 on.
+"""Who mixes whom: designs with a second reading, or nearly. Each makes rows (m, k) of names, from 0
+on.
 
-`random_rows` is the design that nobody chose; the others have symmetries, bottlenecks, or hardly a row to spare.
+`random_rows` is the design that nobody chose; the others have symmetries, bottlenecks, or hardly a
+row to spare.
 """
 
 from __future__ import annotations
@@ -131,8 +133,9 @@ def _circulant(rng: Rng, k: int) -> Index:
 
 
 def _symmetric(rng: Rng, k: int) -> Index:
-    """Planes and graphs with many symmetries: Fano, the affine planes of order 3 and 4, the projective plane of order 3, the
-    octahedron, Petersen's graph, a cube, a torus; some without a row or two, some with a few more."""
+    """Planes and graphs with many symmetries: Fano, the affine planes of order 3 and 4, the
+    projective plane of order 3, the octahedron, Petersen's graph, a cube, a torus; some without a
+    row or two, some with a few more."""
     if k == 2:
         graphs = [
             _octahedron(),
@@ -162,7 +165,8 @@ def _shifts(n: int, *bases: tuple[int, ...]) -> Index:
 
 
 def _affine(q: int) -> Index:
-    """Lines of the affine plane with q² points: those of one direction by a Latin square of Z_3, or of the field with 4."""
+    """Lines of the affine plane with q² points: those of one direction by a Latin square of Z_3, or
+    of the field with 4."""
     square = {
         3: lambda a, x: (a * x) % 3,
         4: lambda a, x: ((0, 0, 0, 0), (0, 1, 2, 3), (0, 2, 3, 1), (0, 3, 1, 2))[a][x],
@@ -200,7 +204,8 @@ def _torus(a: int, b: int) -> Index:
 
 
 def _complete(rng: Rng, k: int) -> Index:
-    """All subsets of few vectors, or one from each of k groups; one to three rows are missing or come on top."""
+    """All subsets of few vectors, or one from each of k groups; one to three rows are missing or
+    come on top."""
     if rng.random() < 0.5:
         n = int(rng.integers(2 * k, 2 * k + 5))
         rows = np.array(list(combinations(range(n), k)))

@@ -1,7 +1,9 @@
-"""Hostile instances by family: designs with a second reading, data that are not in general position, wrong lists, damage.
+"""Hostile instances by family: designs with a second reading, data that are not in general
+position, wrong lists, damage.
 
-A family makes private vectors (`hostile_data`), who mixes whom (`hostile_designs`), and a public part; `family` makes encodings
-of them, as the attacker is told. "compound" takes one of each at random. Everything is small, so that thousands can be run.
+A family makes private vectors (`hostile_data`), who mixes whom (`hostile_designs`), and a public
+part; `family` makes encodings of them, as the attacker is told. "compound" takes one of each at
+random. Everything is small, so that thousands can be run.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from benchmarks.hostile_designs import DESIGNS, random_rows
 
 @dataclass(frozen=True, eq=False)
 class Trap:
-    """Encodings as the attacker is told about them, the vectors that are really behind them, and what they share, if known."""
+    """Encodings as the attacker is told about them, the vectors that are really behind them, and
+    what they share, if known."""
 
     kind: str
     encodings: unveil.Encodings
@@ -30,7 +33,8 @@ class Trap:
 
 
 def family(kind: str, seed: int, signs: str = "absolute") -> Trap:
-    """One instance of a family, k_private 1 to 6, some with a public part, with the size of pixels told or not."""
+    """One instance of a family, k_private 1 to 6, some with a public part, with the size of pixels
+    told or not."""
     # 1. One of each: who mixes whom, vectors, a public list, damage.
     rng = np.random.default_rng([seed, crc32(kind.encode())])
     kinds = {kind}
@@ -87,7 +91,8 @@ def family(kind: str, seed: int, signs: str = "absolute") -> Trap:
 
 
 def _with_private(rng: Rng, P: Floats, X: Floats, how: str) -> Floats:
-    """A list that knows the private vectors: some of them, sums and negatives of them; or vectors that are nearly equal."""
+    """A list that knows the private vectors: some of them, sums and negatives of them; or vectors
+    that are nearly equal."""
     P = P.copy()
     for i in range((len(P) + 1) // 2):
         a, b = rng.choice(len(X), 2, replace=False)

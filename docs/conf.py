@@ -27,10 +27,12 @@ ENTRIES = ("Parameters", "Attributes", "Returns", "Raises")
 
 
 def plain_docstring(_app, _what, _name, _object, _options, lines):
-    """Docstrings here are plain text, not reStructuredText: |y| is a modulus, columns are lined up by hand.
+    """Docstrings here are plain text, not reStructuredText: |y| is a modulus, columns are lined up
+    by hand.
 
-    A paragraph flows; one with columns or indentation keeps its lines. `name` is code. Sections of numpydoc (a heading
-    underlined with dashes) become headings; parameters and fields a list of definitions; examples stay as they are.
+    A paragraph flows; one with columns or indentation keeps its lines. `name` is code. Sections of
+    numpydoc (a heading underlined with dashes) become headings; parameters and fields a list of
+    definitions; examples stay as they are.
     """
     text = re.sub(r"^(\w[\w ]*)\n-{3,}$", "\n\x00\\1\n", "\n".join(lines).strip("\n"), flags=re.M)
     lines[:] = []

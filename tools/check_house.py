@@ -1,5 +1,5 @@
-"""Is the house readable? Part of `make lint`: prints every place that breaks one of these rules, and
-exits 1.
+"""Is the house readable? Part of `make lint`: prints every place that breaks one of these rules,
+and exits 1.
 
     long       a function of more than 40 lines (without its docstring) numbers its steps or says why:
                one comment per 20 lines at least
@@ -114,7 +114,8 @@ def check(path: Path) -> list[tuple[int, str]]:
 
 
 def figures(files: list[Path]) -> None:
-    """Files, lines, comments per 100 lines, share of docstrings, lines over 88 columns, per room."""
+    """Files, lines, comments per 100 lines, share of docstrings, lines over 88 columns, per
+    room."""
     rows: dict[str, list[int]] = defaultdict(lambda: [0] * 5)
     for path in files:
         text = path.read_text(encoding="utf-8")

@@ -1,4 +1,5 @@
-"""Where encodings come from: the scheme, the user's encoder, a file; and the records behind them."""
+"""Where encodings come from: the scheme, the user's encoder, a file; and the records behind
+them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""MixUp with weights of its own: corners of a simplex come back exactly, and no others are made up."""
+"""MixUp with weights of its own: corners of a simplex come back exactly, and no others are made
+up."""
 
 import numpy as np
 

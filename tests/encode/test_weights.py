@@ -219,8 +219,9 @@ def as_described(k, m, rng, first=2):
 
 @pytest.mark.parametrize(("k_private", "k_public"), [(3, 3), (1, 3), (2, 4), (2, 2), (4, 2)])
 def test_released_is_the_law_of_the_released_code(k_private, k_public):
-    """Kolmogorov–Smirnov on every slot and on the largest weight, 2·10⁵ draws each. Seeds are fixed;
-    under the right law one p-value is below 1e-5 with probability 1e-5, 7 at most per case."""
+    """Kolmogorov–Smirnov on every slot and on the largest weight, 2·10⁵ draws each. Seeds are
+    fixed; under the right law one p-value is below 1e-5 with probability 1e-5, 7 at most per
+    case."""
     m, k = 200_000, k_private + k_public
     ours = draw("released", m, k_private, k_public, seed=1)
     theirs = as_described(k, m, np.random.default_rng(2))

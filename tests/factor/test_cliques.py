@@ -1,5 +1,5 @@
-"""CliqueSubsets from sparse overlaps: exact overlaps give them exactly, wrong and missing entries cost
-few rows."""
+"""CliqueSubsets from sparse overlaps: exact overlaps give them exactly, wrong and missing entries
+cost few rows."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""Encodings of one subset under noise: told apart from others, and the noise by what they differ."""
+"""Encodings of one subset under noise: told apart from others, and the noise by what they
+differ."""
 
 import numpy as np
 import pytest

@@ -9,7 +9,8 @@ NOISE = 0.07
 
 
 def told(n, m, d, seed, wrong=0.0):
-    """(subsets, patterns) of correlated records, with signs as they are but for a share that is wrong."""
+    """(subsets, patterns) of correlated records, with signs as they are but for a share that is
+    wrong."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((n, 6)) @ rng.standard_normal((6, d)) + 0.3 * rng.standard_normal(
         (n, d)

@@ -1,4 +1,5 @@
-"""A vector that no column stands for is found in the encodings left over; a split one becomes one."""
+"""A vector that no column stands for is found in the encodings left over; a split one becomes
+one."""
 
 import numpy as np
 from tests.relations.test_signed import NOISE, told
@@ -57,7 +58,8 @@ def test_a_vector_in_two_parts_is_doubtful():
 
 
 def test_most_rows_decide_a_pixel():
-    """Three of four partners are right; the value at which most agree is the one, at every pixel."""
+    """Three of four partners are right; the value at which most agree is the one, at every
+    pixel."""
     rng = np.random.default_rng(4)
     v, partner = rng.standard_normal(30) * 3, rng.standard_normal((8, 30))
     y = np.abs(v + partner + 0.01 * rng.standard_normal((8, 30)))

@@ -1,4 +1,5 @@
-"""Members half right and likely signs: alternation puts most of them right, and values near the truth."""
+"""Members half right and likely signs: alternation puts most of them right, and values near the
+truth."""
 
 import numpy as np
 from tests.relations.test_signed import NOISE, told
