@@ -14,5 +14,6 @@ print(f"certain and wrong: {(supports.certain & ~right).sum()}")
 recovery = unveil.recover(sim.encodings, sim.public, rng=1)
 scores = unveil.score(recovery, sim.private)
 print(
-    f"exact {scores.exact}, wrong {scores.wrong}, missing {scores.missing}, signs {'known' if recovery.signed else 'lost'}"
+    f"exact {scores.exact}, wrong {scores.wrong}, missing {scores.missing},",
+    f"signs {'known' if recovery.signed else 'lost'}",
 )

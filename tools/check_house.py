@@ -1,8 +1,8 @@
 """Is the house readable? Part of `make lint`: prints every place that breaks one of these rules,
 and exits 1.
 
-    long       a function of more than 40 lines (without its docstring) numbers its steps or says why:
-               one comment per 20 lines at least
+    long       a function of more than 40 lines (without its docstring) numbers its steps or says
+               why: one comment per 20 lines at least
     constant   a constant in capital letters has a sentence with its reason below it, or a comment
     number     a float inside a function is a named constant, or has a comment on its line or above;
                plain ones (0, ½, 1, 2, …) and powers of ten that only guard a division are free

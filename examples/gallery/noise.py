@@ -1,5 +1,5 @@
-"""Noise on the encodings: vectors still come back, none of them verified, each with a standard error
-that holds."""
+"""Noise on the encodings: vectors still come back, none of them verified, each with a standard
+error that holds."""
 
 import sys
 from pathlib import Path

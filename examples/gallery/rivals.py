@@ -1,4 +1,4 @@
-"""Published attacks and the full one, side by side on the same encodings, as pixels become fewer."""
+"""Published attacks and the full one, on the same encodings, as pixels become fewer."""
 
 import sys
 from pathlib import Path

@@ -321,8 +321,8 @@ class Recovery:
         *,
         exact: bool = False,
     ) -> Recovery:
-        """Nothing was found, and `explanation` says why; `exact`: relations hold to rounding, so that
-        there is no noise to allow for."""
+        """Nothing was found, and `explanation` says why; `exact`: relations hold to rounding, so
+        that there is no noise to allow for."""
         return cls(
             vectors=np.empty((0, encodings.d), np.float32),
             status=np.empty(0, dtype="<U10"),  # "unresolved" has ten letters
