@@ -325,6 +325,20 @@ class TestOptions:
         assert not {"encodings", "what_if", "sensitive", "labels", "encoder"} & set(engine.options)
         assert engine.private == "mine.npy"
 
+    @pytest.mark.parametrize("name", ["relative-tolerance", "tolerance"])
+    def test_the_relative_tolerance_by_either_name(self, engine, name: str) -> None:
+        start = ["audit", "--private", save_npy()]
+        assert call(*start, f"--{name}", 0.03).exit_code == 0
+        assert engine.options["relative_tolerance"] == 0.03
+        Path("a.toml").write_text(f"{name} = 0.04\n")
+        assert call(*start, "--config", "a.toml", "--out", "b").exit_code == 0
+        assert engine.options["relative_tolerance"] == 0.04
+        assert "tolerance" not in engine.options
+
+    def test_one_option_under_both_of_its_names_is_refused(self, engine) -> None:
+        Path("a.toml").write_text("tolerance = 0.04\nrelative_tolerance = 0.03\n")
+        one_sentence(call("audit", "--config", "a.toml"), "twice")
+
     def test_what_if_labels_and_a_sensitive_column(self, engine) -> None:
         Path("t.csv").write_text(
             "name,age,pay\n" + "".join(f"p{i},{i},{i * i}\n" for i in range(5))

@@ -11,7 +11,7 @@ RECORDS = np.random.default_rng(0).standard_normal((15, 50)).astype(np.float32)
 
 
 def found(values, records=RECORDS):
-    risks = copies(Encodings(values, Scheme(2), None), records, tolerance=1e-2)[1]
+    risks = copies(Encodings(values, Scheme(2), None), records, relative_tolerance=1e-2)[1]
     return int((risks.outcome == EXACT).sum()), int((risks.outcome == ALMOST).sum())
 
 

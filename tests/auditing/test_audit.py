@@ -167,6 +167,9 @@ def test_features_are_audited_from_a_table(tmp_path):
     audit = unveil.audit(tmp_path / "t.csv", m=140, rng=0, seeds=1, effort=0)
     assert sum(r.outcome == "exact" for r in audit.records) >= 19
     assert audit.records[3].name == "row 4"
+    said = [*audit.verdict.sentences, *(g.why for g in audit.guarantees), audit.model["in words"]]
+    assert any("column by column" in s for s in said)
+    assert not [s for s in said if "pixel" in s or "image" in s]
 
 
 def audited(private, **options):
@@ -274,9 +277,20 @@ def test_twice_as_many_records_as_are_mixed_is_said_in_words():
     assert any("two sets of records" in s for s in audit.verdict.sentences)
 
 
+def test_tolerance_is_an_older_name_of_relative_tolerance():
+    options = {"n_private": 6, "d": 40, "m": 40, "noise": 0.01, "rng": 0, "seeds": 1, "effort": 0}
+    strict, loose = (
+        unveil.audit(relative_tolerance=share, **options).records for share in (1e-6, 0.5)
+    )
+    assert "exact" not in {r.outcome for r in strict}
+    assert "exact" in {r.outcome for r in loose}
+    assert unveil.audit(tolerance=0.5, **options).records == loose
+
+
 BAD = {
     "seeds": ({"seeds": 0}, "1 or more"),
-    "tolerance": ({"tolerance": 0}, "positive"),
+    "relative tolerance": ({"relative_tolerance": 0}, "relative_tolerance=0: give a positive"),
+    "tolerance, its older name": ({"tolerance": 0}, "relative_tolerance=0: give a positive"),
     "effort": ({"effort": -1}, "0 or more"),
     "m": ({"m": 1}, "2 or more"),
     "range": ({"m": (50, 20)}, "smaller number first"),

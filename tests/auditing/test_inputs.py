@@ -10,7 +10,7 @@ NOTHING = {"n_private": None, "n_public": None, "d": None, "sample": None}
 
 
 def options(scheme=None, what_if=None, **changes):
-    facts = {"m": None, "noise": 0.0, "seeds": 2, "tolerance": 1e-2, "effort": 0.0}
+    facts = {"m": None, "noise": 0.0, "seeds": 2, "relative_tolerance": 1e-2, "effort": 0.0}
     others = dict.fromkeys(
         ["sensitive", "encoder", "encodings", "labels", "out", "memory_limit", "progress"]
     )

@@ -58,6 +58,18 @@ def test_what_is_not_verified_is_not_claimed():
     assert not guarantees(check_model(GAUSS), wrong=0, told=False)[4].holds
 
 
+def test_only_who_has_images_is_told_of_images():
+    smooth = check_model(OFF["smooth"][0].astype(np.float32))
+    for noun in ("pixel", "column", "value"):
+        found = guarantees(smooth, wrong=0, told=True, noun=noun)
+        found += guarantees(check_model(GAUSS), wrong=0, told=False, noun=noun)
+        text = " ".join(f"{g.what} {g.why}" for g in found) + smooth.sentence(noun)
+        assert f"{noun} by {noun}" in text
+        assert f"{noun}s are correlated" in text
+        assert "told which encodings share a record" in text
+        assert ("images" in text) == ("pixel" in text) == (noun == "pixel")
+
+
 def test_constant_data_do_no_harm():
     assert not check_model(np.ones((5, 7), np.float32)).gaussian
     check_model(np.zeros((5, 7), np.float32))

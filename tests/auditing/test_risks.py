@@ -104,7 +104,9 @@ def test_tolerance_is_relative_to_the_data(truth):
     vectors = 100 * truth[:6]
     vectors[:, 0] += 0.5
     assert (assess(recovery(vectors), 100 * truth).outcome[:6] == EXACT).all()
-    assert (assess(recovery(vectors), 100 * truth, tolerance=1e-3).outcome[:6] == ALMOST).all()
+    assert (
+        assess(recovery(vectors), 100 * truth, relative_tolerance=1e-3).outcome[:6] == ALMOST
+    ).all()
 
 
 def test_wrong_signs_in_a_flat_background_do_not_hide_a_picture():

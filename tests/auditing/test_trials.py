@@ -13,7 +13,7 @@ PRIVATE = np.random.default_rng(0).standard_normal((20, 200)).astype(np.float32)
 
 
 BLIND = Arm("blind", "relations", Scheme(2))
-OF_THE_LAB = ("tolerance", "pixel_rms", "memory_limit", "progress")
+OF_THE_LAB = ("relative_tolerance", "pixel_rms", "memory_limit", "progress")
 
 
 def laboratory(folder=None, **changes):
@@ -49,7 +49,7 @@ def test_a_trial_is_kept_and_read_back(tmp_path, monkeypatch):
         {"seed": 4},
         {"top": 141},
         {"noise": 0.1},
-        {"tolerance": 1e-3},
+        {"relative_tolerance": 1e-3},
         {"pixel_rms": None},
         {"scheme": Scheme(3)},
         {"scheme": Scheme(2, pairing="epochs")},

@@ -17,7 +17,7 @@ def release(**changes):
 
 
 def test_noise_takes_records_and_worth_away():
-    points = what_if(release(), ("noise",), 98, tolerance=1e-2)
+    points = what_if(release(), ("noise",), 98, relative_tolerance=1e-2)
     assert points[0].recovered == 1.0
     assert points[0].epsilon is None
     assert points[-1].recovered < 0.5
@@ -29,7 +29,7 @@ def test_noise_takes_records_and_worth_away():
 
 
 def test_fewer_encodings_give_less_back():
-    points = what_if(release(), ("m",), 98, tolerance=1e-2)
+    points = what_if(release(), ("m",), 98, relative_tolerance=1e-2)
     assert [point.value for point in points] == [12, 24, 49, 98, 196]
     assert points[0].recovered < points[-1].recovered == 1.0
 

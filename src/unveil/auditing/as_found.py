@@ -24,7 +24,8 @@ from unveil.auditing.risks import ALMOST, NOT, Risks, Yardstick, assess, cosines
 from unveil.records import UNRESOLVED, Encodings, Recovery, Scheme
 
 MOST_MIXED = 4
-"""Records per encoding that are tried where the number is in doubt: published schemes mix 2 to 4."""
+"""Records per encoding that are tried where the number is in doubt: published schemes mix 2 to
+4."""
 CLEARLY = 0.25
 """What a record leaves unexplained of its copy, as a share of what the next best one leaves."""
 COPIES = "copies"
@@ -52,7 +53,9 @@ def schemes_as_found(stated: Scheme, values: Floats) -> tuple[tuple[Scheme, str]
     return tuple(out)
 
 
-def copies(encodings: Encodings, private: Floats, *, tolerance: float) -> tuple[Recovery, Risks]:
+def copies(
+    encodings: Encodings, private: Floats, *, relative_tolerance: float
+) -> tuple[Recovery, Risks]:
     """Encodings that are a record up to one factor: each record with the encoding most like it.
 
     Where only the magnitudes are right, the record is known approximately.
@@ -64,7 +67,7 @@ def copies(encodings: Encodings, private: Floats, *, tolerance: float) -> tuple[
     rows, factor = _nearest(Y, truth)
     found = (Y[rows] * factor[:, None]).astype(np.float32)
     n = len(rows)
-    yard = Yardstick.of(private[first], tolerance)
+    yard = Yardstick.of(private[first], relative_tolerance)
     kept = np.array([_its_own(yard, found[j], j) for j in range(n)], bool)
     recovery = Recovery(
         vectors=found[kept],
@@ -79,7 +82,7 @@ def copies(encodings: Encodings, private: Floats, *, tolerance: float) -> tuple[
         attack=COPIES,
         explanation=f"{int(kept.sum())} of {n} records look like an encoding as it is",
     )
-    risks = assess(recovery, private, tolerance=tolerance)
+    risks = assess(recovery, private, relative_tolerance=relative_tolerance)
     # 2. Magnitudes: |y| may be |x| at every pixel though signs are gone.
     rows, factor = _nearest(np.abs(Y), np.abs(truth))
     miss = np.abs(np.abs(Y[rows]) * factor[:, None] - np.abs(truth)).max(axis=1)

@@ -1,9 +1,9 @@
-"""What leaks if these encodings are released? Encode, attack in every way that applies, hold against
-the truth, and say so.
+"""What leaks if these encodings are released? Encode, attack in every way that applies, hold
+against the truth, and say so.
 
     1  load      records, public vectors, where encodings come from      `inputs`, `release`
     2  attack    all encodings, by every kind of attacker, best attack first      `threats`
-    3  again     more draws, and fewer encodings, where the share changes         `campaign`, `curve`
+    3  again     more draws, and fewer encodings, where the share changes     `campaign`, `curve`
     4  risk      counts of distinct records, control, risk above it, meaning      `measured`
     5  lint      what the encoder gives away besides                `lint`, `encoder_lint`
     6  words     the verdict, from what was measured and from nothing else        `judgement`
@@ -54,7 +54,7 @@ def audit(
     noise: float = 0.0,
     seeds: int = 3,
     rng: Rng = None,
-    tolerance: float = 1e-2,
+    relative_tolerance: float = 1e-2,
     effort: float = EFFORT,
     n_private: int | None = None,
     n_public: int | None = None,
@@ -68,6 +68,7 @@ def audit(
     out: str | Path | None = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
+    tolerance: float | None = None,
 ) -> Audit:
     """Audit the release of encodings of `private`.
 
@@ -81,7 +82,8 @@ def audit(
         need by the forecast, or all that there are
     noise : standard deviation added to every pixel
     seeds : independent draws of subsets: the intervals come from them
-    tolerance : largest error of a pixel that counts as exact, relative to the rms of the data
+    relative_tolerance : largest error of a value that counts as exact, relative to the rms of the
+        data
     effort : forecast seconds to spend on further attacks and the leakage curve
     sample : audit so many records only, drawn at random
     encoder : your own encoder(private, public, rng), or an object with such an `encode`: what it
@@ -91,6 +93,8 @@ def audit(
     labels : class of each record, for `what_if`
     what_if : "noise", "k", "m" or "all": how many records come back when these change
     out : folder for finished trials, new or of an earlier audit
+    tolerance : older name of `relative_tolerance`; where it is given, it counts (in `score`,
+        `tolerance` is absolute)
 
     Returns
     -------
@@ -106,7 +110,7 @@ def audit(
         m=m,
         noise=noise,
         seeds=seeds,
-        tolerance=tolerance,
+        relative_tolerance=relative_tolerance if tolerance is None else tolerance,
         effort=effort,
         sensitive=sensitive,
         encoder=encoder,
@@ -129,7 +133,7 @@ def audit(
             case.release,
             options.what_if,
             case.high,
-            tolerance=tolerance,
+            relative_tolerance=options.relative_tolerance,
             labels=case.labels,
             memory_limit=options.memory_limit,
             progress=progress,
@@ -141,7 +145,7 @@ def audit(
 def _laboratory(case: Case, options: Options) -> Laboratory:
     return Laboratory(
         release=case.release,
-        tolerance=options.tolerance,
+        relative_tolerance=options.relative_tolerance,
         pixel_rms=1.0 if case.data.kind == "gaussian" else None,
         folder=trials_folder(options.out),
         memory_limit=options.memory_limit,
@@ -159,12 +163,15 @@ def _said(
     seconds: float,
 ) -> Audit:
     """Everything in its place of the record."""
+    # 1. What was found, by whom.
     data, release, scheme = case.data, case.release, options.scheme
     best, main, found = measured.best, measured.best.trial, weakest(measured.threats)
     wrong = sum(trial.wrong for trial in measured.trials)
     chosen = release.chosen(0, case.high)
     traced = curve(measured.points)
     shown = measured.threats[measured.place]
+    told = found is not None and shown.key == "told"
+    # 2. In words and numbers.
     return Audit(
         verdict=verdict(
             measured.threats,
@@ -175,6 +182,7 @@ def _said(
             signed=main.signed,
             wrong=wrong,
             asides=_asides(lab, case, best),
+            noun=data.noun,
         ),
         scheme={**vars(scheme), "noise": options.noise},
         data={
@@ -189,8 +197,9 @@ def _said(
         curve=traced,
         stages=tuple(Stage(name, spent) for name, spent in main.seconds.items()),
         findings=_findings(lab, case, options, wrong),
-        guarantees=guarantees(check, wrong=wrong, told=found is not None and shown.key == "told"),
-        model={**check.facts(), "in words": check.sentence()},
+        guarantees=guarantees(check, wrong=wrong, told=told, noun=data.noun),
+        model={**check.facts(), "in words": check.sentence(data.noun)},
+        # 3. How it was made, so that it can be made again.
         run=_facts(case, options, measured, seconds),
         threats=measured.threats,
         meanings=meanings(lab, best, shown, case.column),
@@ -230,7 +239,7 @@ def _findings(lab: Laboratory, case: Case, options: Options, wrong: int) -> tupl
         )
     ]
     if options.encoder is not None:
-        # Twenty dozen unit vectors show every slip; more would only take longer.
+        # Two hundred unit vectors show every slip; more would only take longer.
         try:
             found += lint_encoder(
                 options.encoder,
@@ -288,7 +297,7 @@ def _facts(case: Case, options: Options, measured: Campaign, seconds: float) -> 
         m_high=case.high,
         draws=len(measured.points[case.high]),
         trials=len(trials),
-        tolerance=options.tolerance,
+        relative_tolerance=options.relative_tolerance,
         effort=options.effort,
         attack_seconds=sum(sum(trial.seconds.values()) for trial in trials),
         seconds=seconds,

@@ -1,5 +1,5 @@
-"""All trials of an audit: every attacker on all encodings, then the attacker of the headline on more
-draws and on fewer encodings.
+"""All trials of an audit: every attacker on all encodings, then the attacker of the headline on
+more draws and on fewer encodings.
 
 Effort is forecast seconds. Half of it at most goes to attackers, the rest to draws and the curve.
 """

@@ -21,6 +21,7 @@ import numpy as np
 from unveil.attacks.choose import Situation, why_not
 from unveil.attacks.dense import PIXELS as FEEDBACK_PIXELS
 from unveil.attacks.full import LARGEST, SPARSE_FROM
+from unveil.gram.engine.plan import FLOOR as DOUBT
 from unveil.gram.engine.plan import OverlapPlan, make_plan
 from unveil.gram.levels import folded_levels
 from unveil.parallel import one_blas_thread
@@ -44,7 +45,22 @@ RIVAL_SECONDS = {"tensor": 5e-6, "line-graph": 5e-6, "cliques": 5e-6, "paper": 5
 """Seconds per pair of encodings of attacks that read single overlaps, beside the product that
 gives them; measured on m = 210."""
 ROUNDS = 3
+"""Rounds of the feedback that are reckoned with: a first one, and two that put the rest right."""
 MOST_PIXELS = 1 << 15
+"""Pixels with which the engine's plan is asked for: more change nothing it decides."""
+DENSEST = 0.9
+"""Share of pairs that share a vector, at most: k²/n is meant for many vectors, and passes 1 for
+few."""
+READABLE, READABLE_PAIRS = 0.3, 1.5
+"""Wrong overlaps per true one up to which single overlaps are read; the second for k_private = 2,
+where an encoding is an edge and its neighbours show which overlaps are wrong."""
+STARTS = 0.7
+"""Share of the pairs a factorisation may grow from that are left when each is taken once."""
+CHECKS, CHECKS_GROW = 1e4, 2.5
+"""Values the certificate looks at per vector for k_private = 2, and the power of k_private with
+which they grow; the coefficients were fitted with these."""
+PER_ROW = 1e3
+"""Values that cliques and their growth look at per encoding: a unit for the fitted coefficients."""
 BASE = 250 << 20
 """Bytes of the interpreter with everything loaded."""
 
@@ -75,6 +91,8 @@ COEFFICIENTS: dict[str, dict[str, float]] = {
     "growth": {"rows": 6.0},
     "unequal": {"rows": 2e3, "pairs": 2.0},
 }
+"""stage → term → how many operations of the probe one of the stage is worth, as fitted to measured
+stages (`python -m benchmarks.plan --stages` shows them)."""
 
 
 def nominal_seconds(scheme: Scheme, n: int, m: int, d: int, n_public: int, *, hard: bool) -> float:
@@ -143,12 +161,13 @@ def route(scheme: Scheme, n: int, m: int, d: int) -> str:
         return "dense"
     found = _overlap_plan(scheme, n, m, d)
     wrong = found.expected_errors / (found.occupancy * m * (m - 1) / 2)
-    return "sparse" if m > LARGEST or wrong < (1.5 if scheme.k_private == 2 else 0.3) else "dense"
+    bound = READABLE_PAIRS if scheme.k_private == 2 else READABLE
+    return "sparse" if m > LARGEST or wrong < bound else "dense"
 
 
 def _overlap_plan(scheme: Scheme, n: int, m: int, d: int) -> OverlapPlan:
-    """The engine's own plan; beyond `MOST_PIXELS` more of them change nothing it decides."""
-    density, d = min(0.9, scheme.k_private**2 / n), min(d, MOST_PIXELS)
+    """The engine's own plan."""
+    density, d = min(DENSEST, scheme.k_private**2 / n), min(d, MOST_PIXELS)
     return make_plan(
         folded_levels(scheme),
         m,
@@ -165,6 +184,7 @@ Operations = dict[str, dict[str, tuple[str, float]]]
 
 def operations(scheme: Scheme, n: int, m: int, d: int, n_public: int, route: str) -> Operations:
     """stage → term → (unit, operations); units are the fields of `Machine`."""
+    # 1. The public part.
     k = scheme.k_private
     rows = float(m) * d
     if not scheme.fixed_weights:
@@ -175,6 +195,7 @@ def operations(scheme: Scheme, n: int, m: int, d: int, n_public: int, route: str
             "rows": ("value", rows * scheme.k_public),
             "scores": ("product", rows * n_public),
         }
+    # 2. Single overlaps, where they are read; doubtful ones cost what the engine allows them.
     overlaps: Operations = {}
     if route in ("sparse", "paper") or (
         m >= SPARSE_FROM and not scheme.k_public and scheme.fixed_weights
@@ -183,25 +204,28 @@ def operations(scheme: Scheme, n: int, m: int, d: int, n_public: int, route: str
         work = found.work * (1 + 1 / found.blocks)
         overlaps["overlaps"] = {
             "work": ("product", work),
-            "doubt": ("product", 2.5e9),
+            "doubt": ("product", DOUBT),
             "features": ("value", rows),
         }
     if route == "paper":
         return {**learn, **overlaps}
+    # 3. Pixels and certificate, the same for both routes.
     p = min(d, FEEDBACK_PIXELS)
     columns = n + max(3, n // 10)
     step_p, step_d = (float(m) * width * (6 + 2 * k) for width in (p, d))
     pixels = {"steps": ("value", 200 * step_d), "inverse": ("product", 200 * float(n) ** 2 * d)}
-    certificate = {"vectors": ("value", 1e4 * n * (k / 2) ** 2.5)}
+    certificate = {"vectors": ("value", CHECKS * n * (k / 2) ** CHECKS_GROW)}
+    # 4. The sparse route: cliques among the overlaps, grown.
     if route == "sparse":
         return {
             **overlaps,
-            "cliques": {"rows": ("value", 1e3 * m)},
-            "growth": {"rows": ("value", 1e3 * m)},
+            "cliques": {"rows": ("value", PER_ROW * m)},
+            "growth": {"rows": ("value", PER_ROW * m)},
             "pixels": {"peel": ("value", rows)} if k == 2 else pixels,
             "certificate": certificate,
         }
-    seeds = 0.7 * m * min(max(4000 // m, 2), 12)
+    # 5. The dense route: all similarities, a factorisation, feedback.
+    seeds = _starts(m)
     again = 1.0 if m >= ENOUGH * PER_VECTOR * n else SHORT
     steps = again * (200 + 60 * (ROUNDS - 1))
     feedback = {
@@ -224,6 +248,11 @@ def operations(scheme: Scheme, n: int, m: int, d: int, n_public: int, route: str
     }
 
 
+def _starts(m: int) -> float:
+    """Pairs from which the factorisation grows clusters (`factor.all_vectors`)."""
+    return STARTS * m * min(max(4000 // m, 2), 12)
+
+
 def stage_seconds(counts: Operations, machine: Machine) -> dict[str, float]:
     return {
         stage: FLOOR
@@ -239,9 +268,10 @@ def memory_needed(scheme: Scheme, n: int, m: int, d: int, n_public: int, route: 
     """Peak bytes: the process, the data with their copies, and the largest stage."""
     data = 4.0 * d * (m * (3 + 2 * (scheme.k_public > 0)) + 3 * n + 3 * n_public)
     if route in ("paper", "sparse"):
-        overlaps = 30.0 * m * (m * min(0.9, scheme.k_private**2 / n))
+        # Bytes of an overlap that is not zero: its value, its place, and copies on the way.
+        overlaps = 30.0 * m * (m * min(DENSEST, scheme.k_private**2 / n))
         return int(BASE + data + overlaps + 2 * (4 * 1024**2 + 12 * 1024 * min(d, 1024)))
-    seeds = 0.7 * m * min(max(4000 // m, 2), 12)
+    seeds = _starts(m)
     factor = 8.0 * m * m * 4 + 4.0 * m * seeds * 4
     block = 2 * min(d, 256)
     pixels = 4.0 * m * block * 8 + 8.0 * m * block * 5

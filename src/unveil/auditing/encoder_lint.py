@@ -30,9 +30,14 @@ from unveil.records import InputError, Progress, as_vectors
 Encoder = Callable[..., ArrayLike]
 """encoder(private, public, rng) → encodings (m, d); or an object with such an `encode`."""
 GUESSES = 1000
+"""Small seeds that are tried: those that people write by hand, such as 0, 1, 42 or 123."""
 PIXELS = 64
-
-
+"""Values of a record made up for the check: two fair masks are then equal once in 2⁶⁴ times."""
+USED = 1e-6
+"""Weight from which on a record is in an encoding: less is rounding of float32."""
+SAME_WEIGHT = 1e-4
+"""Relative difference below which weights are equal: far above rounding, far below what is drawn
+anew."""
 KEPT = Finding(
     "Signs are kept: records of negative values give negative encodings.",
     "high",
@@ -65,7 +70,8 @@ def lint_encoder(
     units = _call(encoder, eye[:n], eye[n:] if p else None, _generator(7))
     if units.shape[1] != n + p:
         raise InputError(
-            f"encoder returned {units.shape[1]} pixels for {n + p}: it must keep the number of pixels"
+            f"encoder returned {units.shape[1]} values for {n + p}: it must keep the number of "
+            "values"
         )
     weights = np.abs(units)
     ones = np.ones((n + p, PIXELS), np.float32)
@@ -85,7 +91,8 @@ def lint_encoder(
 
 
 def _subsets(weights: NDArray[np.float32], n: int) -> list[Finding]:
-    used = weights > 1e-6
+    # 1. How many records an encoding mixes.
+    used = weights > USED
     sizes = used.sum(axis=1)
     k = int(sizes.max(initial=0))
     if not k:
@@ -105,12 +112,14 @@ def _subsets(weights: NDArray[np.float32], n: int) -> list[Finding]:
                 "Mix several records, or do not release.",
             )
         ]
+    # 2. Records drawn twice, subsets drawn twice.
     found = []
     short = int((sizes < k).sum())
     if short:
         found.append(
             Finding(
-                f"{short} of {len(sizes)} encodings mix fewer than {k} different records: a record is drawn twice.",
+                f"{short} of {len(sizes)} encodings mix fewer than {k} different records: a record "
+                "is drawn twice.",
                 "high",
                 "A record mixed with itself is hidden by nothing but its signs.",
                 "Draw the records of a subset without replacement.",
@@ -122,12 +131,15 @@ def _subsets(weights: NDArray[np.float32], n: int) -> list[Finding]:
     if repeats > expected + 6 * np.sqrt(expected) + 1:
         found.append(
             Finding(
-                f"{repeats} of {len(sizes)} encodings repeat a subset; {expected:.1f} repeats were to be expected.",
+                f"{repeats} of {len(sizes)} encodings repeat a subset; {expected:.1f} repeats were "
+                "to be expected.",
                 "high",
-                "Repeated subsets give several looks at one mixture: noise and fresh public parts average out.",
+                "Repeated subsets give several looks at one mixture: noise and fresh public parts "
+                "average out.",
                 "Draw subsets uniformly, and never one twice.",
             )
         )
+    # 3. Records used too often, or too seldom.
     degree = used.sum(axis=0)
     # Uses of a record are binomial; six standard deviations leave one chance in 10⁸ each.
     mean = sizes.sum() / n
@@ -149,7 +161,8 @@ def _subsets(weights: NDArray[np.float32], n: int) -> list[Finding]:
 def _weights(weights: NDArray[np.float32]) -> Finding:
     values = np.sort(weights, axis=1)[:, ::-1]
     same = bool(
-        np.ptp(values, axis=0).max(initial=0) < 1e-4 * max(float(values.max(initial=0)), 1e-30)
+        np.ptp(values, axis=0).max(initial=0)
+        < SAME_WEIGHT * max(float(values.max(initial=0)), 1e-30)
     )
     if not same:
         return Finding("Weights differ from encoding to encoding.", "fine", "")
@@ -176,17 +189,18 @@ def _masks(values: NDArray[np.float32]) -> list[Finding]:
             else f"Only {distinct} sign masks are used."
         )
     elif constant:
-        what = f"The sign of {constant} of {signs.shape[1]} pixels is the same in every encoding."
+        what = f"The sign of {constant} of {signs.shape[1]} values is the same in every encoding."
     elif 2 * whole > len(values):
-        what = "The mask flips whole encodings, not pixels."
+        what = "The mask flips whole encodings, not single values."
     else:
         return [Finding("Every encoding has its own sign mask.", "fine", "")]
     return [
         Finding(
             what,
             "high",
-            "Signed products of encodings show which records they share, as if no sign were hidden.",
-            "Draw one fair coin per pixel and encoding.",
+            "Signed products of encodings show which records they share, as if no sign were "
+            "hidden.",
+            "Draw one fair coin per value and encoding.",
         )
     ]
 
@@ -207,7 +221,8 @@ def _generator_kept(encoder: Encoder) -> Finding:
             "Two calls without a seed return the same encodings: the seed is fixed in the code.",
             "high",
             "Who has the code knows every subset, weight and mask; what is left is linear algebra.",
-            "Seed from the operating system (numpy.random.default_rng() without arguments) and keep the state secret.",
+            "Seed from the operating system (numpy.random.default_rng() without arguments) and "
+            "keep the state secret.",
         )
     with _same_global_state():
         first = _call(encoder, data, data, None)
@@ -217,7 +232,8 @@ def _generator_kept(encoder: Encoder) -> Finding:
         return Finding(
             "The encoder draws from NumPy's global generator.",
             "medium",
-            "Any numpy.random.seed elsewhere in the program, often 0 or 42 for reproducibility, fixes all subsets and masks.",
+            "Any numpy.random.seed elsewhere in the program, often 0 or 42 for reproducibility, "
+            "fixes all subsets and masks.",
             "Pass a numpy.random.Generator of its own, seeded by the operating system.",
         )
     return Finding(
@@ -259,7 +275,8 @@ def _seeds(
                 return Finding(
                     f"The encodings are those of seed {guess}.",
                     "high",
-                    f"An attacker finds it in {tried} tries, and with it every subset, weight and mask.",
+                    f"An attacker finds it in {tried} tries, and with it every subset, weight and "
+                    "mask.",
                     "Seed with at least 128 bits from the operating system, and keep them secret.",
                 )
         if progress:
@@ -279,7 +296,8 @@ def _call(encoder: Encoder, private: Any, public: Any, rng: Any) -> NDArray[np.f
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
         raise InputError(
-            f"the encoder failed with {text[:200]}: it must take (private, public, rng) and accept rng=None"
+            f"the encoder failed with {text[:200]}: it must take (private, public, rng) and accept "
+            "rng=None"
         ) from error
 
 

@@ -46,7 +46,7 @@ class Options:
     noise: float
     seeds: int
     seed: int
-    tolerance: float
+    relative_tolerance: float
     effort: float
     what_if: tuple[str, ...]
     sensitive: int | str | None
@@ -73,8 +73,10 @@ class Options:
             raise InputError(
                 f"seeds={self.seeds!r}: give how many independent draws to make, 1 or more"
             )
-        if not self.tolerance > 0:
-            raise InputError(f"tolerance={self.tolerance!r}: give a positive number")
+        if not self.relative_tolerance > 0:
+            raise InputError(
+                f"relative_tolerance={self.relative_tolerance!r}: give a positive number"
+            )
         if not self.effort >= 0:
             raise InputError(f"effort={self.effort!r}: give seconds, 0 or more")
 
@@ -154,7 +156,7 @@ def load(
     low, high = _range(options.m, scheme, n, data.image_shape is not None, top)
     if 8 * high * pixels > options.limit:
         raise InputError(
-            f"{high:,} encodings of {pixels:,} pixels are more than the memory limit: lower m, or "
+            f"{high:,} encodings of {pixels:,} values are more than the memory limit: lower m, or "
             "raise memory_limit"
         )
     release = Release(
@@ -271,7 +273,7 @@ def _public(
     # 2. Whether they fit.
     if vectors.shape[1] != d:
         raise InputError(
-            f"public vectors have {vectors.shape[1]} pixels, private ones {d}: they must come "
+            f"public vectors have {vectors.shape[1]} values, private ones {d}: they must come "
             "from the same space"
         )
     if scheme.k_public > len(vectors):

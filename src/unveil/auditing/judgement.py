@@ -113,8 +113,10 @@ def verdict(
     signed: bool,
     wrong: int,
     asides: Sequence[str] = (),
+    noun: str = "pixel",
 ) -> Verdict:
-    """`records`: how many there are, equal ones included; `asides`: what else must be said."""
+    """`records`: how many there are, equal ones included; `asides`: what else must be said; `noun`:
+    what a record is made of."""
     found = weakest(threats)
     n = threats[0].records
     level = level_of(threats)
@@ -136,16 +138,16 @@ def verdict(
     # 3. How the counts are meant.
     if found is not None and found.exact and not signed:
         sentences.append(
-            "Exact is up to one sign per pixel that all records share; relative signs are "
+            f"Exact is up to one sign per {noun} that all records share; relative signs are "
             "recovered."
         )
     if found is not None and found.approximate:
         sentences.append(
             f"Approximate means a correlation above {APPROXIMATE} with the true record, the mean "
-            f"of all records taken off, or {MOST:.0%} of the pixels that set it apart right."
+            f"of all records taken off, or {MOST:.0%} of the {noun}s that set it apart right."
         )
     sentences += asides
-    sentences.append(check.sentence())
+    sentences.append(check.sentence(noun))
     if not check.independent:
         sentences.append(
             "Counts are measured against the true records; the attack's own certificate does not "

@@ -2,10 +2,14 @@
 alone.
 
   duplicates     rows with equal magnitudes: one subset, encoded twice
-  self-pairs     a record mixed with itself has twice the power of others for k_private = 2: a second peak of row powers
-  sign masks     independent masks leave signed rows uncorrelated but for chance; a mask used twice lets overlaps through
-  fixed weights  the scheme's own weights are the same in every encoding, so that overlaps take k_private + 1 values
-  public prefix  with N draws from n_public vectors, all among the first q of them, has probability (q/n_public)^N
+  self-pairs     a record mixed with itself has twice the power of others for k_private = 2: a
+                 second peak of row powers
+  sign masks     independent masks leave signed rows uncorrelated but for chance; a mask used twice
+                 lets overlaps through
+  fixed weights  the scheme's own weights are the same in every encoding, so that overlaps take
+                 k_private + 1 values
+  public prefix  N draws from n_public vectors are all among the first q of them with probability
+                 (q/n_public)^N
 
 Every finding has its consequence and its cure. Thresholds leave a false alarm about one chance in a
 million.
@@ -22,6 +26,7 @@ from unveil.auditing.result import Finding
 from unveil.records import Encodings, Supports, row_blocks
 
 CHANCE = 1e-6
+"""Probability of a false alarm: one release in a million."""
 MOST_SUBSETS = 10**18
 """Subsets beyond which none is drawn twice by chance, and floating point counts none."""
 SAMPLE = 1500
@@ -61,7 +66,8 @@ def duplicates(values: NDArray[np.float32]) -> Finding:
     return Finding(
         f"{count} encodings repeat another one, up to signs.",
         "medium",
-        "A repeat says that the same records were mixed twice, and with random signs two copies reveal where they differ.",
+        "A repeat says that the same records were mixed twice, and with random signs two copies "
+        "reveal where they differ.",
         "Draw subsets without repetition, and drop encodings whose subset was drawn before.",
     )
 
@@ -76,16 +82,19 @@ def self_pairs(encodings: Encodings) -> Finding | None:
     )
     typical = float(np.median(power))
     ratio = power / max(typical, 1e-30)
+    # 1.4826 median deviations are one standard deviation, for normal values.
     spread = 1.4826 * float(np.median(np.abs(ratio - 1)))
     # Records of different power, as images have, widen the peak: then the second one cannot be told
     # from its tail.
     if spread > 0.12:
         return None
+    # A little more than six deviations: without any spread rounding would decide.
     twice = int((np.abs(ratio - 2) < 6 * spread + 0.02).sum())
     if not twice or 1 + 6 * spread > 2 - 6 * spread:
         return None if twice else Finding("No encoding mixes a record with itself.", "fine", "")
     return Finding(
-        f"{twice} of {encodings.m} encodings have twice the power of the others: a record mixed with itself.",
+        f"{twice} of {encodings.m} encodings have twice the power of the others: a record mixed "
+        "with itself.",
         "high",
         "Such an encoding is the record itself, with its signs hidden and nothing mixed in.",
         "Draw the records of a subset without replacement.",
@@ -107,7 +116,8 @@ def sign_masks(encodings: Encodings) -> list[Finding]:
             Finding(
                 "Signs are kept, as in MixUp.",
                 "high",
-                "Encodings are plain sums of records: with the subsets known, linear least squares recovers all of them.",
+                "Encodings are plain sums of records: with the subsets known, linear least squares "
+                "recovers all of them.",
                 "Hide the signs (they are still not enough), or do not release.",
             )
         ]
@@ -122,12 +132,15 @@ def sign_masks(encodings: Encodings) -> list[Finding]:
     pairs = m * (m - 1) / 2
     if float(square.sum()) / 2 <= pairs + 8 * np.sqrt(2 * pairs) + 8:
         return [Finding("Sign masks are independent of each other.", "fine", "")]
+    # Seven standard deviations: one normal value in 4·10¹¹ gets there by chance.
     linked = int((square > 7.0**2).any(axis=1).sum())
     return [
         Finding(
-            f"Sign masks are not independent: {linked} of {m} encodings correlate with others, signs included.",
+            f"Sign masks are not independent: {linked} of {m} encodings correlate with others, "
+            "signs included.",
             "high",
-            "Where two encodings share a mask their signed product shows which records they share, as if nothing were hidden.",
+            "Where two encodings share a mask their signed product shows which records they share, "
+            "as if nothing were hidden.",
             "Draw a fresh mask for every encoding from a generator seeded by the operating system.",
         )
     ]
@@ -141,9 +154,11 @@ def repeated_subsets(chosen: NDArray[np.int64], n: int) -> Finding:
     if not count:
         return Finding("No subset of records is drawn twice.", "fine", "")
     return Finding(
-        f"{count} of {m} encodings repeat a subset of records; {expected:.1f} repeats are to be expected by chance.",
+        f"{count} of {m} encodings repeat a subset of records; {expected:.1f} repeats are to be "
+        "expected by chance.",
         "low" if count <= expected + 6 * np.sqrt(expected) + 1 else "high",
-        "A repeated subset is a second look at the same mixture: noise and fresh public parts average out.",
+        "A repeated subset is a second look at the same mixture: noise and fresh public parts "
+        "average out.",
         "Draw subsets without repetition.",
     )
 
@@ -161,7 +176,8 @@ def fixed_weights(encodings: Encodings) -> Finding:
     return Finding(
         f"Weights are the same in every encoding ({encodings.scheme.weighting}).",
         "low",
-        f"Overlaps take only {encodings.scheme.k_private + 1} values, which makes them easy to read.",
+        f"Overlaps take only {encodings.scheme.k_private + 1} values, which makes them easy to "
+        "read.",
         "Draw weights anew for every encoding. This makes attacks harder, not impossible.",
     )
 
@@ -178,6 +194,7 @@ def public_prefix(indices: NDArray[np.int64], n_public: int) -> Finding | None:
     return Finding(
         f"Only the first {last} of {n_public} public vectors are used.",
         "medium",
-        f"The search for the public part is {n_public / last:.0f} times smaller than it should be, and more often right.",
+        f"The search for the public part is {n_public / last:.0f} times smaller than it should be, "
+        "and more often right.",
         "Draw public vectors from the whole set.",
     )

@@ -4,10 +4,14 @@ The theory, the certificates without a truth and the forecasts are for private v
 independent standard normal pixels. Measured here, at most `SAMPLE` records and pixels, drawn
 evenly:
 
-  marginals   skewness, excess kurtosis, and the Kolmogorov–Smirnov distance of all values, standardised, from the normal
-  common      the share of the power that is the mean of all records: a background that every record has
-  pixels      root mean square correlation of two pixels over the records, what is due to chance taken off
-  records     root mean square correlation of two records over the pixels, what is due to chance taken off
+  marginals   skewness, excess kurtosis, and the Kolmogorov–Smirnov distance of all values,
+              standardised, from the normal
+  common      the share of the power that is the mean of all records: a background that every record
+              has
+  pixels      root mean square correlation of two pixels over the records, what is due to chance
+              taken off
+  records     root mean square correlation of two records over the pixels, what is due to chance
+              taken off
   dimension   (Σλ)²/Σλ² of the records' Gram matrix, relative to n for independent records
 """
 
@@ -23,6 +27,7 @@ from scipy.stats import norm
 from unveil.auditing.result import Guarantee
 
 SAMPLE = 1000
+"""Records and pixels that are looked at, at most: their pairs are then a million."""
 KS, KURTOSIS, SKEWNESS, CORRELATION, COMMON = 0.05, 1.0, 0.5, 0.1, 0.05
 """Beyond these the data are not taken for Gaussian; chance stays below them from 20 records of 100
 pixels on."""
@@ -60,16 +65,18 @@ class ModelCheck:
     def gaussian(self) -> bool:
         return self.normal and self.independent
 
-    def sentence(self) -> str:
+    def sentence(self, noun: str = "pixel") -> str:
+        """In words; `noun`: what a record is made of."""
         if self.gaussian:
             return "The data look like the Gaussian model of the theory."
         parts = []
         if not self.normal:
             parts.append(
-                f"values are not normal (distance {self.ks_distance:.2f}, excess kurtosis {self.kurtosis:.1f})"
+                f"values are not normal (distance {self.ks_distance:.2f}, excess kurtosis "
+                f"{self.kurtosis:.1f})"
             )
         if self.pixel_correlation >= CORRELATION:
-            parts.append(f"pixels are correlated ({self.pixel_correlation:.2f} rms)")
+            parts.append(f"{noun}s are correlated ({self.pixel_correlation:.2f} rms)")
         if self.record_correlation >= CORRELATION:
             parts.append(f"records are correlated ({self.record_correlation:.2f} rms)")
         if self.common >= COMMON:
@@ -117,24 +124,37 @@ def check_model(values: NDArray[np.float32]) -> ModelCheck:
     )
 
 
-def guarantees(check: ModelCheck, *, wrong: int, told: bool) -> tuple[Guarantee, ...]:
+def guarantees(
+    check: ModelCheck, *, wrong: int, told: bool, noun: str = "pixel"
+) -> tuple[Guarantee, ...]:
     """What may be relied on; `told`: the attack was told the overlaps; `wrong`: verified vectors
-    that equal no record."""
-    tested = "every recovered vector was held against the true record, pixel by pixel"
+    that equal no record; `noun`: what a record is made of."""
+    # 1. The reason of each.
+    tested = f"every recovered vector was held against the true record, {noun} by {noun}"
     if wrong:
-        verified = f"{wrong} vectors were called verified and equal no record: without the truth they would have misled"
+        verified = (
+            f"{wrong} vectors were called verified and equal no record: without the truth they "
+            "would have misled"
+        )
     elif check.independent:
         verified = (
-            "pixels and records look independent, as the certificate assumes; none was wrong here"
+            f"{noun}s and records look independent, as the certificate assumes; none was wrong here"
         )
     else:
-        verified = "the certificate assumes independent records, these are not; none was wrong here, which is no proof"
+        verified = (
+            "the certificate assumes independent records, these are not; none was wrong here, "
+            "which is no proof"
+        )
     forecast = "the forecasts were fitted to Gaussian data" + (
         "" if check.gaussian else ", which these are not"
     )
     knows = "no knowledge beyond the encodings was used"
     if told:
-        knows = "the attack was told which encodings share a record; published attacks on images learn it from the encodings"
+        knows = "the attack was told which encodings share a record"
+        # What is published is about images: said of a table, it would mislead.
+        if noun == "pixel":
+            knows += "; published attacks on images learn it from the encodings"
+    # 2. All of them, whether they hold or not.
     return (
         Guarantee("The counts of this audit are facts about these encodings", True, tested),
         Guarantee(
@@ -146,7 +166,7 @@ def guarantees(check: ModelCheck, *, wrong: int, told: bool) -> tuple[Guarantee,
         Guarantee(
             "The attacker had nothing but the release",
             not told,
-            knows if told else "no knowledge beyond the encodings was used",
+            knows,
         ),
         Guarantee(
             "What was not recovered is safe",

@@ -6,8 +6,8 @@ seconds more.
 
 Encodings needed. All vectors: each must be used twice or more, and the factorisation must lock in;
 runs of `benchmarks/full_attack.py` give `costs.PER_VECTOR` encodings per private vector, with the
-pixels of `PIXELS_FOR`. The paper's
-attack: where one floral is to be expected (`factor.floral.expectation`).
+pixels of `PIXELS_FOR`. The paper's attack: where one floral is to be expected
+(`factor.floral.expectation`).
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from unveil.records import EXACT_WEIGHTINGS, InputError, Scheme
 from unveil.relations.expected import expected_relations
 
 COMPILE = 30.0
+"""Seconds to compile all kernels, a rough figure: told beside the forecast, never added to it."""
 PAPER = "enough encodings for the paper's attack"
 PIXELS_FOR = {2: 120, 3: 300, 4: 600, 5: 1000, 6: 1400}
 """Pixels from which on all 100 vectors came back from 700 encodings in 9 or 10 of 10 seeds
@@ -45,6 +46,10 @@ PIXELS_FOR = {2: 120, 3: 300, 4: 600, 5: 1000, 6: 1400}
 
 FEWEST_PIXELS = 4
 """Continuous pixels with which exact relations are told from chance (`docs/exact_relations.md`)."""
+SELDOM = 0.1
+"""Vectors used less than twice that are to be expected: in nine of ten releases there is none."""
+STEP = 0.1
+"""Uses per vector from one guess at what is needed to the next."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,7 @@ def plan(
 ) -> Plan:
     """Forecast for m encodings (None: as many as are needed) of n_private vectors with d pixels, on
     this machine."""
+    # 1. Numbers that can be.
     scheme = Scheme() if scheme is None else scheme
     if not isinstance(scheme, Scheme):
         raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
@@ -125,15 +131,18 @@ def plan(
         )
     if scheme.k_public > n_public:
         raise InputError(
-            f"k_public={scheme.k_public} of only {n_public} public vectors: lower k_public or raise n_public"
+            f"k_public={scheme.k_public} of only {n_public} public vectors: lower k_public or "
+            "raise n_public"
         )
     if k < 2:
         raise InputError(f"k_private={k}: forecasts are for k_private of 2 or more")
     scheme.require_weighting(*EXACT_WEIGHTINGS)
+    # 2. How many encodings, and which attack.
     needed = encodings_for_all(scheme, n_private)
     m = needed if m is None else int(m)
     way = route(scheme, n_private, m, d)
     attack = _attack(scheme, n_private, m, d)
+    # 3. What it costs, stage by stage.
     counts = operations(scheme, n_private, m, d, n_public, way)
     speed = machine or this_machine()
     times = stage_seconds(counts, speed)
@@ -143,6 +152,7 @@ def plan(
     stages = tuple(Stage(name, seconds) for name, seconds in times.items())
     memory = memory_needed(scheme, n_private, m, d, n_public, way)
     by_paper = encodings_needed(n_private, k) if n_private >= k + 2 else 0
+    # 4. What must hold.
     conditions = _preconditions(scheme, n_private, m, d, needed, memory, noise, attack)
     seconds = sum(stage.seconds for stage in stages)
     return Plan(
@@ -171,8 +181,8 @@ def encodings_for_all(scheme: Scheme, n: int) -> int:
     """
     k = max(1, scheme.k_private)
     uses = 1.0
-    while n * (1 + uses) * np.exp(-uses) > 0.1:
-        uses += 0.1
+    while n * (1 + uses) * np.exp(-uses) > SELDOM:
+        uses += STEP
     needed = max(ceil(PER_VECTOR * n), ceil(uses * n / k), k + 10)
     return needed if scheme.fixed_weights and not scheme.k_public else min(LARGEST, needed)
 
@@ -196,6 +206,7 @@ def _relations(scheme: Scheme, n: int, m: int) -> float:
 def _preconditions(
     scheme: Scheme, n: int, m: int, d: int, needed: int, memory: int, noise: float, attack: str
 ) -> tuple[Guarantee, ...]:
+    # 1. What there is of each: pixels needed grow with the square of what encodings are missing.
     k = scheme.k_private
     least = int(PIXELS_FOR.get(k, 1400 * (k / 6) ** 2) * max(1.0, 7 * n / max(m, 1)) ** 2)
     florals = expected_florals(n, k, m)
@@ -204,6 +215,7 @@ def _preconditions(
     # distribution.
     relations = _relations(scheme, n, m)
     by_relations = relations >= 2 * m and d >= FEWEST_PIXELS
+    # 2. Whether it is enough.
     return (
         Guarantee(
             "an attack on all vectors applies",
@@ -218,8 +230,8 @@ def _preconditions(
         Guarantee(
             "enough pixels",
             d >= least or by_relations,
-            f"{d:,} of about {least:,} for k_private={k}; {relations:.2g} exact relations to be expected"
-            + (", with which a few continuous ones are enough" if by_relations else ""),
+            f"{d:,} of about {least:,} for k_private={k}; {relations:.2g} exact relations to be "
+            "expected" + (", with which a few continuous ones are enough" if by_relations else ""),
         ),
         Guarantee(
             "more than 2·k_private vectors",
@@ -254,4 +266,7 @@ def _advice(attack: str, n: int, m: int, needed: int, conditions: tuple[Guarante
     }[attack]
     if not missing:
         return f"All {n} private vectors should come back from {m:,} encodings by {who}."
-    return f"By {who} not all of {n} private vectors should come back from {m:,} encodings: missing are {', '.join(missing)}."
+    return (
+        f"By {who} not all of {n} private vectors should come back from {m:,} encodings: missing "
+        f"are {', '.join(missing)}."
+    )

@@ -1,14 +1,14 @@
 """Which private records came back, and how well? One recovery held against the truth, record by
 record.
 
-  exact          every pixel within `tolerance`, times the root mean square of the data
+  exact          every pixel within `relative_tolerance` times the root mean square of the data
   approximate    not exact, but correlated with the record by more than `APPROXIMATE` after the mean
                  of all records is taken off both: what is common to all records (the grey
                  background of every image) is no leak of one. Or `MOST` of the pixels that set it
                  apart from that mean are right, to a tenth of the rms: a few wrong signs in the
                  background spoil a correlation, but not a picture. With fewer than `FEWEST` pixels
-                 both happen by chance: then `MOST` of them must be right to `tolerance`, and more
-                 than of any other record
+                 both happen by chance: then `MOST` of them must be right to `relative_tolerance`,
+                 and more than of any other record
   not recovered  neither
 
 A recovered vector counts for one record only, its nearest. Records that are equal count as one: a
@@ -95,17 +95,17 @@ def assess(
     recovery: Recovery,
     private: Floats,
     *,
-    tolerance: float = 1e-2,
+    relative_tolerance: float = 1e-2,
     public: Floats | None = None,
     free_scale: bool = False,
 ) -> Risks:
-    """Outcome of every private record; `tolerance` is relative to the rms of the data.
+    """Outcome of every private record; `relative_tolerance` is relative to the rms of the data.
 
     free_scale: the weights were not known, so that one factor common to all vectors is free
     """
     first, group = distinct(private)
     truth = private[first]
-    yardstick = Yardstick.of(truth, tolerance)
+    yardstick = Yardstick.of(truth, relative_tolerance)
     if free_scale:
         recovery = rescaled(recovery, truth)
     found = _assess(recovery, yardstick)
@@ -137,13 +137,13 @@ class Yardstick:
     near: float
 
     @classmethod
-    def of(cls, truth: Floats, tolerance: float) -> Yardstick:
+    def of(cls, truth: Floats, relative_tolerance: float) -> Yardstick:
         n, d = truth.shape
         rms = float(np.sqrt(np.mean(np.square(truth, dtype=np.float64)))) or 1.0
         common = truth.mean(axis=0) if n > 2 else np.zeros(d, np.float32)
         spread = float(np.sqrt(np.mean(np.square(truth - common, dtype=np.float64))))
         apart = np.abs(truth - common) > APART * spread
-        return cls(truth, common, apart, tolerance * rms, rms / 10)
+        return cls(truth, common, apart, relative_tolerance * rms, rms / 10)
 
     def outcome(self, found: Floats, j: int) -> int:
         """How well a vector, signs and all, is record j."""

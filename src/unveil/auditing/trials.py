@@ -114,7 +114,7 @@ class Laboratory:
     """Everything trials share. `folder`: where finished ones are kept, or None."""
 
     release: Release
-    tolerance: float = 1e-2
+    relative_tolerance: float = 1e-2
     pixel_rms: float | None = None
     folder: Path | None = None
     memory_limit: int | None = None
@@ -207,18 +207,24 @@ class Laboratory:
     def _recovery(self, encodings: Encodings, number: int, arm: Arm) -> tuple[Recovery, Risks]:
         """What the attack returns, and what it is worth."""
         private, public = self.release.private, self.release.public
+        # 1. Attacks that only an audit has.
         if arm.attack == COPIES:
-            return copies(encodings, private, tolerance=self.tolerance)
+            return copies(encodings, private, relative_tolerance=self.relative_tolerance)
         if arm.attack == UNMIX:
             recovery = unmix(encodings)
             return recovery, assess(
-                recovery, private, tolerance=self.tolerance, public=public, free_scale=True
+                recovery,
+                private,
+                relative_tolerance=self.relative_tolerance,
+                public=public,
+                free_scale=True,
             )
         chosen = self.release.chosen(number, encodings.m)
         if arm.attack == SUBSTITUTION:
             assert chosen is not None
             recovery = substitution(encodings, chosen, private, self.known)
-            return recovery, assess(recovery, private, tolerance=self.tolerance)
+            return recovery, assess(recovery, private, relative_tolerance=self.relative_tolerance)
+        # 2. Those of `unveil.recover`, with what this attacker knows.
         options: dict[str, Any] = {}
         if arm.who == "told":
             assert chosen is not None
@@ -241,7 +247,13 @@ class Laboratory:
             # What one attack refuses, a limit of memory or a make of data, is its own result.
             recovery = Recovery.empty(encodings, arm.attack, f"refused: {error}", {})
         free = not self.release.stated or arm.scheme != self.release.scheme
-        risks = assess(recovery, private, tolerance=self.tolerance, public=public, free_scale=free)
+        risks = assess(
+            recovery,
+            private,
+            relative_tolerance=self.relative_tolerance,
+            public=public,
+            free_scale=free,
+        )
         return recovery, risks
 
     def _groups_of(self, number: int, m: int) -> NDArray[np.int64] | None:
@@ -256,7 +268,7 @@ class Laboratory:
     @cached_property
     def _identity(self) -> str:
         """All that decides what a trial finds: every field but those that are known not to."""
-        facts = [__version__, self.release.identity, self.tolerance, self.pixel_rms]
+        facts = [__version__, self.release.identity, self.relative_tolerance, self.pixel_rms]
         return name_of([*facts, self.memory_limit])
 
 

@@ -48,7 +48,7 @@ def unmix(encodings: Encodings) -> Recovery:
         sizes = np.linalg.svd(Y, compute_uv=False)
         n = int((sizes > RANK * sizes[0]).sum())
         if not 3 <= n < min(len(Y), Y.shape[1]) or n * n // 2 * len(Y) > MOST_PAIRS:
-            why = f"encodings of rank {n}: no simplex of fewer corners than encodings and pixels"
+            why = f"encodings of rank {n}: no simplex of fewer corners than encodings and values"
             return Recovery.empty(encodings, NAME, why, clock.seconds)
         # 2. and 3. Corners, then mixtures and corners in turn.
         x = Y[_extreme(Y, n)]

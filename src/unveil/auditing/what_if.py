@@ -9,8 +9,8 @@ The attacker has what is released and public, and the usual attacks. From noise 
 to k the search stops at the first point where nothing comes back: beyond, nothing was measured and
 nothing is shown.
 
-Of more than `MOST_RECORDS` records, or `MOST_PIXELS` pixels, a part is attacked, with as many encodings
-for each record; worth and ε are those of the whole.
+Of more than `MOST_RECORDS` records, or `MOST_PIXELS` pixels, a part is attacked, with as many
+encodings for each record; worth and ε are those of the whole.
 
 Worth: where labels are given, the share of records that a ridge classifier names right which was
 trained on the encodings and their mixed labels. Else one minus the relative error of the magnitudes
@@ -77,7 +77,7 @@ def what_if(
     axes: Sequence[str],
     m: int,
     *,
-    tolerance: float,
+    relative_tolerance: float,
     labels: NDArray[np.int64] | None = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
@@ -87,7 +87,7 @@ def what_if(
     out: list[WhatIf] = []
     for axis in axes:
         for point in _points(base, axis):
-            lab = Laboratory(point.part, tolerance, None, None, memory_limit)
+            lab = Laboratory(point.part, relative_tolerance, None, None, memory_limit)
             found = _measured(lab, point, labels)
             out.append(found)
             if progress:

@@ -73,11 +73,12 @@ DEMO_EFFORT = 20.0
     "--effort", type=float, help="Forecast seconds to spend on the leakage curve.  [default: 40]"
 )
 @click.option(
+    "--relative-tolerance",
     "--tolerance",
     type=float,
     default=TOLERANCE,
     show_default=True,
-    help="Largest error of a pixel, relative to the rms.",
+    help="Largest error of a value, relative to the rms of the data.",
 )
 @click.option(
     "--encoder",

@@ -19,9 +19,9 @@ COLOURS = {"leaks": "red", "partly": "yellow", "nothing": "green"}
 
 def show(terminal: Console, found: Audit, report: Path) -> None:
     """The whole of it, verdict first, the place of the report last."""
-    from unveil.report.words import noun
+    from unveil.report.words import noun, worded
 
-    verdict = found.verdict
+    verdict, say = found.verdict, worded(found)
     terminal.print(
         Panel(escape(verdict.headline), border_style=COLOURS[verdict.level], style="bold")
     )
@@ -29,22 +29,25 @@ def show(terminal: Console, found: Audit, report: Path) -> None:
     values = found.data.get("pixels", "")
     terminal.print(f"{escape(str(source))}: {records} records of {values} {noun(found)}.")
     for sentence in verdict.sentences:
-        terminal.print(escape(sentence))
+        terminal.print(escape(say(sentence)))
     _threats(terminal, found)
     for meaning in found.meanings:
-        terminal.print(f"[bold]{escape(meaning.kind.capitalize())}[/]: {escape(meaning.words)}")
+        terminal.print(
+            f"[bold]{escape(meaning.kind.capitalize())}[/]: {escape(say(meaning.words))}"
+        )
     _curve(terminal, found)
     _what_if(terminal, found)
     for finding in found.findings:
         if finding.severity != "fine":
             terminal.print(
-                f"[bold]{finding.severity}[/]: {escape(finding.what)} {escape(finding.cure)}"
+                f"[bold]{finding.severity}[/]: {escape(say(finding.what))} "
+                f"{escape(say(finding.cure))}"
             )
     terminal.print(f"Report: {escape(str(report))}", soft_wrap=True)
 
 
 def _threats(terminal: Console, found: Audit) -> None:
-    from unveil.report.words import why_untried
+    from unveil.report.words import why_untried, worded
 
     if not found.threats:
         return
@@ -57,7 +60,7 @@ def _threats(terminal: Console, found: Audit) -> None:
         back += f" of {threat.records} ({threat.low:.0%}–{threat.high:.0%})"
         guess = f"{threat.control:.0%}"
         if not threat.tried:
-            why = why_untried(threat)
+            why = worded(found)(why_untried(threat))
             back, guess = escape(f"not tried: {why}" if why else "not tried"), "–"
         table.add_row(escape(threat.knows), escape(best), back, guess)
     terminal.print(table)

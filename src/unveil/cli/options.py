@@ -75,17 +75,23 @@ def config_option(*paths: str) -> Callable[[F], F]:
         if path is None:
             return
         from unveil.config import read_config
+        from unveil.records import InputError
 
-        known = {
-            p.name: _types(p.type) for p in ctx.command.params if p.name not in ("config", None)
+        # An option may have an older name: a file may say either.
+        said = {
+            text.lstrip("-").replace("-", "_"): p
+            for p in ctx.command.params
+            for text in p.opts
+            if p.name not in ("config", None)
         }
-        known["json"] = known.pop("as_json")
-        found = read_config(path, known, paths)
-        names = {"json": "as_json"}
-        ctx.default_map = {
-            **(ctx.default_map or {}),
-            **{names.get(name, name): value for name, value in found.items()},
-        }
+        found = read_config(path, {name: _types(p.type) for name, p in said.items()}, paths)
+        settled: dict[str, Any] = {}
+        for name, value in found.items():
+            known_as = said[name].name or name
+            if known_as in settled:
+                raise InputError(f"{path.name} says {known_as} twice: keep one of them")
+            settled[known_as] = value
+        ctx.default_map = {**(ctx.default_map or {}), **settled}
 
     return click.option(
         "--config",

@@ -54,6 +54,13 @@ class Dataset:
     scale: NDArray[np.float64] | float = 1.0
     columns: tuple[str, ...] = ()
 
+    @property
+    def noun(self) -> str:
+        """What a record is made of, in the words of those who have it."""
+        if self.kind == "features":
+            return "column"
+        return "pixel" if self.image_shape is not None else "value"
+
     def restore(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
         """Encoded units back to the user's."""
         return np.asarray(self.mean + self.scale * vectors.astype(np.float64))
