@@ -165,7 +165,7 @@ class TestAudit:
         before = sorted(map(str, Path().rglob("*")))
         one_sentence(call("audit", "--private", "no.npy"), ".npy")
         one_sentence(call("audit", "--private", "nowhere"), "check the path")
-        one_sentence(call("audit", "--private", "many.csv"), "about 300,000 records", "--sample")
+        one_sentence(call("audit", "--private", "many.csv"), "about 300,000 records", "sample=")
         one_sentence(call("audit", "--config", "bad.toml"), "did you mean k_private")
         one_sentence(call("audit", "--out", "run"), "choose another name")
         one_sentence(call("audit", "--k-private", 9, "--n-private", 8), "lower k_private")

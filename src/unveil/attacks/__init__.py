@@ -58,10 +58,44 @@ def recover(
     explain all encodings `full`, and where it verifies nothing `tensor`, which needs fewer
     encodings and more pixels, and then the paper's.
 
-    overlaps: to start from, where they are known from elsewhere (attacks that read overlaps)
-    similarity: (m, m), how alike encodings are by whatever means, to start from (cliques)
-    like, n_private, flips: images like the public ones, how many private images there are, and
-    whether images were mirrored at random before they were mixed (natural)
+    Parameters
+    ----------
+    encodings : Encodings
+        What was released, with the scheme that made it.
+    public : array of shape (n_public, d)
+        The public vectors, where the scheme mixes some.
+    attack : str
+        The name of one attack; None: what works best on these data.
+    overlaps : Overlaps
+        To start from, where they are known from elsewhere (attacks that read overlaps).
+    similarity : array of shape (m, m)
+        How alike encodings are by whatever means, to start from (`cliques`).
+    like : array
+        Images like the public ones (`natural`).
+    n_private : int
+        How many private images there are (`natural`).
+    flips : bool
+        Whether images were mirrored at random before they were mixed (`natural`).
+    rng : int, Generator or None
+        The same number gives the same bytes.
+    memory_limit : int
+        Bytes that may be used; None: half of what is free.
+    progress : function
+        Called with stage, done and total.
+
+    Returns
+    -------
+    Recovery
+        Private vectors, each with its status and the reason; `explanation` says what was found, or
+        what every attack that was tried ended with.
+
+    Examples
+    --------
+    >>> import unveil
+    >>> sim = unveil.simulate(unveil.Scheme(2), n_private=20, m=140, d=30, rng=0)
+    >>> recovery = unveil.recover(sim.encodings, rng=0)
+    >>> unveil.score(recovery, sim.private).exact
+    20
     """
     if attack is not None and attack not in ATTACKS:
         raise InputError(f"attack={attack!r}: choose one of {', '.join(ATTACKS)}")

@@ -74,32 +74,55 @@ def audit(
 
     Parameters
     ----------
-    private : path (.npy, .npz, .csv, folder of images), array, "gaussian" (the same as None) or
-        "fashion-mnist"
-    scheme : how encodings are made, or are said to be made
-    public : public vectors, in the same forms
-    m : how many encodings are released; (low, high): between these; None: as many as all vectors
-        need by the forecast, or all that there are
-    noise : standard deviation added to every pixel
-    seeds : independent draws of subsets: the intervals come from them
-    relative_tolerance : largest error of a value that counts as exact, relative to the rms of the
-        data
-    effort : forecast seconds to spend on further attacks and the leakage curve
-    sample : audit so many records only, drawn at random
-    encoder : your own encoder(private, public, rng), or an object with such an `encode`: what it
-        returns is attacked, as made by `scheme` and by others that it may follow
-    encodings : instead, encodings that were made of `private`: they are attacked
-    sensitive : place or name of a column whose values are to be protected
-    labels : class of each record, for `what_if`
-    what_if : "noise", "k", "m" or "all": how many records come back when these change
-    out : folder for finished trials, new or of an earlier audit
-    tolerance : older name of `relative_tolerance`; where it is given, it counts (in `score`,
-        `tolerance` is absolute)
+    private : path, array, "gaussian" or "fashion-mnist"
+        The records: a .npy, .npz or .csv file, a folder of images, or an array. None is the same as
+        "gaussian": drawn records.
+    scheme : Scheme
+        How encodings are made, or are said to be made.
+    public : path or array
+        Public vectors, in the same forms.
+    m : int or (int, int)
+        How many encodings are released, or between how many. None: as many as all vectors need by
+        the forecast, or all that there are.
+    noise : float
+        Standard deviation added to every value.
+    seeds : int
+        Independent draws of subsets: the intervals come from them.
+    rng : int, Generator or None
+        The same number gives the same audit.
+    relative_tolerance : float
+        Largest error of a value that counts as exact, relative to the rms of the data.
+    effort : float
+        Forecast seconds to spend on further attacks and the leakage curve.
+    n_private, n_public, d : int
+        Sizes of drawn records.
+    sample : int
+        Audit so many records only, drawn at random.
+    encoder : function or object with `encode`
+        Your own encoder(private, public, rng). What it returns is attacked, as made by `scheme` and
+        by others that it may follow.
+    encodings : path or array
+        Instead, encodings that were made of `private`: they are attacked.
+    sensitive : int or str
+        Place or name of a column whose values are to be protected.
+    labels : array
+        Class of each record, for `what_if`.
+    what_if : "noise", "k", "m" or "all"
+        How many records come back when these change.
+    out : path
+        Folder for finished trials, new or of an earlier audit.
+    memory_limit : int
+        Bytes that may be used; None: half of what is free.
+    progress : function
+        Called with stage, done and total.
+    tolerance : float
+        Older name of `relative_tolerance`; where it is given, it counts. (In `score`, `tolerance`
+        is absolute.)
 
     Returns
     -------
     Audit
-        verdict, attackers, meaning, records, curve, findings; `Audit.facts()` as JSON takes it
+        Verdict, attackers, meaning, records, curve and findings; `Audit.facts()` as JSON takes it.
     """
     start = time.perf_counter()
     # 1. Load.

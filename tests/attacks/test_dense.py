@@ -1,0 +1,49 @@
+"""The dense route of the full attack, asked directly: what it finds, and what it needs to know
+before it starts. Its choice among the routes is tested in test_full.py."""
+
+import numpy as np
+import pytest
+
+from unveil import Overlaps, Scheme, score, simulate
+from unveil.attacks.dense import dense, dense_bytes, more_columns
+from unveil.checks import InputError
+from unveil.encode.selection import selection_matrix
+from unveil.parallel import Stopwatch
+
+
+def attack(sim, overlaps=None, limit=None):
+    seed = np.random.SeedSequence(0)
+    return dense(sim.encodings, None, overlaps, seed, Stopwatch(), limit, None)
+
+
+@pytest.fixture(scope="module")
+def sim():
+    return simulate(Scheme(3), 20, m=160, d=300, rng=3)
+
+
+def test_all_vectors_from_similarities(sim):
+    scores = score(attack(sim), sim.private)
+    assert (scores.exact, scores.wrong, scores.missing) == (20, 0, 0)
+
+
+def test_true_overlaps_do_as_well(sim):
+    W = selection_matrix(sim.selection.private, 20).astype(np.int64)
+    told = Overlaps.from_array((W @ W.T).toarray(), 3)
+    scores = score(attack(sim, told), sim.private)
+    assert (scores.exact, scores.wrong, scores.missing) == (20, 0, 0)
+
+
+def test_it_says_how_much_memory_it_lacks(sim):
+    with pytest.raises(InputError, match="attack fewer of them"):
+        attack(sim, limit=dense_bytes(160, 300, public=False) // 2)
+
+
+def test_memory_grows_with_pairs_of_encodings():
+    few, many = (dense_bytes(m, 100, public=False) for m in (1000, 4000))
+    assert 10 < many / few < 20
+    assert dense_bytes(1000, 100, public=True) > few
+
+
+def test_columns_to_spare():
+    assert more_columns(10) == 13
+    assert more_columns(100) == 110
