@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from unveil import Encodings, Overlaps, Scheme, find_all_florals, gram_extract, score, simulate
 from unveil.attacks import learn_private_image
 from unveil.encode import encode
-from unveil.gram import overlap_thresholds
+from unveil.gram.levels import folded_levels
 from unveil.records import FIXED_WEIGHTINGS, Selection
 from unveil.supports import learn_public
 
@@ -38,7 +38,7 @@ def borderline(encodings):
     Z = (y - y.mean(axis=1, keepdims=True)) / np.sqrt(
         (y**2).mean(axis=1, keepdims=True) * encodings.d
     )
-    levels = overlap_thresholds(encodings.scheme, encodings.d, "balanced")[0]
+    levels = folded_levels(encodings.scheme).balanced()[0]
     return np.abs((Z @ Z.T)[:, :, None] - levels).min() < 1e-6
 
 

@@ -85,7 +85,7 @@ def test_pictures_under_noise_come_back_with_their_errors_and_none_is_verified()
     noisy = Encodings(
         np.abs(encodings.values + noise).astype(np.float32), Scheme(2), pixel_rms=None
     )
-    recovery = by_patches(noisy, np.random.SeedSequence(0))
+    recovery = by_patches(noisy, np.random.SeedSequence(0), Stopwatch())
     assert not recovery.verified.any()
     assert len(recovery) == 30
     for v in sim.private:

@@ -5,8 +5,9 @@ import pytest
 from scipy.stats import norm
 
 import unveil
-from unveil.gram import lattice, overlap_thresholds, psi, psi_inverse
-from unveil.gram.psi import psi_noise
+from unveil.gram import lattice, psi, psi_inverse
+from unveil.gram.engine.plan import level_thresholds
+from unveil.gram.levels import folded_levels
 
 
 def truth(sim):
@@ -52,10 +53,12 @@ def test_the_public_part_is_taken_off_on_the_right_lattice(weighting):
 def test_balanced_thresholds_make_far_fewer_errors_at_overlap_zero():
     """k=3, d=8192: the paper's midpoint turns 1.4% of zeros into ones, the balanced threshold about
     one in 100,000."""
+    one_pixel = 1 - 2 / np.pi  # the deviation of (|a| − E|a|)(|b| − E|b|), a and b independent
     rate = {}
     for rounding in ("paper", "balanced"):
-        threshold = overlap_thresholds(unveil.Scheme(3), 8192, rounding)[0, 0]
-        rate[rounding] = norm.sf(threshold / (psi_noise(0.0) / np.sqrt(8192)))
+        scheme = unveil.Scheme(3)
+        threshold = level_thresholds(folded_levels(scheme), rounding, lattice(scheme))[0, 0]
+        rate[rounding] = norm.sf(threshold / (one_pixel / np.sqrt(8192)))
     assert 0.012 < rate["paper"] < 0.016
     assert rate["balanced"] < 2e-5
     assert psi(1 / 3) > threshold

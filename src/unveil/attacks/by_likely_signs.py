@@ -80,6 +80,8 @@ def by_likely_signs(
         return None
     # 1. Signs, and the noise: the sum of columns that varies least has little else.
     telling = sketch(y, None, 0.0, child(seed, "columns"), COLUMNS).pixels
+    if len(telling) < 2:  # all columns say the same, or nothing
+        return None
     some = np.ascontiguousarray(y[:, telling])
     with clock("signs"), one_blas_thread():
         patterns = likely_signs(some)

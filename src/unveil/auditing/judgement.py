@@ -150,8 +150,8 @@ def verdict(
     sentences.append(check.sentence(noun))
     if not check.independent:
         sentences.append(
-            "Counts are measured against the true records; the attack's own certificate does not "
-            "cover such data."
+            "Forecasts of how many encodings an attack needs do not hold for such data; counts are "
+            "measured against the true records."
         )
     # 4. Doubts.
     if wrong:
