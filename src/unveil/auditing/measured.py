@@ -127,8 +127,8 @@ def _inference(lab: Laboratory, best: Outcome, column: int) -> Meaning:
     rate = float((np.abs(value - truth) <= bound).mean())
     control = float((np.abs(guess - truth) <= bound).mean())
     words = (
-        f"the value of column {column} is known to {NEAR} standard deviations for {rate:.0%} of "
-        f"the records; one guess for all is right for {control:.0%}"
+        f"the sensitive value is known to within {NEAR} standard deviations for {rate:.0%} of the "
+        f"records; one guess for all is right for {control:.0%}"
     )
     return Meaning("inference", words, rate, *wilson(rate, len(rows)), control)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib.util
 import inspect
 import sys
@@ -32,13 +34,24 @@ def load_encoder(text: str) -> Callable[..., Any]:
             ) from error
     method = getattr(found, "encode", None)
     if callable(method):
-        return method  # type: ignore[no-any-return]
+        return _quietly(method)
     if not callable(found) or inspect.isclass(found):
         raise InputError(
             f"--encoder {text}: {path.name} has no function {name}, and no object of that name "
             "with a method encode(private, public, rng)"
         )
-    return found  # type: ignore[no-any-return]
+    return _quietly(found)
+
+
+def _quietly(encoder: Callable[..., Any]) -> Callable[..., Any]:
+    """What the encoder prints goes to stderr: stdout holds the verdict, or one JSON object."""
+
+    @functools.wraps(encoder)
+    def quiet(*args: Any, **named: Any) -> Any:
+        with contextlib.redirect_stdout(sys.stderr):
+            return encoder(*args, **named)
+
+    return quiet
 
 
 def _module(path: Path, text: str) -> Any:
@@ -50,7 +63,8 @@ def _module(path: Path, text: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
-        spec.loader.exec_module(module)
+        with contextlib.redirect_stdout(sys.stderr):
+            spec.loader.exec_module(module)
     except Exception as error:
         raise InputError(
             f"--encoder {text}: running the file failed with {type(error).__name__}: {error}"
