@@ -34,7 +34,7 @@ from unveil.auditing.risks import EXACT, NOT
 from unveil.auditing.trials import Arm, Laboratory
 from unveil.auditing.unmix import NAME as UNMIX
 from unveil.data.bundled import fashion_mnist
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURE = ROOT / "docs" / "figures" / "audit_table.json"

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from unveil import Scheme, cli, simulate
 from unveil.data.bundled import fashion_mnist
-from unveil.records import Simulation
+from unveil.encodings import Simulation
 
 SHAPE = (16, 16, 3)
 

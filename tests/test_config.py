@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from unveil.checks import InputError
 from unveil.config import LARGEST, read_config
-from unveil.records import InputError
 
 KNOWN = {
     "k_private": (int,),

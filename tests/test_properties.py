@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from unveil import Encodings, Overlaps, Scheme, find_all_florals, gram_extract, score, simulate
 from unveil.attacks import learn_private_image
 from unveil.encode import encode
+from unveil.encodings import Selection
 from unveil.gram.levels import folded_levels
-from unveil.records import FIXED_WEIGHTINGS, Selection
+from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.supports import learn_public
 
 FEW = settings(deadline=None, derandomize=True, max_examples=25)

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from unveil.records import Encodings, Floral, InputError, Overlaps, Recovery, Scheme, Supports
+from unveil.checks import InputError
+from unveil.encodings import Encodings
+from unveil.records import Floral, Overlaps, Recovery, Supports
+from unveil.scheme import Scheme
 
 
 def test_records_are_frozen():

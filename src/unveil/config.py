@@ -18,8 +18,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from unveil.checks import InputError
 from unveil.files import must_be_file
-from unveil.records import InputError
 
 LARGEST = 1 << 20
 """Bytes of a file of options: a thousand times what all of them take."""

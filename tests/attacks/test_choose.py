@@ -6,7 +6,8 @@ import pytest
 from unveil import Scheme, recover, simulate
 from unveil.attacks import ATTACKS
 from unveil.attacks.choose import BLIND, LAST, TOLD, Situation, choose, situation_of, usual, why_not
-from unveil.records import InputError, Overlaps
+from unveil.checks import InputError
+from unveil.records import Overlaps
 
 SCHEMES = [
     Scheme(2),

@@ -10,7 +10,9 @@ from scipy import sparse
 
 import unveil
 from unveil.attacks.cliques_and_flow import cliques_and_flow
-from unveil.records import UNRESOLVED, Encodings, InputError, Overlaps
+from unveil.checks import InputError
+from unveil.encodings import Encodings
+from unveil.records import UNRESOLVED, Overlaps
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 hostile = pytest.importorskip(

@@ -13,8 +13,9 @@ import pytest
 from unveil import Encodings, Overlaps, Scheme, learn_public, recover, score, simulate
 from unveil.attacks.dense import dense, dense_bytes
 from unveil.attacks.full import LARGEST, full
+from unveil.checks import InputError
 from unveil.parallel import Stopwatch
-from unveil.records import InputError, Recovery
+from unveil.records import Recovery
 
 
 def attack(encodings, rng=0):

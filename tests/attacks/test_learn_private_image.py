@@ -15,9 +15,10 @@ from unveil import (
     score,
     simulate,
 )
+from unveil.checks import InputError
 from unveil.encode import encode
+from unveil.encodings import Selection
 from unveil.factor import read_floral
-from unveil.records import InputError, Selection
 
 # Instances small enough for seconds; each was seen to hold a floral that other encodings confirm.
 EASY = [

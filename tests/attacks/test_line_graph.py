@@ -10,7 +10,8 @@ import pytest
 import unveil
 from unveil import Encodings, Overlaps, Scheme, recover, score, simulate
 from unveil.attacks.line_graph import line_graph
-from unveil.records import AMBIGUOUS, UNRESOLVED, InputError
+from unveil.checks import InputError
+from unveil.records import AMBIGUOUS, UNRESOLVED
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 hostile = pytest.importorskip(

@@ -6,7 +6,7 @@ import pytest
 from tests.attacks.test_relations import encode, table
 
 import unveil
-from unveil.records import InputError
+from unveil.checks import InputError
 
 
 def test_a_table_under_noise():

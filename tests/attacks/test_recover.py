@@ -17,7 +17,9 @@ from unveil import (
     simulate,
 )
 from unveil.attacks import ATTACKS
-from unveil.records import Encodings, InputError, Overlaps, Recovery
+from unveil.checks import InputError
+from unveil.encodings import Encodings
+from unveil.records import Overlaps, Recovery
 
 
 def test_the_paper_by_name_is_learn_private_image():

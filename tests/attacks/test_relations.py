@@ -5,7 +5,7 @@ import pytest
 
 import unveil
 from unveil.attacks.relations import rounding
-from unveil.records import InputError
+from unveil.checks import InputError
 
 
 def table(n, d, seed, levels=None):

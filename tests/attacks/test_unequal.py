@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unveil import Encodings, Scheme, gram_extract, learn_private_image, recover, score, simulate
-from unveil.records import InputError
+from unveil.checks import InputError
 
 SCHEME = Scheme(2, weighting="half-normal")
 

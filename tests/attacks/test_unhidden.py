@@ -8,7 +8,7 @@ from tests.attacks.test_relations import encode
 
 import unveil
 from unveil.attacks.unhidden import nothing_hidden
-from unveil.records import InputError
+from unveil.checks import InputError
 from unveil.solve.signs.signed_pairs import solve_signed_pairs
 
 

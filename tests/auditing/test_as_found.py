@@ -5,7 +5,8 @@ import pytest
 
 from unveil.auditing.as_found import copies, schemes_as_found
 from unveil.auditing.risks import ALMOST, EXACT
-from unveil.records import Encodings, Scheme
+from unveil.encodings import Encodings
+from unveil.scheme import Scheme
 
 RECORDS = np.random.default_rng(0).standard_normal((15, 50)).astype(np.float32)
 

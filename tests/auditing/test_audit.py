@@ -14,7 +14,8 @@ import pytest
 
 import unveil
 from unveil.auditing.trials import Laboratory
-from unveil.records import InputError, Scheme
+from unveil.checks import InputError
+from unveil.scheme import Scheme
 
 SMALL = {"n_private": 15, "d": 120, "rng": 0, "seeds": 2, "effort": 0.5}
 

@@ -7,7 +7,7 @@ from unveil.auditing.inputs import Case
 from unveil.auditing.release import Release
 from unveil.auditing.trials import Laboratory
 from unveil.data import Dataset
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 RECORDS = np.random.default_rng(0).standard_normal((12, 40)).astype(np.float32)
 

@@ -19,7 +19,7 @@ from unveil.auditing.costs import (
     this_machine,
 )
 from unveil.parallel import one_blas_thread, using
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 
 def seconds(scheme, n, m, d, n_public=0):

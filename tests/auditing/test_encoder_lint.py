@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unveil.auditing.encoder_lint import lint_encoder
-from unveil.records import InputError
+from unveil.checks import InputError
 
 
 def encoder(

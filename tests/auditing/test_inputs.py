@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from unveil.auditing.inputs import load, options_of, trials_folder
-from unveil.records import InputError, Scheme
+from unveil.checks import InputError
+from unveil.scheme import Scheme
 
 NOTHING = {"n_private": None, "n_public": None, "d": None, "sample": None}
 

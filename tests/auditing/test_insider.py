@@ -5,7 +5,7 @@ import pytest
 
 from unveil import simulate
 from unveil.auditing.insider import substitution
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 
 @pytest.mark.parametrize("signs", ["absolute", "kept"])

@@ -12,7 +12,9 @@ from unveil.auditing.lint import (
     repeated_subsets,
     sign_masks,
 )
-from unveil.records import Encodings, Scheme, Supports
+from unveil.encodings import Encodings
+from unveil.records import Supports
+from unveil.scheme import Scheme
 
 
 def severities(findings):

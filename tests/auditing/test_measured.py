@@ -7,7 +7,7 @@ from unveil.auditing.measured import meanings, outcomes, threat
 from unveil.auditing.release import Release
 from unveil.auditing.threats import Run
 from unveil.auditing.trials import Arm, Laboratory, Trial
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 RECORDS = np.random.default_rng(0).standard_normal((8, 40)).astype(np.float32)
 LAB = Laboratory(Release(np.vstack([RECORDS, RECORDS]), None, Scheme(2), 60, 0.0, 1))

@@ -6,7 +6,8 @@ import numpy as np
 
 from unveil.auditing.pictures import draw_pictures
 from unveil.data import Dataset
-from unveil.records import Encodings, Scheme
+from unveil.encodings import Encodings
+from unveil.scheme import Scheme
 
 
 def test_what_is_shown():

@@ -8,7 +8,8 @@ import pytest
 import unveil
 from unveil.auditing.costs import NOMINAL
 from unveil.auditing.plan import encodings_for_all, plan
-from unveil.records import InputError, Scheme
+from unveil.checks import InputError
+from unveil.scheme import Scheme
 
 
 def missing(found):

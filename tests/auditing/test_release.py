@@ -6,7 +6,8 @@ import pytest
 
 from unveil import simulate
 from unveil.auditing.release import Release, by_encoder, must_match, records_behind
-from unveil.records import InputError, Scheme
+from unveil.checks import InputError
+from unveil.scheme import Scheme
 
 RECORDS = np.random.default_rng(0).standard_normal((12, 30)).astype(np.float32)
 

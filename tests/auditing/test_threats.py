@@ -6,7 +6,7 @@ from unveil.attacks import ATTACKS
 from unveil.auditing.release import Release
 from unveil.auditing.threats import KNOWS, NOTHING_LEFT, attack_all
 from unveil.auditing.trials import Laboratory
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 RECORDS = np.random.default_rng(0).standard_normal((12, 40)).astype(np.float32)
 

@@ -7,7 +7,7 @@ import pytest
 
 from unveil.auditing.release import Release
 from unveil.auditing.trials import Arm, Laboratory
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 PRIVATE = np.random.default_rng(0).standard_normal((20, 200)).astype(np.float32)
 

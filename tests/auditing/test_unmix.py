@@ -4,7 +4,8 @@ up."""
 import numpy as np
 
 from unveil.auditing.unmix import unmix
-from unveil.records import Encodings, Scheme
+from unveil.encodings import Encodings
+from unveil.scheme import Scheme
 
 
 def mixed(rng, records, m, weights):

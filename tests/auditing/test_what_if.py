@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 from unveil.auditing.release import Release
 from unveil.auditing.what_if import gaussian_epsilon, sensitivity, what_if, worth
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 RECORDS = np.random.default_rng(0).standard_normal((14, 60)).astype(np.float32)
 

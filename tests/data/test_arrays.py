@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unveil.checks import InputError
 from unveil.data import load_vectors
 from unveil.data.arrays import in_units_of, load_shaped
-from unveil.records import InputError
 
 
 @pytest.mark.parametrize("shape", [(5, 12), (5, 3, 4), (5, 2, 2, 3)])

@@ -10,8 +10,9 @@ import pytest
 from scipy import sparse
 
 from unveil import Scheme, read_challenge
+from unveil.checks import InputError
 from unveil.data.challenge import distinct_images, is_challenge, read_decryption, write_decryption
-from unveil.records import InputError, Recovery
+from unveil.records import Recovery
 
 
 def folder(path: Path, encryption: object, label: object = None) -> Path:

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unveil.checks import InputError
 from unveil.data import load_dataset
-from unveil.records import InputError
 
 
 def rng() -> np.random.Generator:

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unveil.checks import InputError
 from unveil.data import load_vectors
 from unveil.data.features import read_features
-from unveil.records import InputError
 
 
 @pytest.fixture

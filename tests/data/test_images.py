@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unveil.checks import InputError
 from unveil.data import load_image_folder, load_vectors
 from unveil.parallel import using
-from unveil.records import InputError
 
 Image = pytest.importorskip("PIL.Image")
 

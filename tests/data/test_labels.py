@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unveil.checks import InputError
 from unveil.data.labels import read_labels
-from unveil.records import InputError
 
 
 def test_words_and_numbers_become_classes(tmp_path: Path) -> None:

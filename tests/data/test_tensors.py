@@ -10,9 +10,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from unveil.checks import InputError
 from unveil.data import load_dataset, load_vectors
 from unveil.data.tensors import INSTALL, as_array, read_any_array
-from unveil.records import InputError
 
 VALUES = np.arange(24, dtype=np.float32).reshape(4, 6)
 

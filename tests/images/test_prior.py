@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from unveil.checks import InputError
 from unveil.images import prior as module
 from unveil.images.prior import CHANNELS, NEIGHBOURS, VARIANCE, image_prior
-from unveil.records import InputError
 
 
 def mirrored(images, shape):

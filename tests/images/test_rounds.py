@@ -9,7 +9,7 @@ from unveil.images.prior import image_prior
 from unveil.images.reweigh import Weighing
 from unveil.images.rounds import ImageTask, WeightLaw, _calibrated, _take_over, _unsure
 from unveil.images.schedule import SCHEDULE
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 SHAPE = (4, 4)
 

@@ -5,7 +5,7 @@ import pytest
 
 from unveil.encode.weights import sample_weights
 from unveil.images.weight_law import likeliest_law
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 LAWS = ["released", "uniform", "dirichlet", "sorted", "convex"]
 

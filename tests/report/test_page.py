@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from unveil.auditing.result import Audit, Guarantee, Pictures, Stage, Verdict
-from unveil.records import InputError
+from unveil.checks import InputError
 from unveil.report import page, write_json, write_report
 
 VOID = {

@@ -19,7 +19,9 @@ from unveil.attacks.choose import LAST, situation_of, usual
 from unveil.attacks.full import full
 from unveil.attacks.learn_private_image import learn_private_image
 from unveil.attacks.natural import natural
-from unveil.records import Encodings, InputError, Overlaps, Progress, Recovery
+from unveil.checks import InputError
+from unveil.encodings import Encodings
+from unveil.records import Overlaps, Progress, Recovery
 from unveil.seeds import Rng
 
 __all__ = ["ATTACKS", "full", "learn_private_image", "natural", "recover"]

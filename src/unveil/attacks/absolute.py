@@ -26,12 +26,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from unveil.checks import InputError, as_vectors
+from unveil.encodings import Encodings
 from unveil.images.layers import Layers
 from unveil.images.prior import ImagePrior, image_prior
 from unveil.images.sign_fields import Mixture, anneal
 from unveil.parallel import Stopwatch
 from unveil.parallel import memory_limit as settle_limit
-from unveil.records import UNRESOLVED, Encodings, InputError, Progress, Recovery, as_vectors
+from unveil.records import UNRESOLVED, Progress, Recovery
 from unveil.seeds import Rng, child, root
 
 NAME = "absolute"

@@ -17,8 +17,9 @@ from unveil.attacks.finish import recovery
 from unveil.attacks.overlaps import read_overlaps
 from unveil.certify.certificate import FEWEST_PIXELS, made_of_public
 from unveil.certify.relabelling import relabelled
+from unveil.encodings import Encodings
 from unveil.parallel import Stopwatch, must_fit
-from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, Overlaps, Progress, Recovery
+from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Overlaps, Progress, Recovery
 from unveil.solve.model import APART, ROW, PublicPart, rms
 
 BYTES = 32

@@ -32,10 +32,11 @@ from numpy.typing import NDArray
 from unveil.attacks.dense import more_columns
 from unveil.attacks.finish import approximate, certified
 from unveil.attacks.units import in_units
+from unveil.encodings import Encodings
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.gram.patches import go_together, patch_similarity
 from unveil.parallel import Stopwatch, one_blas_thread
-from unveil.records import Encodings, Progress, Recovery
+from unveil.records import Progress, Recovery
 from unveil.relations.sketch import ROUNDING, WIDTH, sketch
 from unveil.seeds import child
 from unveil.solve.grow.carried import Carried, carry

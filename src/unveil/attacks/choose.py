@@ -23,7 +23,8 @@ from unveil.attacks.full import LARGEST, takes
 from unveil.attacks.noisy_relations import LARGEST as MOST_FOR_NOISY
 from unveil.attacks.tensor import MOST as MOST_IN_TENSOR
 from unveil.attacks.unhidden import nothing_hidden
-from unveil.records import EXACT_WEIGHTINGS, Encodings, Scheme
+from unveil.encodings import Encodings
+from unveil.scheme import EXACT_WEIGHTINGS, Scheme
 
 MOST_FOR_RELATIONS = 15_000
 """Encodings up to which all pairs are hashed without being asked: a minute's work. Beyond,

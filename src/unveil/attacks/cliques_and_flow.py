@@ -29,7 +29,9 @@ from scipy import sparse
 
 from unveil.attacks.finish import incidence
 from unveil.attacks.from_subsets import from_subsets
+from unveil.checks import InputError, as_vectors
 from unveil.encode.weights import sample_weights
+from unveil.encodings import Encodings, as_public
 from unveil.gram.correlation import squared_correlations
 from unveil.gram.energies import whitened_energies
 from unveil.gram.gram_extract import gram_extract
@@ -38,21 +40,12 @@ from unveil.images.pixel_signs import synchronise
 from unveil.images.prior import image_prior
 from unveil.parallel import Stopwatch
 from unveil.parallel import memory_limit as settle_limit
-from unveil.records import (
-    UNRESOLVED,
-    Encodings,
-    InputError,
-    Overlaps,
-    Progress,
-    Recovery,
-    Scheme,
-    as_public,
-    as_vectors,
-)
+from unveil.records import UNRESOLVED, Overlaps, Progress, Recovery
 from unveil.rivals.cliques.centres import Centres, clique_centres
 from unveil.rivals.cliques.flow import assign
 from unveil.rivals.cliques.folded_least_squares import folded_least_squares
 from unveil.rivals.cliques.greedy import Similarity
+from unveil.scheme import Scheme
 from unveil.seeds import Rng, child, root
 
 NAME = "cliques"

@@ -24,11 +24,13 @@ from numpy.typing import NDArray
 from unveil.attacks.finish import approximate, certified
 from unveil.attacks.units import Task, in_units
 from unveil.certify.relabelling import relabelled
+from unveil.encodings import Encodings
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.gram.similarity import assisted_similarity, estimate_vectors, similarity
 from unveil.parallel import Stopwatch, must_fit, one_blas_thread
 from unveil.parallel import memory_limit as bytes_allowed
-from unveil.records import Encodings, Overlaps, Progress, Recovery, Scheme, Supports
+from unveil.records import Overlaps, Progress, Recovery, Supports
+from unveil.scheme import Scheme
 from unveil.seeds import child
 from unveil.solve.model import SETTLED, PublicPart, Values, renamed, reproduced, rms
 from unveil.solve.pixels.noisy import NoisySolution, solve_noisy

@@ -18,8 +18,9 @@ from scipy import sparse
 from unveil.certify.certificate import certify
 from unveil.certify.contradictions import contradicting
 from unveil.certify.open_values import open_values
+from unveil.encodings import Encodings
 from unveil.parallel import Stopwatch
-from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, Recovery
+from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Recovery
 from unveil.solve.model import PIXEL, Members, PublicPart, Values, rms, uses
 from unveil.solve.pixels.chance import DRAWS, chance_nats, spare_nats
 from unveil.solve.pixels.noisy import NoisySolution

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 
 from unveil.attacks.finish import approximate, certified
 from unveil.attacks.units import Task, in_units
+from unveil.encodings import Encodings
 from unveil.parallel import Stopwatch, rows_per_block
 from unveil.parallel import memory_limit as bytes_allowed
-from unveil.records import Encodings, Progress, Recovery, Supports
+from unveil.records import Progress, Recovery, Supports
 from unveil.solve.model import Members, Values, renamed
 from unveil.solve.pairs.growth import near_sums, right_pairs
 from unveil.solve.pairs.peeled import solve_by_peeling

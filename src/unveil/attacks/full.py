@@ -23,18 +23,12 @@ from unveil.attacks.by_patches import by_patches
 from unveil.attacks.dense import dense, dense_bytes
 from unveil.attacks.large import large
 from unveil.attacks.unequal import full_unequal
+from unveil.checks import InputError
+from unveil.encodings import Encodings, as_public
 from unveil.parallel import Stopwatch
 from unveil.parallel import memory_limit as bytes_allowed
-from unveil.records import (
-    EXACT_WEIGHTINGS,
-    Encodings,
-    InputError,
-    Overlaps,
-    Progress,
-    Recovery,
-    Scheme,
-    as_public,
-)
+from unveil.records import Overlaps, Progress, Recovery
+from unveil.scheme import EXACT_WEIGHTINGS, Scheme
 from unveil.seeds import Rng, root
 
 NAME = "full"

@@ -25,11 +25,12 @@ from dataclasses import replace
 import numpy as np
 
 from unveil.attacks.finish import certified
+from unveil.encodings import Encodings
 from unveil.factor.cliques import CliqueSubsets, find_cliques
 from unveil.gram.gram_extract import gram_extract
 from unveil.parallel import Stopwatch, rows_per_block
 from unveil.parallel import memory_limit as bytes_allowed
-from unveil.records import Encodings, Overlaps, Progress, Recovery
+from unveil.records import Overlaps, Progress, Recovery
 from unveil.seeds import child
 from unveil.solve.model import rms
 from unveil.solve.pairs.growth import grow_pairs

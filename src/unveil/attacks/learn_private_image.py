@@ -24,6 +24,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from unveil.attacks.finish import recovery
+from unveil.checks import InputError
+from unveil.encodings import Encodings, as_public
 from unveil.factor import (
     encodings_needed,
     estimate_n_private,
@@ -34,16 +36,8 @@ from unveil.factor import (
 )
 from unveil.gram import gram_extract
 from unveil.parallel import Stopwatch
-from unveil.records import (
-    FIXED_WEIGHTINGS,
-    VERIFIED,
-    Encodings,
-    InputError,
-    Overlaps,
-    Progress,
-    Recovery,
-    as_public,
-)
+from unveil.records import VERIFIED, Overlaps, Progress, Recovery
+from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.seeds import Rng
 from unveil.solve import FloralSolution, solve_floral
 from unveil.supports import learn_public

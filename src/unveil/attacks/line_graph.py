@@ -29,19 +29,12 @@ from numpy.typing import ArrayLike
 
 from unveil.attacks.from_subsets import from_subsets
 from unveil.attacks.overlaps import read_overlaps
+from unveil.checks import InputError
+from unveil.encodings import Encodings, as_public
 from unveil.parallel import Stopwatch
-from unveil.records import (
-    AMBIGUOUS,
-    FIXED_WEIGHTINGS,
-    VERIFIED,
-    Encodings,
-    InputError,
-    Overlaps,
-    Progress,
-    Recovery,
-    as_public,
-)
+from unveil.records import AMBIGUOUS, VERIFIED, Overlaps, Progress, Recovery
 from unveil.rivals.line_graph.root import LineGraphRoot, line_graph_root
+from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.seeds import Rng, child, root
 
 NAME = "line-graph"

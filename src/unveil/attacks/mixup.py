@@ -35,6 +35,8 @@ from scipy.sparse.csgraph import connected_components
 from unveil.attacks.finish import approximate, certified
 from unveil.attacks.units import column_units
 from unveil.certify.certificate import undetermined_by
+from unveil.checks import InputError
+from unveil.encodings import Encodings, as_public
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.factor.cliques import find_cliques
 from unveil.gram.similarity import estimate_vectors
@@ -50,15 +52,8 @@ from unveil.gram.whitened import (
 )
 from unveil.parallel import Stopwatch, must_fit, one_blas_thread
 from unveil.parallel import memory_limit as bytes_allowed
-from unveil.records import (
-    FIXED_WEIGHTINGS,
-    Encodings,
-    InputError,
-    Overlaps,
-    Progress,
-    Recovery,
-    as_public,
-)
+from unveil.records import Overlaps, Progress, Recovery
+from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.seeds import Rng, child, root
 from unveil.solve.linear import Floats, LinearFit, best_members, fit_linear, spread
 from unveil.solve.model import PIXEL, Members, PublicPart, rms

@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from unveil.checks import InputError, as_vectors
+from unveil.encodings import Encodings
 from unveil.gram.energies import whitened_energies
 from unveil.images.cross_terms import cross_terms
 from unveil.images.labels import ImageMemberships
@@ -43,7 +45,8 @@ from unveil.images.sign_fields import folded_fit
 from unveil.images.weight_law import likeliest_law
 from unveil.parallel import Stopwatch
 from unveil.parallel import memory_limit as settle_limit
-from unveil.records import UNRESOLVED, Encodings, InputError, Progress, Recovery, Scheme, as_vectors
+from unveil.records import UNRESOLVED, Progress, Recovery
+from unveil.scheme import Scheme
 from unveil.seeds import Rng, child, root
 
 NAME = "natural"

@@ -21,13 +21,16 @@ from unveil.attacks.by_likely_signs import by_likely_signs
 from unveil.attacks.finish import approximate
 from unveil.attacks.relations import FEWEST, Found, joined_by_relations, too_few
 from unveil.attacks.units import Task, in_units
+from unveil.checks import InputError
+from unveil.encodings import Encodings
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.parallel import memory_limit as settle_limit
-from unveil.records import FIXED_WEIGHTINGS, Encodings, InputError, Progress, Recovery
+from unveil.records import Progress, Recovery
 from unveil.relations.copies import different, distances, noise_of_copies
 from unveil.relations.noisy import find_noisy
 from unveil.relations.sketch import WIDTH
 from unveil.relations.subspace import subsets_of
+from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.seeds import Rng, child, root
 from unveil.solve.grow.noisy_growth import grow
 from unveil.solve.grow.relation_starts import start_from_relations

@@ -6,9 +6,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.encodings import Encodings
 from unveil.gram.gram_extract import gram_extract
 from unveil.parallel import Stopwatch
-from unveil.records import Encodings, Overlaps, Progress, Supports
+from unveil.records import Overlaps, Progress, Supports
 from unveil.supports.learn_public import learn_public
 
 

@@ -28,18 +28,11 @@ from scipy import sparse
 
 from unveil.certify.certificate import FEWEST_PIXELS
 from unveil.certify.mixtures import only_mixture
+from unveil.checks import InputError
+from unveil.encodings import Encodings, as_public
 from unveil.parallel import Stopwatch, rows_per_block
 from unveil.parallel import memory_limit as settle_limit
-from unveil.records import (
-    AMBIGUOUS,
-    UNRESOLVED,
-    VERIFIED,
-    Encodings,
-    InputError,
-    Progress,
-    Recovery,
-    as_public,
-)
+from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Progress, Recovery
 from unveil.rivals.classical import retrieve_weights
 from unveil.seeds import Rng, child, root
 from unveil.solve.model import PIXEL

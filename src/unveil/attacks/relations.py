@@ -33,13 +33,16 @@ from unveil.attacks.few_relations import ENOUGH_FOR_SIGNS, solve_few
 from unveil.attacks.finish import approximate, certified
 from unveil.attacks.units import Task, in_units
 from unveil.certify.certificate import undetermined_by
+from unveil.checks import InputError
+from unveil.encodings import Encodings, as_public
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.parallel import memory_limit as settle_limit
-from unveil.records import FIXED_WEIGHTINGS, Encodings, InputError, Progress, Recovery, as_public
+from unveil.records import Progress, Recovery
 from unveil.relations.find import ENOUGH, Relations, find_relations
 from unveil.relations.repeats import distinct
 from unveil.relations.sketch import ROUNDING, WIDTH, Sketch, sketch
 from unveil.relations.subspace import subsets_of
+from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.seeds import Rng, child, root
 from unveil.solve.grow.exact_growth import Growth
 from unveil.solve.pixels.chance import chance_nats

@@ -28,18 +28,13 @@ from numpy.typing import ArrayLike
 
 from unveil.attacks.from_subsets import from_subsets
 from unveil.attacks.overlaps import read_overlaps
+from unveil.checks import InputError
+from unveil.encodings import Encodings, as_public
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.parallel import memory_limit as settle_limit
-from unveil.records import (
-    FIXED_WEIGHTINGS,
-    Encodings,
-    InputError,
-    Overlaps,
-    Progress,
-    Recovery,
-    as_public,
-)
+from unveil.records import Overlaps, Progress, Recovery
 from unveil.rivals.tensor.boolean_factor import ROWS, boolean_factor
+from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.seeds import Rng, child, root
 
 NAME = "tensor"

@@ -21,10 +21,11 @@ from scipy import sparse
 
 from unveil.attacks.finish import recovery
 from unveil.certify.unequal_certificate import certify_unequal
+from unveil.encodings import Encodings
 from unveil.factor.mixed_memberships import Memberships, extend, mixed_memberships
 from unveil.gram.correlation import squared_correlations
 from unveil.parallel import Stopwatch, must_fit
-from unveil.records import VERIFIED, Encodings, Progress, Recovery
+from unveil.records import VERIFIED, Progress, Recovery
 from unveil.seeds import Rng, child, root
 from unveil.solve.weights.unequal import WeightedAssignment, feedback_unequal
 from unveil.solve.weights.unequal_pixels import solve_weights_and_pixels

@@ -29,9 +29,11 @@ from scipy.sparse.csgraph import connected_components
 from unveil.attacks.mixup import mixup
 from unveil.attacks.units import column_units
 from unveil.certify.open_values import open_values as every_open_value
+from unveil.checks import InputError
+from unveil.encodings import Encodings, as_public
 from unveil.gram.whitened import exact_rank, ones_in_span, rank_of, spectrum
 from unveil.parallel import one_blas_thread
-from unveil.records import VERIFIED, Encodings, InputError, Progress, Recovery, as_public
+from unveil.records import VERIFIED, Progress, Recovery
 from unveil.seeds import Rng
 
 NAME = "unhidden"

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unveil.records import Encodings, Scheme, Supports
+from unveil.encodings import Encodings
+from unveil.records import Supports
+from unveil.scheme import Scheme
 from unveil.solve.model import PublicPart, Values
 
 LEAST_SHARE = 1e-3

@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil.auditing.risks import ALMOST, NOT, Risks, Yardstick, assess, cosines, distinct
-from unveil.records import UNRESOLVED, Encodings, Recovery, Scheme
+from unveil.encodings import Encodings
+from unveil.records import UNRESOLVED, Recovery
+from unveil.scheme import Scheme
 
 MOST_MIXED = 4
 """Records per encoding that are tried where the number is in doubt: published schemes mix 2 to

@@ -35,8 +35,10 @@ from unveil.auditing.result import Audit, Finding, Stage, WhatIf
 from unveil.auditing.trials import Laboratory
 from unveil.auditing.what_if import DELTA, MOST_PIXELS, MOST_RECORDS, sensitivity
 from unveil.auditing.what_if import what_if as points_of
+from unveil.checks import InputError
 from unveil.kept import name_of
-from unveil.records import InputError, Progress, Scheme
+from unveil.records import Progress
+from unveil.scheme import Scheme
 from unveil.seeds import Rng
 
 EFFORT = 40.0

@@ -18,7 +18,7 @@ from unveil.auditing.measured import Outcome, outcomes, threat
 from unveil.auditing.result import Threat
 from unveil.auditing.threats import Run, attack_all
 from unveil.auditing.trials import Arm, Laboratory, Trial
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 SPARED = ("full", "tensor")
 """Attacks that do with fewer encodings than exact relations: tried where the curve falls, if they

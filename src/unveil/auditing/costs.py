@@ -25,7 +25,7 @@ from unveil.gram.engine.plan import FLOOR as DOUBT
 from unveil.gram.engine.plan import OverlapPlan, make_plan
 from unveil.gram.levels import folded_levels
 from unveil.parallel import one_blas_thread
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 PER_VECTOR = 7.0
 """Encodings per private vector from which on all of them come back

@@ -25,7 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from unveil.auditing.lint import expected_repeats, public_prefix
 from unveil.auditing.result import Finding
-from unveil.records import InputError, Progress, as_vectors
+from unveil.checks import InputError, as_vectors
+from unveil.records import Progress
 
 Encoder = Callable[..., ArrayLike]
 """encoder(private, public, rng) → encodings (m, d); or an object with such an `encode`."""

@@ -19,12 +19,14 @@ from unveil.auditing.encoder_lint import Encoder
 from unveil.auditing.plan import encodings_for_all
 from unveil.auditing.release import Encode, Release, by_encoder, must_match
 from unveil.auditing.risks import distinct
+from unveil.checks import InputError, as_vectors
 from unveil.data import Dataset, gaussian_vectors, load_dataset
 from unveil.data.features import SUFFIXES, read_features
 from unveil.npy import read_array
 from unveil.parallel import memory_limit as settle_limit
 from unveil.parallel import where
-from unveil.records import EXACT_WEIGHTINGS, InputError, Progress, Scheme, as_vectors
+from unveil.records import Progress
+from unveil.scheme import EXACT_WEIGHTINGS, Scheme
 from unveil.seeds import Rng, child, root
 
 Data = str | Path | ArrayLike | Dataset

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.encodings import Encodings
 from unveil.parallel import Stopwatch
-from unveil.records import UNRESOLVED, Encodings, Recovery
+from unveil.records import UNRESOLVED, Recovery
 
 NAME = "substitution"
 """How the audit lists it."""

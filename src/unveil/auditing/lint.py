@@ -23,7 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.auditing.result import Finding
-from unveil.records import Encodings, Supports, row_blocks
+from unveil.checks import row_blocks
+from unveil.encodings import Encodings
+from unveil.records import Supports
 
 CHANCE = 1e-6
 """Probability of a false alarm: one release in a million."""

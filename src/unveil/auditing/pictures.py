@@ -10,7 +10,7 @@ from unveil.auditing.result import Pictures
 from unveil.auditing.risks import NOT
 from unveil.auditing.trials import Trial
 from unveil.data import Dataset
-from unveil.records import Encodings
+from unveil.encodings import Encodings
 
 MOST, PIXELS = 100, 1 << 20
 """Images shown, and pixels of them in all."""

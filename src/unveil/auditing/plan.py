@@ -32,10 +32,11 @@ from unveil.auditing.costs import (
     this_machine,
 )
 from unveil.auditing.result import Guarantee, Stage
+from unveil.checks import InputError
 from unveil.factor.floral.expectation import encodings_needed, expected_florals
 from unveil.parallel import free_memory
-from unveil.records import EXACT_WEIGHTINGS, InputError, Scheme
 from unveil.relations.expected import expected_relations
+from unveil.scheme import EXACT_WEIGHTINGS, Scheme
 
 COMPILE = 30.0
 """Seconds to compile all kernels, a rough figure: told beside the forecast, never added to it."""

@@ -20,9 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.checks import InputError, as_vectors, row_blocks
 from unveil.encode import simulate
+from unveil.encodings import Encodings
 from unveil.kept import name_of
-from unveil.records import Encodings, InputError, Scheme, as_vectors, row_blocks
+from unveil.scheme import Scheme
 from unveil.supports import learn_public
 
 KEPT = 1 << 26

@@ -21,7 +21,7 @@ from unveil.auditing.as_found import COPIES, schemes_as_found
 from unveil.auditing.insider import NAME as SUBSTITUTION
 from unveil.auditing.trials import Arm, Key, Laboratory, Trial
 from unveil.auditing.unmix import NAME as UNMIX
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 KNOWS: dict[Key, str] = {
     "blind": "sees the encodings only",

@@ -29,9 +29,12 @@ from unveil.auditing.release import Release
 from unveil.auditing.risks import EXACT, NOT, Risks, assess, distinct
 from unveil.auditing.unmix import NAME as UNMIX
 from unveil.auditing.unmix import unmix
+from unveil.checks import InputError
 from unveil.encode.selection import selection_matrix
+from unveil.encodings import Encodings
 from unveil.kept import keep_arrays, kept_arrays, name_of
-from unveil.records import Encodings, InputError, Overlaps, Progress, Recovery, Scheme
+from unveil.records import Overlaps, Progress, Recovery
+from unveil.scheme import Scheme
 
 Key = Literal["blind", "public", "told", "insider"]
 MOST_LINKED = 3000

@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.encodings import Encodings
 from unveil.parallel import Stopwatch, one_blas_thread
-from unveil.records import UNRESOLVED, Encodings, Recovery
+from unveil.records import UNRESOLVED, Recovery
 
 NAME = "unmix"
 """How the audit lists it."""

@@ -39,7 +39,8 @@ from unveil.auditing.release import Release
 from unveil.auditing.result import WhatIf
 from unveil.auditing.risks import NOT
 from unveil.auditing.trials import Arm, Key, Laboratory
-from unveil.records import InputError, Progress
+from unveil.checks import InputError
+from unveil.records import Progress
 
 NOISES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Half a decade apart: from nothing to as much as there is to see."""

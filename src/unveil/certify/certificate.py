@@ -46,7 +46,8 @@ from scipy.sparse.linalg import lsmr
 
 from unveil.certify.design import in_doubt
 from unveil.certify.relabelling import relabelled
-from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings
+from unveil.encodings import Encodings
+from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED
 from unveil.solve.model import (
     PIXEL,
     TOUCHED,

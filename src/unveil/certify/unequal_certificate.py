@@ -28,7 +28,8 @@ from scipy.linalg import eigh
 from scipy.stats import kstest
 
 from unveil.certify.certificate import dependent, doubt_about_all
-from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings
+from unveil.encodings import Encodings
+from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED
 from unveil.solve.model import LEAST_USES_UNEQUAL, needed, uses
 from unveil.solve.weights.unequal_pixels import EXACT, WeightedSolution
 

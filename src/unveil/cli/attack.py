@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from unveil.records import Encodings
+    from unveil.encodings import Encodings
 
 WORTH_RESUMING = 10_000
 """From so many encodings on, finished blocks of overlaps are kept until the attack is done."""
@@ -160,7 +160,7 @@ def attack(
 def _read(
     source: Path, out: Path | None, challenge: bool, about: dict[str, Any]
 ) -> tuple[Encodings, NDArray[np.float32] | None, list[str]]:
-    from unveil.records import InputError
+    from unveil.checks import InputError
 
     if source.is_dir() and not challenge:
         given = [f"--{key.replace('_', '-')}" for key, value in about.items() if value is not None]
@@ -174,7 +174,7 @@ def _read(
 
 def _must_have_place(source: Path, out: Path | None) -> None:
     from unveil import store
-    from unveil.records import InputError
+    from unveil.checks import InputError
 
     if out is not None:
         store.must_be_new(out)

@@ -145,7 +145,7 @@ def audit(
     """
     from unveil import store
     from unveil.auditing.audit import audit as run
-    from unveil.records import InputError
+    from unveil.checks import InputError
     from unveil.report.page import write_json, write_report
 
     # 1. What is audited, and with what options.

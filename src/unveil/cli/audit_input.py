@@ -10,7 +10,7 @@ from unveil.cli.encoder import load_encoder
 from unveil.cli.options import shape_of
 
 if TYPE_CHECKING:
-    from unveil.records import Scheme
+    from unveil.scheme import Scheme
 
 DEMO = 40
 """Private images of the demo."""
@@ -21,8 +21,8 @@ def settled(
 ) -> tuple[Any, list[Path], dict[str, Any]]:
     """The records, the files they and the encodings come from, and the options of `unveil.audit`
     that were given."""
+    from unveil.checks import InputError
     from unveil.data.labels import read_labels
-    from unveil.records import InputError
     from unveil.seeds import child, root
 
     # 1. What cannot be together.
@@ -63,7 +63,7 @@ def settled(
 
 def _must_be_alone(truth: Any, given: set[str]) -> None:
     """Encodings that are there cannot be made again, with other options."""
-    from unveil.records import InputError
+    from unveil.checks import InputError
 
     if truth is None:
         raise InputError(
@@ -78,9 +78,9 @@ def _must_be_alone(truth: Any, given: set[str]) -> None:
 
 def _release(path: Path, truth: Any, shape: tuple[int, ...] | None) -> tuple[Any, Any]:
     """Encodings that somebody else made, and the truth in their units."""
+    from unveil.checks import InputError
     from unveil.data import load_dataset
     from unveil.data.arrays import load_shaped
-    from unveil.records import InputError
     from unveil.seeds import child, root
 
     values, own = load_shaped(path, "encodings")
@@ -98,8 +98,8 @@ def _release(path: Path, truth: Any, shape: tuple[int, ...] | None) -> tuple[Any
 
 def _column(text: str, source: Path | None) -> int:
     """The place of a column, from 0 on, by its name in the header or its number from 1 on."""
+    from unveil.checks import InputError
     from unveil.data.features import SUFFIXES, column_names
-    from unveil.records import InputError
 
     names: tuple[str, ...] = ()
     if source is not None and source.suffix.lower() in SUFFIXES:
@@ -117,7 +117,7 @@ def demo_images() -> tuple[Any, Any, Scheme]:
     InstaHide released it."""
     from unveil.data.bundled import fashion_mnist
     from unveil.data.dataset import BUNDLED_SOURCE, image_dataset
-    from unveil.records import Scheme
+    from unveil.scheme import Scheme
 
     images, classes = fashion_mnist()
     private = range(0, len(images), len(images) // DEMO)[:DEMO]
@@ -131,7 +131,7 @@ def demo_images() -> tuple[Any, Any, Scheme]:
 
 def _range(text: str | int | None) -> int | tuple[int, int] | None:
     """500, or 100:2000."""
-    from unveil.records import InputError
+    from unveil.checks import InputError
 
     if text is None:
         return None

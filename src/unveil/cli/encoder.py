@@ -15,7 +15,7 @@ from typing import Any
 def load_encoder(text: str) -> Callable[..., Any]:
     """NAME of FILE.py as encoder(private, public, rng); the file is run, as any program of the
     user's."""
-    from unveil.records import InputError
+    from unveil.checks import InputError
 
     file, _, name = text.rpartition(":")
     path = Path(file)
@@ -55,7 +55,7 @@ def _quietly(encoder: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _module(path: Path, text: str) -> Any:
-    from unveil.records import InputError
+    from unveil.checks import InputError
 
     spec = importlib.util.spec_from_file_location(f"_encoder_{path.stem}", path)
     assert spec is not None

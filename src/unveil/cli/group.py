@@ -42,7 +42,7 @@ class _Polite(click.Group):
                 "space on the disk"
             )
         except ValueError as error:
-            from unveil.records import InputError
+            from unveil.checks import InputError
 
             if not isinstance(error, InputError):
                 raise

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from unveil.records import Encodings, Scheme
+    from unveil.encodings import Encodings
+    from unveil.scheme import Scheme
 
 F = TypeVar("F", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
@@ -74,8 +75,8 @@ def config_option(*paths: str) -> Callable[[F], F]:
     def read(ctx: click.Context, _: click.Parameter, path: Path | None) -> None:
         if path is None:
             return
+        from unveil.checks import InputError
         from unveil.config import read_config
-        from unveil.records import InputError
 
         # An option may have an older name: a file may say either.
         said = {
@@ -136,7 +137,7 @@ def shape_of(text: str | None) -> tuple[int, ...] | None:
     """28x28 or 32x32x3."""
     if text is None:
         return None
-    from unveil.records import InputError
+    from unveil.checks import InputError
 
     sizes = text.lower().replace("×", "x").split("x")
     if len(sizes) not in (2, 3) or not all(size.isdecimal() and int(size) for size in sizes):
@@ -167,7 +168,7 @@ def scheme_of(options: dict[str, Any], otherwise: Scheme | None = None) -> Schem
     """What the options say; what they leave out, as in `otherwise`."""
     from dataclasses import replace
 
-    from unveil.records import Scheme
+    from unveil.scheme import Scheme
 
     given = {
         key: value for key in Scheme.__dataclass_fields__ if (value := options.pop(key)) is not None

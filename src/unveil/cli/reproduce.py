@@ -42,9 +42,9 @@ def reproduce(item: str, full: bool, out: Path, seed: int, as_json: bool) -> int
     Writes OUT/reproduce.md, and under OUT/figures each item's numbers (JSON, CSV) and figures (SVG,
     PNG). An interrupted run goes on where it stopped.
     """
+    from unveil.checks import InputError
     from unveil.experiments import ITEMS
     from unveil.experiments import reproduce as run
-    from unveil.records import InputError
 
     if item not in (*ITEMS, "all"):
         raise InputError(f"no item {item!r}: choose one of {', '.join(ITEMS)}, or all")

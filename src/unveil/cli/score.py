@@ -44,9 +44,9 @@ def _score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> 
     import numpy as np
 
     from unveil import scoring, store
+    from unveil.checks import InputError
     from unveil.data import load_dataset, load_vectors
     from unveil.data.challenge import DECRYPTION, distinct_images, read_decryption
-    from unveil.records import InputError
     from unveil.scoring.images import are_images
     from unveil.verdict import challenge_facts, image_facts, plain, score_facts
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.checks import InputError, as_vectors
 from unveil.data.challenge import CHANNELS
 from unveil.data.features import SUFFIXES, read_features
 from unveil.data.images import load_image_folder, scaled
 from unveil.data.tensors import read_any_array
 from unveil.npy import must_fit_as_vectors
-from unveil.records import InputError, as_vectors
 
 BYTES_FROM, OTHERS_TO = 16.0, 4.0
 """Whole numbers from 0 to 255 of which one is above the first are bytes of images; encodings that

@@ -18,8 +18,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.checks import InputError, as_shape, as_vectors
+from unveil.encodings import Encodings
 from unveil.npy import must_fit_as_vectors, read_array, write_array
-from unveil.records import Encodings, InputError, Recovery, Scheme, as_shape, as_vectors
+from unveil.records import Recovery
+from unveil.scheme import Scheme
 
 ENCRYPTION, LABEL, DECRYPTION = "encryption.npy", "label.npy", "decryption.npy"
 CHANNELS = 4

@@ -23,6 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unveil.checks import InputError, as_shape, as_vectors
 from unveil.data.bundled import fashion_mnist
 from unveil.data.features import SUFFIXES, read_features
 from unveil.data.gaussian import gaussian_vectors
@@ -30,7 +31,6 @@ from unveil.data.images import HALF_RANGE, read_image_folder, scaled
 from unveil.data.tensors import as_array, read_any_array
 from unveil.npy import must_fit_as_vectors
 from unveil.parallel import must_fit
-from unveil.records import InputError, as_shape, as_vectors
 
 Kind = Literal["gaussian", "images", "features", "array"]
 BUNDLED = ("gaussian", "fashion-mnist")

@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.checks import InputError, as_vectors
 from unveil.files import must_be_file
 from unveil.parallel import memory_limit, must_fit
-from unveil.records import InputError, as_vectors
 
 SUFFIXES = (".csv", ".tsv", ".txt")
 DELIMITERS = ",;\t|"

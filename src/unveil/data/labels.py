@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.checks import InputError
 from unveil.data.features import SUFFIXES
 from unveil.data.tensors import read_any_array
 from unveil.files import must_be_file
 from unveil.parallel import must_fit
-from unveil.records import InputError
 
 PER_LABEL = 100
 """Bytes of memory of a label that is text, at most, for each byte in the file: a letter becomes a

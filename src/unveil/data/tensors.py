@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.checks import InputError
 from unveil.files import must_be_file
 from unveil.npy import read_array
 from unveil.parallel import must_fit
-from unveil.records import InputError
 
 SUFFIXES = (".pt", ".pth")
 INSTALL = "pip install torch --index-url https://download.pytorch.org/whl/cpu"

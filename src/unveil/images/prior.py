@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.records import InputError
+from unveil.checks import InputError
 
 RANK = 1024
 """Components kept: beyond them photographs of 32×32 pixels have less than 1.5 percent of their

@@ -31,7 +31,8 @@ from unveil.images.public_part import PublicImages, find_public_part
 from unveil.images.reweigh import Weighing, WeightBounds, reweigh
 from unveil.images.schedule import SCHEDULE
 from unveil.images.sign_fields import REST, Mixture, anneal, fit_to_signed
-from unveil.records import Progress, Scheme
+from unveil.records import Progress
+from unveil.scheme import Scheme
 
 DRAWS = 40_000
 """Draws from the law of weights: enough to know its mean and its largest weight to a percent."""

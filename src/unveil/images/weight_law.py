@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.encode.weights import possible_laws, sample_weights
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 Floats = NDArray[np.float32]
 DRAWS = 20_000

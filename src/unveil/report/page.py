@@ -24,7 +24,7 @@ from markupsafe import Markup
 from unveil import store
 from unveil._version import SCHEMA
 from unveil.auditing.result import Audit, Outcome, RecordRisk
-from unveil.records import InputError
+from unveil.checks import InputError
 from unveil.report import figures, words
 from unveil.report.what_if import PROMISE, panels
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from unveil.records import row_blocks
+from unveil.checks import row_blocks
 
 Values = NDArray[np.float32]
 Members = NDArray[np.int64]

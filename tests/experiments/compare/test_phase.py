@@ -6,7 +6,7 @@ import pytest
 from unveil.experiments.cells import Cells
 from unveil.experiments.compare import phase
 from unveil.experiments.compare.phase import GROUNDS, N, draw, measure
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 TAKES = {"hidden": lambda scheme: scheme.signs == "absolute" and scheme.k_private == 2}
 TAKES["mixed"] = lambda scheme: scheme.signs == "kept"

@@ -8,7 +8,7 @@ from unveil.experiments.cells import Cells
 from unveil.experiments.paper import gram_accuracy
 from unveil.experiments.paper.gram_accuracy import _cell, _crossing, rows, section
 from unveil.gram import psi_inverse
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 
 def test_wrong_entries_are_those_of_the_printed_algorithm(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from unveil.records import InputError
+from unveil.checks import InputError
 from unveil.rivals.cliques.flow import assign
 
 

@@ -7,7 +7,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from unveil.records import InputError, Overlaps
+from unveil.checks import InputError
+from unveil.records import Overlaps
 from unveil.rivals.line_graph.root import contradictions, line_graph_root
 
 

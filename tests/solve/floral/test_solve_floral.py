@@ -6,8 +6,9 @@ import pytest
 
 from unveil import Encodings, Overlaps, Scheme, Supports, simulate
 from unveil.encode import encode, selection_matrix
+from unveil.encodings import Selection
 from unveil.factor import find_all_florals, floral_labels, read_floral, swap_reading
-from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Floral, Selection
+from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Floral
 from unveil.solve import solve_floral
 
 D = 1500

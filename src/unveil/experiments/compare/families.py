@@ -20,7 +20,9 @@ import numpy as np
 from unveil.data.bundled import fashion_mnist
 from unveil.encode import simulate
 from unveil.encode.selection import selection_matrix
-from unveil.records import Encodings, Overlaps, Scheme, Selection, Simulation
+from unveil.encodings import Encodings, Selection, Simulation
+from unveil.records import Overlaps
+from unveil.scheme import Scheme
 from unveil.seeds import child, root
 
 Measure = Literal["exact", "close", "ssim", "public"]

@@ -22,7 +22,7 @@ from unveil.experiments.compare.families import Family
 from unveil.experiments.compare.trial import LIMIT, RAN, REFUSED, Trial, code_of, run_trials
 from unveil.experiments.drawing import COLOURS, panels
 from unveil.parallel import worker_count
-from unveil.records import Scheme
+from unveil.scheme import Scheme
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -41,12 +41,13 @@ import numpy as np
 
 from unveil.attacks import ATTACKS, recover
 from unveil.auditing.risks import NOT, assess
+from unveil.checks import InputError
 from unveil.encode import simulate
 from unveil.experiments.cells import LOST, Facts
 from unveil.experiments.compare.families import Family, Instance, instance
 from unveil.experiments.compare.sources import code_fingerprint
 from unveil.parallel import one_blas_thread
-from unveil.records import InputError, Recovery
+from unveil.records import Recovery
 from unveil.scoring import score
 from unveil.scoring.images import image_scores
 

@@ -20,9 +20,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from unveil.checks import InputError
 from unveil.encode.selection import selection_matrix
 from unveil.factor import find_floral_submatrix
-from unveil.records import InputError, Overlaps
+from unveil.records import Overlaps
 
 Subsets = NDArray[np.int64]
 

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from unveil.encode import simulate
 from unveil.encode.selection import selection_matrix
+from unveil.encodings import Encodings
 from unveil.experiments.bands import power_law, share_band
 from unveil.experiments.cells import Cells, Facts
 from unveil.experiments.drawing import COLOURS, MARKERS, SERIES, panels
 from unveil.experiments.section import Section, table
 from unveil.gram import gram_extract
-from unveil.records import Encodings, Scheme
+from unveil.scheme import Scheme
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

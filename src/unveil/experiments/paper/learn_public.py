@@ -19,7 +19,7 @@ from unveil.experiments.bands import mean_band
 from unveil.experiments.cells import Cells, Facts
 from unveil.experiments.drawing import COLOURS, MARKERS, SERIES, panels
 from unveil.experiments.section import Section, table
-from unveil.records import Scheme, Weighting
+from unveil.scheme import Scheme, Weighting
 from unveil.supports import learn_public
 
 if TYPE_CHECKING:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from unveil import store
 from unveil._version import __version__
+from unveil.checks import InputError
 from unveil.experiments.cells import Cells, Facts
 from unveil.experiments.drawing import save, style
 from unveil.experiments.section import Section, table
-from unveil.records import InputError, Progress
+from unveil.records import Progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -31,7 +31,8 @@ from unveil.experiments.section import Section, table
 from unveil.factor import find_all_florals, find_floral_submatrix
 from unveil.gram import gram_extract
 from unveil.parallel import one_blas_thread
-from unveil.records import Overlaps, Scheme
+from unveil.records import Overlaps
+from unveil.scheme import Scheme
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -16,6 +16,7 @@ import numpy as np
 
 from unveil.attacks import recover
 from unveil.encode import draw_selection, simulate
+from unveil.encodings import Encodings
 from unveil.experiments.bands import power_law
 from unveil.experiments.cells import Cells, Facts
 from unveil.experiments.paper.first_florals import (
@@ -26,7 +27,7 @@ from unveil.experiments.paper.first_florals import (
     search_finds,
 )
 from unveil.factor import encodings_needed, expected_florals
-from unveil.records import Encodings, Scheme
+from unveil.scheme import Scheme
 from unveil.scoring import score
 
 VECTORS = {2: (50, 100, 200, 500, 1000), 3: (20, 30, 40, 50, 70, 100)}

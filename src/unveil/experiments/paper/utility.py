@@ -32,7 +32,7 @@ from unveil.encode import simulate
 from unveil.experiments.bands import mean_band
 from unveil.experiments.cells import Cells, Facts
 from unveil.experiments.paper.training import Init, Run, initial, train
-from unveil.records import Scheme, Signs
+from unveil.scheme import Scheme, Signs
 from unveil.seeds import child, root
 
 DATA = ("by-magnitude", "magnitudes", "by-sign")

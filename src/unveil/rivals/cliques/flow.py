@@ -21,7 +21,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from unveil.records import InputError
+from unveil.checks import InputError
 
 
 def assign(

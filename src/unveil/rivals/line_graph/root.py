@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from unveil.records import InputError, Overlaps
+from unveil.checks import InputError
+from unveil.records import Overlaps
 from unveil.rivals.line_graph.krausz import find_cells, forbidden_place, is_line_graph, wide
 from unveil.rivals.line_graph.nearest import nearest_pairs
 

@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.encode import mix
+from unveil.encodings import Encodings
 from unveil.factor import Reading, estimate_n_private
-from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Encodings, Floral, Overlaps, Supports
+from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Floral, Overlaps, Supports
 from unveil.solve.floral.evidence import Evidence, gather_evidence
 from unveil.solve.floral.sign_system import SignSolution, solve_sign_system
 from unveil.solve.model import FLORAL_LEAST, FLORAL_NOISE, size_in_doubt
