@@ -220,7 +220,8 @@ def approximate(
     """
     scheme, m = encodings.scheme, encodings.m
     rows, n = len(noisy.rows), len(noisy.values)
-    if spare_nats(noisy.nats, rows, n, scheme.k_private, m) < 0:
+    hidden = 0 if scheme.signs == "kept" else encodings.d
+    if spare_nats(noisy.nats, rows, n, scheme.k_private, m, hidden) < 0:
         why = f"{n} vectors that fit {rows} of {m} encodings up to noise fit as many by chance: "
         why += "more pixels are needed"
         return Recovery.empty(encodings, name, why, clock.seconds)

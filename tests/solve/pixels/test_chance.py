@@ -7,7 +7,15 @@ from math import comb, log
 import numpy as np
 import pytest
 
-from unveil.solve.pixels.chance import LUCK, chance_nats, fit_nats, needed_nats, spare_nats
+from unveil import Encodings, Scheme, recover
+from unveil.solve.pixels.chance import (
+    LUCK,
+    chance_nats,
+    fit_nats,
+    needed_nats,
+    pattern_nats,
+    spare_nats,
+)
 
 
 def nats(x, k, m=200, c=None, seed=0, bound=1e-6):
@@ -68,7 +76,7 @@ def test_under_noise_many_pixels_say_more_than_chance_and_four_do_not():
         members = np.argsort(rng.random((150, 20)), axis=1)[:, :2]
         total = np.abs(x[members].sum(axis=1))
         nats = fit_nats(np.abs(total + 0.1 * rng.standard_normal(total.shape)), total, 0.1, rng)
-        assert (spare_nats(nats, 150, 20, 2, 150) > 0) == more
+        assert (spare_nats(nats, 150, 20, 2, 150, d) > 0) == more
 
 
 def test_what_chance_fits_is_what_shuffled_encodings_are_fitted_by():
@@ -84,7 +92,26 @@ def test_what_chance_fits_is_what_shuffled_encodings_are_fitted_by():
 
 
 def test_as_many_vectors_as_encodings_say_nothing():
-    assert spare_nats(1000.0, 50, 50, 2, 50) < 0
-    assert spare_nats(1000.0, 50, 30, 2, 50) > 0
-    assert spare_nats(5.0, 500, 27, 2, 700) < 0
+    assert spare_nats(1000.0, 50, 50, 2, 50, 0) < 0
+    assert spare_nats(1000.0, 50, 30, 2, 50, 0) > 0
+    assert spare_nats(5.0, 500, 27, 2, 700, 0) < 0
     assert fit_nats(np.ones((1, 3)), np.ones((1, 3)), 0.1, np.random.default_rng(0)) == 0
+
+
+def test_patterns_of_signs_are_never_more_than_counted():
+    """An oracle by draws: as many patterns as random values show, mirror images once."""
+    rng = np.random.default_rng(0)
+    for rows, n in ((4, 2), (6, 3), (8, 3), (3, 5)):
+        signs = rng.standard_normal((rows, n)) @ rng.standard_normal((n, 20_000)) > 0
+        seen = len({min(tuple(column), tuple(~column)) for column in signs.T})
+        assert log(seen) <= pattern_nats(rows, n) + 1e-9
+    assert pattern_nats(1, 5) == pattern_nats(7, 1) == 0
+
+
+def test_pure_noise_is_not_read_as_vectors_seen_through_noise():
+    """60 encodings of 50 pixels, 30 vectors: half the rows are free and the signs fit the rest."""
+    assert spare_nats(75.0, 60, 30, 2, 60, 50) < 0 < spare_nats(75.0, 60, 30, 2, 60, 0)
+    for seed in range(2):
+        y = np.abs(np.random.default_rng(seed).standard_normal((60, 50)))
+        found = recover(Encodings(y, Scheme(k_private=2)), attack="tensor", rng=seed)
+        assert "recovered to about" not in found.explanation

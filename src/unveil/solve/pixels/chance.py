@@ -9,7 +9,8 @@ Under noise nothing is exact, and few pixels with a wide tolerance are fitted by
 is then weighed as a code: n vectors say as much as n encodings do, every other encoding costs the
 choice of its subset, and whether it is explained at all must be told. Only what is shorter than the
 encodings as chance would have them (pixels independent of each other, each with the values it has)
-is more than chance.
+is more than chance. Hidden signs cost too: n values give r encodings many patterns of signs,
+and a reading picks the one that fits best, at every pixel anew.
 """
 
 from __future__ import annotations
@@ -58,13 +59,31 @@ def fit_nats(
     return out
 
 
-def spare_nats(nats: float, rows: int, n: int, k: int, m: int) -> float:
+def pattern_nats(rows: int, n: int) -> float:
+    """log of how many patterns of signs n values can give `rows` sums of them, at most.
+
+    A hyperplane for each sum cuts the space of values: rows of them through the origin leave at
+    most 2·Σ_{i<n} C(rows−1, i) regions (Cover 1965), half of them mirror images of the others.
+    The sum is at most (e·(rows−1)/(n−1))^(n−1), and never more than all patterns.
+    """
+    free, all_patterns = n - 1, (rows - 1) * log(2.0)
+    if rows < 2 or free < 1:
+        return 0.0
+    return min(free * (1 + log((rows - 1) / free)), all_patterns) if free < rows else all_patterns
+
+
+def spare_nats(nats: float, rows: int, n: int, k: int, m: int, hidden: int) -> float:
     """What is left of `nats` per encoding when `rows` of m encodings are explained by k of n
-    vectors each: less than nothing means that chance explains as much."""
+    vectors each: less than nothing means that chance explains as much.
+
+    hidden : int
+        Pixels whose signs the reading had to choose: all, or none where signs were kept.
+    """
     # Kept off 0 and 1, where share·log(share) is 0 all the same.
     share = min(max(rows / max(m, 1), 1e-12), 1 - 1e-12)
     # Whether each encoding is explained: m times the entropy of that share.
     told = -m * (share * log(share) + (1 - share) * log(1 - share))
+    told += hidden * pattern_nats(rows, n)
     return max(rows - n, 0) * nats - rows * log(max(comb(n, k), 1)) - told - LUCK
 
 
