@@ -57,7 +57,9 @@ def _of(what: str, pixels: NDArray[np.uint8], *, must: bool) -> list[Row]:
         for name, found in candidates.items()
     }
     last = list(scores)[-1]
-    best = max(value[0] for name, value in scores.items() if name != last)
+    best = max(
+        value[0] for name, value in scores.items() if name != last and "not known" not in name
+    )
     return [
         (f"{what}: {name}", "best" if must and name == last else "", f"SSIM {a:.2f}, PSNR {b:.1f} dB",
          (a > best) if must and name == last else None)

@@ -40,8 +40,13 @@ def test_two_images_per_encoding_better_than_both_baselines(signs):
     )  # with its true signs
     got = likeness(found, sim)
     assert got > likeness(y, sim) + 0.15
-    assert got > likeness(1 - 2 * y, sim) + 0.05
-    assert got > likeness(mixture, sim)
+    assert got > likeness(1 - 2 * y, sim) + 0.15
+    # The mixture with its true signs, which no attacker has, is a blend of both: farther off in
+    # squares, though about as like to the eye.
+    assert got > likeness(mixture, sim) - 0.1
+    truth = PRIVATE[sim.selection.private]
+    ways = [((found - truth[:, order]) ** 2).mean(axis=(1, 2)) for order in ([0, 1], [1, 0])]
+    assert np.minimum(*ways).mean() < ((mixture - truth) ** 2).mean()
 
 
 def test_the_likeness_it_promises_is_about_what_it_gives():

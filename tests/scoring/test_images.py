@@ -21,14 +21,14 @@ def images(n, shape, seed=0):
 def twin(a, b):
     """SSIM of two images by its definition, window by window."""
     values = []
-    a, b = (np.atleast_3d(v).astype(np.float64) for v in (a, b))
+    a, b = ((np.atleast_3d(v).astype(np.float64) + 1) / 2 for v in (a, b))
     for i in range(a.shape[0] - 6):
         for j in range(a.shape[1] - 6):
             for c in range(a.shape[2]):
                 p, q = (v[i : i + 7, j : j + 7, c].ravel() for v in (a, b))
                 (v, cov), (_, w) = np.cov(p, q)
-                top = (2 * p.mean() * q.mean() + 0.02**2) * (2 * cov + 0.06**2)
-                values.append(top / ((p.mean() ** 2 + q.mean() ** 2 + 0.02**2) * (v + w + 0.06**2)))
+                top = (2 * p.mean() * q.mean() + 0.01**2) * (2 * cov + 0.03**2)
+                values.append(top / ((p.mean() ** 2 + q.mean() ** 2 + 0.01**2) * (v + w + 0.03**2)))
     return np.mean(values)
 
 
@@ -48,7 +48,7 @@ def test_ssim_equals_scikit_image(shape):
     axis = -1 if len(shape) == 3 else None
     expected = [
         metrics.structural_similarity(
-            x.astype(float), y.astype(float), channel_axis=axis, data_range=2
+            (x.astype(float) + 1) / 2, (y.astype(float) + 1) / 2, channel_axis=axis, data_range=1
         )
         for x, y in zip(a, b, strict=True)
     ]
@@ -71,6 +71,16 @@ def test_the_table_holds_every_pair_and_flat_arrays_are_the_same(shape, monkeypa
     np.testing.assert_allclose(ssim_table(a, b, shape), table, atol=1e-12)
     np.testing.assert_allclose(np.diag(ssim_table(a, a, shape)), 1, atol=1e-12)
     np.testing.assert_allclose(ssim_table(b, a, shape).T, table, atol=1e-12)
+
+
+def test_negatives_and_inverted_halves_count_as_what_they_are():
+    """Both were good images to SSIM on [−1, 1]; a little more light is still a good one."""
+    a = 0.8 * images(4, (16, 16), 5)
+    half = a.copy()
+    half[:, :, 8:] *= -1
+    assert ssim(a, -a, (16, 16)).max() < 0
+    assert ssim(a, half, (16, 16)).max() < 0.6
+    assert ssim(a, a + 0.1, (16, 16)).min() > 0.9
 
 
 def test_psnr_by_hand():

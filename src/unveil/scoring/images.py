@@ -1,12 +1,15 @@
 """How much of an image came back: SSIM, PSNR, and the four scores of the InstaHide challenge.
 
-Images have pixels in [−1, 1]; of recovered ones, what is outside is clipped. Bytes are brought
-there from 0..255.
+Images come with pixels in [−1, 1]; of recovered ones, what is outside is clipped. Bytes are brought
+there from 0..255. They are compared on [0, 1], where black is zero.
 
 SSIM. Wang, Bovik, Sheikh and Simoncelli, IEEE Trans. Image Processing 13 (2004), over 7×7 uniform
-windows that lie inside the image, sample variances, K₁ = 0.01, K₂ = 0.03 and a range of 2; the mean
+windows that lie inside the image, sample variances, K₁ = 0.01, K₂ = 0.03 and a range of 1; the mean
 over windows and channels. This is scikit-image's `structural_similarity(channel_axis=-1,
-data_range=2)`. Of a pair of images only the covariance is new: O(d) per pair.
+data_range=1)` of images on [0, 1]. Where zero lies matters: the means of windows are multiplied,
+and on [−1, 1] an image and its negative have both means and covariance of opposite signs, so that
+they come out alike (0.73 on CIFAR-10, −0.62 on [0, 1]). Of a pair of images only the covariance is
+new: O(d) per pair.
 
 The challenge (github.com/Hazelsuko07/InstaHide_Challenge, "Format and Rules") takes one image per
 encoding and holds it against the two private images mixed into it, then takes means over encodings:
@@ -36,8 +39,8 @@ from unveil.checks import InputError, as_shape, as_vectors, one_shape
 WINDOW = 7
 """Height and width of a window, as in scikit-image."""
 RANGE = 2.0
-"""From −1 to 1."""
-C1, C2 = (0.01 * RANGE) ** 2, (0.03 * RANGE) ** 2
+"""Of pixels as they come: from −1 to 1."""
+C1, C2 = 0.01**2, 0.03**2
 """K₁ and K₂ of the definition: where windows are flat they keep the quotient from 0/0."""
 SAMPLE = WINDOW**2 / (WINDOW**2 - 1)
 """From the variance of a window to the sample variance."""
@@ -143,11 +146,11 @@ def image_scores(
     matches, similar, noise = np.full(len(T), -1), np.zeros(len(T)), np.zeros(len(T))
     if len(np.asanyarray(recovered)):
         R = _as_images(recovered, shape, "recovered images")
-        table = ssim_table(R, T, shape)
+        table = _table(R, T)
         # One to one: an image that resembles many counts once.
         found, true = linear_sum_assignment(table, maximize=True)
         matches[true], similar[true] = found, table[found, true]
-        noise[true] = psnr(R[found], T[true], shape)
+        noise[true] = _psnr(R[found], T[true])
     return ImageScores(matches, similar, noise)
 
 
@@ -213,7 +216,7 @@ def challenge_scores(
         windows = _Local.of(X[rows])
         for slot, chosen in enumerate(pairs[rows].T):
             similar[rows, slot] = _ssim(windows, private_windows.take(chosen))
-            differ[rows, slot] = _mean_square(X[rows], T[chosen])
+            differ[rows, slot] = RANGE**2 * _mean_square(X[rows], T[chosen])
     return ChallengeScores(
         max_ssim=float(similar.max(axis=1).mean()),
         mean_ssim=float(similar.mean()),
@@ -243,7 +246,15 @@ def ssim(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> NDArray
 
 def ssim_table(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """SSIM (a, b) of every image of `first` with every one of `second`."""
-    A, B = (_as_images(values, shape, "images") for values in (first, second))
+    return _table(*(_as_images(values, shape, "images") for values in (first, second)))
+
+
+def psnr(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Peak signal to noise ratio (n,) in dB, image by image; 100 at most."""
+    return _psnr(*_same(first, second, shape))
+
+
+def _table(A: Images, B: Images) -> NDArray[np.float64]:
     out = np.empty((len(A), len(B)))
     for columns in _blocks(len(B), B[0].size):
         # Windows of one block of B are made once and meet every image of A.
@@ -253,10 +264,9 @@ def ssim_table(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> N
     return out
 
 
-def psnr(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Peak signal to noise ratio (n,) in dB, image by image; 100 at most."""
-    error = _mean_square(*_same(first, second, shape))
-    return 10 * np.log10(RANGE**2 / np.maximum(error, RANGE**2 * 10 ** (-HIGHEST / 10)))
+def _psnr(A: Images, B: Images) -> NDArray[np.float64]:
+    error = _mean_square(A, B)
+    return -10 * np.log10(np.maximum(error, 10 ** (-HIGHEST / 10)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,7 +337,7 @@ def _as_truth(values: Any, shape: tuple[int, ...]) -> Images:
 
 
 def _as_images(values: Any, shape: tuple[int, ...], name: str) -> Images:
-    """(n, height, width, channels), clipped."""
+    """(n, height, width, channels), clipped, and brought from [−1, 1] to [0, 1]."""
     array = np.asanyarray(values)
     if array.dtype == np.uint8:
         array = array.astype(np.float32) / np.float32(HALF_BYTE) - np.float32(1)
@@ -338,11 +348,9 @@ def _as_images(values: Any, shape: tuple[int, ...], name: str) -> Images:
     height, width, *channels = as_shape(shape, flat.shape[1])
     if min(height, width) < WINDOW:
         raise InputError(f"images of {height}×{width} pixels: SSIM needs {WINDOW}×{WINDOW} or more")
-    return (
-        np.clip(flat, -RANGE / 2, RANGE / 2)
-        .astype(np.float64)
-        .reshape(len(flat), height, width, *(channels or [1]))
-    )
+    clipped = np.clip(flat, -RANGE / 2, RANGE / 2).astype(np.float64)
+    clipped = clipped / RANGE + 0.5  # from [−1, 1] to [0, 1]
+    return clipped.reshape(len(flat), height, width, *(channels or [1]))
 
 
 def _blocks(count: int, pixels: int) -> Iterator[slice]:
