@@ -140,7 +140,7 @@ def _search_pairs(differences, pairs, begin, end, gain, need, most):  # type: ig
                 if total >= need:
                     if sign < 0:
                         c, d = d, c
-                    out[count] = a, b, c, d
+                    out[count, 0], out[count, 1], out[count, 2], out[count, 3] = a, b, c, d
                     count += 1
                     if count == most:
                         return out

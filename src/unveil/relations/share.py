@@ -148,7 +148,8 @@ def _keys(  # type: ignore[no-untyped-def]
                         size *= branch
                     if count + size > len(out):
                         more = np.empty(len(out) * 3 // 2 + size, np.uint64)
-                        more[:count] = out[:count]
+                        for old in range(count):
+                            more[old] = out[old]
                         out = more
                     pair = np.uint64(a << 16 | b)
                     for s in range(size):
@@ -225,9 +226,11 @@ def search_share(  # type: ignore[no-untyped-def]
                     ):
                         if count == len(out):
                             more = np.empty((2 * count, 4), np.int64)
-                            more[:count] = out
+                            for old in range(count):
+                                for place in range(4):
+                                    more[old, place] = out[old, place]
                             out = more
-                        out[count] = a, b, c, d
+                        out[count, 0], out[count, 1], out[count, 2], out[count, 3] = a, b, c, d
                         count += 1
                         if count == most:
                             return out[:count]

@@ -251,7 +251,8 @@ def _survivors(C, A, B, edges, cuts, upper):  # type: ignore[no-untyped-def]
                 np.empty(room, np.int32),
                 np.empty(room, np.float32),
             )
-            r2[:count], c2[:count], s2[:count] = r[:count], c[:count], s[:count]
+            for old in range(count):
+                r2[old], c2[old], s2[old] = r[old], c[old], s[old]
             r, c, s = r2, c2, s2
         for x in range(kept):
             r[count], c[count], s[count] = i, line[x], value[x]

@@ -222,7 +222,8 @@ def _contradictions(indptr, indices, data, members, n):  # type: ignore[no-untyp
                 size[v] += 1
     # The rows of each vertex, to count those that have both.
     start = np.zeros(n + 1, np.int64)
-    start[1:] = np.cumsum(size)
+    for v in range(n):
+        start[v + 1] = start[v] + size[v]
     fill = start[:-1].copy()
     uses = np.empty(start[n], np.int64)
     for i in range(m):

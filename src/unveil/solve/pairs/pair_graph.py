@@ -208,7 +208,7 @@ def _triangles(indptr, neighbour, most):  # type: ignore[no-untyped-def]
             while p < indptr[u + 1] and q < indptr[v + 1]:
                 a, b = neighbour[p], neighbour[q]
                 if a == b and a > v:
-                    out[count] = u, v, a
+                    out[count, 0], out[count, 1], out[count, 2] = u, v, a
                     count += 1
                     if count == most:
                         return out

@@ -260,7 +260,8 @@ def _choices(y, x, per_cell, factors, low, high, bits):  # type: ignore[no-untyp
                     size *= 2
                 if count + size > len(out):
                     more = np.empty(2 * len(out) + size, np.uint64)
-                    more[:count] = out[:count]
+                    for old in range(count):
+                        more[old] = out[old]
                     out = more
                 for s in range(size):
                     out[count] = (hashes[s] >> shift << shift) | np.uint64(i * n + j)

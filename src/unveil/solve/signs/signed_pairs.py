@@ -119,7 +119,8 @@ def _cycles(indptr, neighbour, row, out, step):  # type: ignore[no-untyped-def]
                 way = head[c]
                 while way >= 0:
                     if count % step == 0 and count // step < len(out):
-                        out[count // step] = row[s], row[t], second[way], first[way]
+                        seen = out[count // step]
+                        seen[0], seen[1], seen[2], seen[3] = row[s], row[t], second[way], first[way]
                     count += 1
                     way = before[way]
                 before[size], first[size], second[size], touched[size] = head[c], row[s], row[t], c
@@ -141,9 +142,11 @@ def _solve_block(indptr, neighbour, row, members, y, sign, bounds):  # type: ign
     for p in range(pixels):
         _along_signs(indptr, neighbour, row, y[p], sign[p], x[p], known[p], side, queue)
         _by_fit(indptr, neighbour, row, y[p], bounds[p], x[p], known[p], True)
-        sure[:] = known[p]
+        for v in range(n):
+            sure[v] = known[p, v]
         _by_fit(indptr, neighbour, row, y[p], bounds[p], x[p], known[p], False)
-        known[p] = sure
+        for v in range(n):
+            known[p, v] = sure[v]
         for r in range(m):
             a, b = members[r]
             if sure[a] and sure[b]:
