@@ -316,7 +316,10 @@ MUTATIONS = {
     "fractions": ("unveil.certify.core.fractions_heavy", lambda *_: True),
     "halves": ("unveil.certify.core.disjoint_odd_walks", lambda rows, n, enough: enough),
     "heavy pairs": ("unveil.certify.core.heavy_pairs", lambda rows, n, chosen: chosen),
-    "heavy": ("unveil.certify.core.whole_columns_heavy", lambda rows, n, *_: np.ones(n, bool)),
+    "heavy": (
+        "unveil.certify.core.whole_columns_heavy",
+        lambda rows, n, *_: (np.ones(n, bool), np.zeros(len(rows))),
+    ),
     "rank": ("unveil.certify.design._touched", lambda members, n, free: np.zeros(n, bool)),
     "shared": ("unveil.certify.design._in_all", lambda new, others, rows_of, n: np.zeros(n, bool)),
 }

@@ -5,7 +5,8 @@
                                              (`supports.pursuit`)
     1  S ← plain Gram matrix YYᵀ, or UUᵀ     who shares how many vectors (`gram.whitened`)
     2  W ← Cliques(S), FactorOverlaps(S)     first guess at every subset (`factor.cliques`,
-                                             `factor.all_vectors`)
+                                             `factor.all_vectors`); up to 20 vectors all columns of
+                                             zeros and ones (`factor.binary_columns`)
     3  W, x ← LeastSquares, BestMembers      until encodings are reproduced, all pixels at once
                                              (`solve.linear`)
        c, W ← again for what is left over    with private vectors known nothing is noise
@@ -38,6 +39,7 @@ from unveil.certify.certificate import undetermined_by
 from unveil.checks import InputError
 from unveil.encodings import Encodings, as_public
 from unveil.factor.all_vectors import factor_overlaps
+from unveil.factor.binary_columns import binary_columns, choose_columns
 from unveil.factor.cliques import find_cliques
 from unveil.gram.similarity import estimate_vectors
 from unveil.gram.whitened import (
@@ -256,7 +258,14 @@ def _guesses(
     with clock("factor"):
         start = find_cliques(rounded(S, k)).members
     yield start
-    # 3. Not rounded at all.
+    # 3. Few vectors, all independent: every column of zeros and ones that there is.
+    if given is None:
+        with clock("factor"):
+            columns = binary_columns(vectors[:, :n])
+            members = None if columns is None else choose_columns(columns, n, k)
+        if members is not None:
+            yield members
+    # 4. Not rounded at all.
     with clock("factor"), one_blas_thread():
         W = factor_overlaps(S, k, n).W
     if W.shape[1] > k:
