@@ -32,7 +32,6 @@ from unveil.auditing.judgement import FEW
 from unveil.auditing.release import Release, by_encoder
 from unveil.auditing.risks import EXACT, NOT
 from unveil.auditing.trials import Arm, Laboratory
-from unveil.auditing.unmix import NAME as UNMIX
 from unveil.data.bundled import fashion_mnist
 from unveil.scheme import Scheme
 
@@ -150,7 +149,7 @@ def _every_arm(lab: Laboratory, m: int) -> Iterator[Arm]:
     scheme = lab.release.scheme
     yield Arm("blind", COPIES, scheme)
     if not lab.release.stated:
-        yield Arm("blind", UNMIX, scheme)
+        yield Arm("blind", "unmix", Scheme(2, weighting="unknown", signs="kept"))
     encodings = lab.encodings(0, m)
     for choice in choose(situation_of(encodings, None)):
         if choice.applies:

@@ -18,6 +18,8 @@ SCHEMES = [
     Scheme(2, signs="kept"),
     Scheme(2, weighting="half-normal"),
     Scheme(2, 1, "released"),
+    Scheme(2, weighting="dirichlet", signs="kept"),
+    Scheme(2, weighting="half-normal", signs="kept"),
     Scheme(0, 2),
 ]
 
@@ -68,6 +70,13 @@ def test_the_usual_order():
     assert usual(Situation(Scheme(2), 100, told=True)) == ("full", *LAST)
     assert usual(Situation(Scheme(2), 20_000))[0] == "full"
     assert usual(Situation(Scheme(2, signs="kept"), 100)) == ("mixup",)
+    own = Scheme(2, weighting="dirichlet", signs="kept")
+    assert usual(Situation(own, 100)) == ("unmix",)
+    assert usual(Situation(own, 100, images=True)) == ("unmix", "natural")
+    assert usual(Situation(Scheme(2, weighting="half-normal", signs="kept"), 100)) == (
+        "unmix",
+        "full",
+    )
     assert usual(Situation(Scheme(0, 2), 100)) == ("phase-retrieval",)
     assert usual(Situation(Scheme(2, 2, "released"), 100, images=True)) == ("natural",)
     assert usual(Situation(Scheme(2, 2, "released"), 100)) == LAST[1:]

@@ -55,10 +55,10 @@ def recover(
     """Run an attack by name; None: the strongest that applies (`attacks.choose`).
 
     That is `natural` for images with weights of the released kind, `phase-retrieval` without a
-    private part, `mixup` where signs are kept and weights fixed, `unhidden` where taking absolute
-    values changed nothing, then `relations`, which asks nothing of the data. Where that does not
-    explain all encodings `full`, and where it verifies nothing `tensor`, which needs fewer
-    encodings and more pixels, and then the paper's.
+    private part, `mixup` where signs are kept and weights fixed, `unmix` where signs are kept and
+    weights are not, `unhidden` where taking absolute values changed nothing, then `relations`,
+    which asks nothing of the data. Where that does not explain all encodings `full`, and where it
+    verifies nothing `tensor`, which needs fewer encodings and more pixels, and then the paper's.
 
     Parameters
     ----------

@@ -23,6 +23,7 @@ from unveil.attacks.full import LARGEST, takes
 from unveil.attacks.noisy_relations import LARGEST as MOST_FOR_NOISY
 from unveil.attacks.tensor import MOST as MOST_IN_TENSOR
 from unveil.attacks.unhidden import nothing_hidden
+from unveil.attacks.unmix import takes as unmixed
 from unveil.encodings import Encodings
 from unveil.scheme import EXACT_WEIGHTINGS, Scheme
 
@@ -35,6 +36,7 @@ BLIND = (
     "natural",
     "phase-retrieval",
     "mixup",
+    "unmix",
     "unhidden",
     "relations",
     "full",
@@ -122,6 +124,11 @@ def choose(situation: Situation) -> tuple[Choice, ...]:
 def usual(situation: Situation) -> tuple[str, ...]:
     """The attacks that `unveil.recover` tries, one after the other. The last one says what is
     wrong, where none applies."""
+    if unmixed(situation.scheme):
+        # Linear algebra first; then what ignores signs.
+        if situation.natural:
+            return "unmix", "natural"
+        return ("unmix",) if situation.told or _full(situation) else ("unmix", "full")
     if situation.natural:
         return ("natural",)
     if not situation.scheme.k_private:
@@ -153,6 +160,10 @@ def _phase_retrieval(s: Situation) -> str:
 
 def _mixup(s: Situation) -> str:
     return "" if s.sums else "for plain sums: signs kept, two private vectors or more, one weight"
+
+
+def _unmix(s: Situation) -> str:
+    return "" if unmixed(s.scheme) else "for signs kept with weights of their own"
 
 
 def _unhidden(s: Situation) -> str:
@@ -221,6 +232,7 @@ _RULES: dict[str, Callable[[Situation], str]] = {
     "natural": _natural,
     "phase-retrieval": _phase_retrieval,
     "mixup": _mixup,
+    "unmix": _unmix,
     "unhidden": _unhidden,
     "relations": _relations,
     "full": _full,
@@ -231,5 +243,5 @@ _RULES: dict[str, Callable[[Situation], str]] = {
     "cliques": _cliques,
     "absolute": _absolute,
 }
-_WITHOUT_POOL = ("natural", "cliques")
+_WITHOUT_POOL = ("natural", "cliques", "unmix")
 """Attacks that can do without the public vectors an encoding mixes."""

@@ -6,7 +6,7 @@ encodings for
     sums        with the signs they have, where some values are negative: y = Xw, also through one
                 mask that all encodings share
     1 to 4      records in each, instead of the number stated
-    MixUp       two records with weights of their own in every encoding
+    MixUp       records with weights of their own in every encoding
 
 and looks whether an encoding simply *is* a record (`copies`): times a number, clipped, rounded,
 with a little noise, or with its signs taken off.
@@ -37,7 +37,11 @@ Floats = NDArray[np.float32]
 
 def schemes_as_found(stated: Scheme, values: Floats) -> tuple[tuple[Scheme, str], ...]:
     """Other schemes that the encodings may follow, the likeliest first, each in words."""
-    out: list[tuple[Scheme, str]] = []
+    own = "with weights of their own, signs taken as they are"
+    out: list[tuple[Scheme, str]] = [
+        (Scheme(k, weighting="unknown", signs="kept"), f"{k} records {own}")
+        for k in range(2, MOST_MIXED + 1)
+    ]
     k = stated.k_private
     negative = bool((values < 0).any())
     if negative and stated.signs != "kept":

@@ -20,7 +20,6 @@ from unveil.attacks.choose import LAST, TOLD, choose, situation_of, usual
 from unveil.auditing.as_found import COPIES, schemes_as_found
 from unveil.auditing.insider import NAME as SUBSTITUTION
 from unveil.auditing.trials import Arm, Key, Laboratory, Trial
-from unveil.auditing.unmix import NAME as UNMIX
 from unveil.scheme import Scheme
 
 KNOWS: dict[Key, str] = {
@@ -32,9 +31,9 @@ KNOWS: dict[Key, str] = {
 """The kinds of attackers, the one that knows least first."""
 CHEAP_WHEN_TOLD = ("mixup", "cliques", "line-graph", "tensor", "full")
 """Attacks that run in any case once overlaps are told: reading them is what costs."""
-SUPPOSED = ("mixup", "unhidden", "relations", "full")
+SUPPOSED = ("mixup", "unmix", "unhidden", "relations", "full")
 """Attacks on schemes that encodings are only supposed to follow: the quick ones of the usual."""
-CHEAP_SUPPOSED = ("mixup", "unhidden")
+CHEAP_SUPPOSED = ("mixup", "unmix", "unhidden")
 """Of these, linear algebra, which runs whatever the effort."""
 NOTHING_LEFT = "nothing was left to recover"
 """Why an attack did not run after a complete one."""
@@ -127,9 +126,6 @@ def _arms(lab: Laboratory, m: int, who: Key) -> Iterator[tuple[Arm, bool, str]]:
         return
     if who == "blind":
         yield Arm(who, COPIES, scheme), True, ""
-        if not release.stated:
-            words = "weights of their own, signs taken as they are"
-            yield Arm(who, UNMIX, replace(scheme, signs="kept"), words), True, ""
     pool = release.public if who == "public" else None
     yield from _of_scheme(lab, m, who, scheme, pool, "")
     if who == "blind" and scheme.k_public:

@@ -27,8 +27,6 @@ from unveil.auditing.insider import NAME as SUBSTITUTION
 from unveil.auditing.insider import substitution
 from unveil.auditing.release import Release
 from unveil.auditing.risks import EXACT, NOT, Risks, assess, distinct
-from unveil.auditing.unmix import NAME as UNMIX
-from unveil.auditing.unmix import unmix
 from unveil.checks import InputError
 from unveil.encode.selection import selection_matrix
 from unveil.encodings import Encodings
@@ -213,15 +211,6 @@ class Laboratory:
         # 1. Attacks that only an audit has.
         if arm.attack == COPIES:
             return copies(encodings, private, relative_tolerance=self.relative_tolerance)
-        if arm.attack == UNMIX:
-            recovery = unmix(encodings)
-            return recovery, assess(
-                recovery,
-                private,
-                relative_tolerance=self.relative_tolerance,
-                public=public,
-                free_scale=True,
-            )
         chosen = self.release.chosen(number, encodings.m)
         if arm.attack == SUBSTITUTION:
             assert chosen is not None
