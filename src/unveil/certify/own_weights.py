@@ -12,8 +12,10 @@ reading is W' = WT, X = TX', and x_i is in it if row i of T is a unit vector.
            is nonzero. One that meets it more often is zero if its weights solve an equation, and
            |S| − 1 rows can at most, weights being in general position. So it holds if more than
            |R| rows without i meet R, for every set R of other vectors; and that is so if every
-           vector has more than k rows without i. `TIMES` as many are asked for, so that as many
-           coincidences as vectors in R would be needed to break it
+           vector has more than k rows without i. One more is asked for, so that two coincidences
+           to five digits would be needed to break it. For k = 2 that is so with k + 1 already:
+           rows are edges, weights are positive, so that edges that vanish together close no odd
+           circle and no two of them join the same pair. On four vectors or less they are too few
   growth   z joins, if in the rows that mix it with known vectors only no known vector is always
            among them. Row r of W' is λ·T_z + the others' weights: at least 0, at most k entries.
            The k − 1 known ones stay, and leave one place. So T_z has one entry that is none of
@@ -34,9 +36,8 @@ from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED
 from unveil.solve.model import Members, rms
 from unveil.solve.simplex import Corners
 
-TIMES = 2
-"""Rows without i per vector, in units of k: one more than k would do for weights in general
-position."""
+SPARE, SPARE_PAIRS = 2, 1
+"""Rows of a vector without i, beyond k; the second for k = 2."""
 FAINT = 1e-2
 """A smaller weight is known to few digits, and counts for nothing."""
 SHARP = 1e-3
@@ -106,9 +107,10 @@ def _different(rows: NDArray[np.int64], members: Members, weights: NDArray[np.fl
 
 
 def _core(members: Members, n: int) -> NDArray[np.bool_]:
-    """The largest set of vectors, each with TIMES·k rows inside it and without i, for every other
-    vector i."""
+    """The largest set of vectors, each with more than k rows inside it and without i, for every
+    other vector i."""
     k = members.shape[1]
+    need = k + (SPARE_PAIRS if k == 2 else SPARE)
     core = np.ones(n, bool)
     while True:
         rows = members[core[members].all(axis=1)]
@@ -118,7 +120,7 @@ def _core(members: Members, n: int) -> NDArray[np.bool_]:
         uses = together.diagonal()
         together.setdiag(0)
         most = np.asarray(together.max(axis=1).todense()).ravel()
-        enough = core & (uses - most >= TIMES * k)
+        enough = core & (uses - most >= need)
         if (enough == core).all():
             return core
         core = enough
