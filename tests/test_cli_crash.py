@@ -276,6 +276,34 @@ def test_a_killed_reproduction_ends_with_the_same_bytes(
     assert {Path(name).suffix for name in same} >= {".csv", ".json", ".svg", ".png"}
 
 
+def test_a_killed_comparison_ends_with_the_same_facts(tmp_path: Path) -> None:
+    """At the stored trial, at the page, at a figure: what is there is whole, and the next run goes
+    on from it."""
+    args = ["compare", "--attack", "mixup", "--family", "mixup", "--json", "--out", "out"]
+    (tmp_path / "whole").mkdir()
+    assert end(start(tmp_path / "whole", *args)) == 0
+    (tmp_path / "broken").mkdir()
+    deaths = 0
+    for change in (4, 9):
+        deaths += end(start(tmp_path / "broken", *args, die_at=change)) < 0
+        for path in (tmp_path / "broken").rglob("*"):
+            if path.is_file() and PART not in str(path):
+                is_whole(path)
+    assert deaths == 2
+    assert end(start(tmp_path / "broken", *args)) == 0
+    assert not parts(tmp_path)
+    one, two = (
+        json.loads((tmp_path / name / "out/figures/compare.json").read_text())
+        for name in ("whole", "broken")
+    )
+    assert one["families"].keys() == two["families"].keys() == {"mixup"}
+    assert one["asked"] == two["asked"]
+    names = [
+        {p.name for p in (tmp_path / run / "out/.cells").iterdir()} for run in ("whole", "broken")
+    ]
+    assert names[0] == names[1]
+
+
 def test_two_at_once_leave_one_of_the_two(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     jobs = [["attack", "run", "--seed", seed, *QUICK] for seed in (5, 6, 7, 8)] + [
