@@ -56,7 +56,9 @@ HIDDEN = (
     "cliques",
     "paper",
 )
-"""Attacks of "all" on signs that were kept, and on signs that were hidden."""
+ALL_PUBLIC = ("default", "phase-retrieval")
+"""Attacks of "all" on signs that were kept, on signs that were hidden, and where nothing is
+private."""
 
 
 def trap(kind: str, seed: int, size: int = 1, signs: str = "absolute") -> Trap:
@@ -130,6 +132,13 @@ def spring(trap: Trap, attack: str) -> tuple[str, int]:
     ), wrong
 
 
+def attacks(kind: str, signs: str) -> tuple[str, ...]:
+    """Those of "all" that take such encodings on."""
+    if kind == "nothing private":
+        return ALL_PUBLIC
+    return SIGNED if signs == "kept" else HIDDEN
+
+
 @contextmanager
 def _within(seconds: int) -> Iterator[None]:
     """TimeoutError after so many seconds, as soon as Python gets to see it."""
@@ -164,7 +173,7 @@ def _row(kind: str, seeds: range, attack: str) -> Row:
         for signs in [
             "kept" if attack == "mixup" or (attack == "all" and seed % 3 == 2) else "absolute"
         ]
-        for name in ([attack] if attack != "all" else SIGNED if signs == "kept" else HIDDEN)
+        for name in ([attack] if attack != "all" else attacks(kind, signs))
     ]
     for seed, signs, name in trials:
         began = time.perf_counter()

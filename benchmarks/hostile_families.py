@@ -37,6 +37,8 @@ def family(kind: str, seed: int, signs: str = "absolute") -> Trap:
     told or not."""
     # 1. One of each: who mixes whom, vectors, a public list, damage.
     rng = np.random.default_rng([seed, crc32(kind.encode())])
+    if kind == "nothing private":
+        return _nothing_private(rng)
     kinds = {kind}
     if kind == "compound":
         kinds = {
@@ -88,6 +90,34 @@ def family(kind: str, seed: int, signs: str = "absolute") -> Trap:
     return Trap(
         kind, told, P.astype(np.float32) if k_public else None, X.astype(np.float32), shared
     )
+
+
+def _nothing_private(rng: Rng) -> Trap:
+    """Mixtures of public vectors alone, 2 to 4 times as many pixels as vectors: of any kind of data,
+    some with the magnitudes of others, some nearly equal, the list damaged or not."""
+    n, k, m = int(rng.integers(6, 15)), int(rng.integers(1, 4)), int(rng.integers(1, 20))
+    d = int(n * rng.uniform(2, 6)) + int(rng.integers(2, 40))
+    data = str(rng.choice([*DATA, "gaussian"]))
+    P = DATA.get(data, gaussian)(rng, n, d)
+    for i in range(1, n):
+        if rng.random() < 0.2:
+            P[i] = P[i - 1] * rng.choice([-1, 1], d)
+        elif rng.random() < 0.1:
+            P[i] = P[i - 1]
+            P[i, int(rng.integers(d))] += rng.choice([0.0, 0.05, 1.0])
+    Q = np.array([rng.choice(n, k, replace=False) for _ in range(m)])
+    scheme = unveil.Scheme(0, k)
+    Y = np.abs(scheme.public_weight * P[Q].sum(axis=1))
+    # A list that names other vectors of the same magnitudes cannot be told from the right one.
+    damage = str(rng.choice(["permuted public", "negated public", "scaled public"]))
+    listed = P if rng.random() < 0.6 else LISTS[damage](rng, P)
+    # What is mixed, as the list has it; up to size, which the weights carry.
+    product = (listed * P).sum(axis=1) ** 2
+    same = product > (1 - 1e-9) * (listed**2).sum(axis=1) * (P**2).sum(axis=1)
+    used = np.unique(Q)
+    true = np.vstack([listed[used[same[used]]], P[used]]).astype(np.float32)
+    told = unveil.Encodings(Y.astype(np.float32), scheme, None)
+    return Trap("nothing private", told, listed.astype(np.float32), true)
 
 
 def _with_private(rng: Rng, P: Floats, X: Floats, how: str) -> Floats:
@@ -201,4 +231,4 @@ DAMAGE: dict[str, Callable[[Rng, Floats], Floats]] = {
     "one pixel": _one_pixel,
     "one more": lambda rng, Y: Y,
 }
-FAMILIES = (*DESIGNS, *DATA, *LISTS, *DAMAGE, "alone", "unequal", "compound")
+FAMILIES = (*DESIGNS, *DATA, *LISTS, *DAMAGE, "alone", "unequal", "nothing private", "compound")

@@ -110,3 +110,23 @@ def test_what_it_cannot_take_on_is_refused():
         attack(sim.encodings, np.vstack([sim.public, sim.public[0] + sim.public[1]]))
     with pytest.raises(InputError, match="pass public="):
         attack(sim.encodings, None)
+
+
+def test_a_list_that_lacks_a_vector_which_others_make_up_verifies_none_of_them():
+    """p = a + b is mixed, and not in the list: a and b explain it, and are not mixed."""
+    P = np.random.default_rng(0).standard_normal((6, 80))
+    mixed = P[0] + P[1] + P[2]  # k_public = 2: p and vector 2
+    for k, verified in ((2, False), (3, True)):
+        recovery = attack(Encodings(np.abs(mixed)[None], Scheme(0, k)), P)
+        assert recovery.explained == 1
+        assert recovery.verified.all() == recovery.verified.any() == verified
+    assert all(
+        "may lack one" in r for r in attack(Encodings(np.abs(mixed)[None], Scheme(0, 2)), P).reasons
+    )
+
+
+def test_pixels_at_which_every_public_vector_is_zero_do_no_harm():
+    sim = simulate(Scheme(0, 2), n_public=8, m=10, d=80, rng=0)
+    public, values = sim.public.copy(), sim.encodings.values.copy()
+    public[:, :5] = values[:, :5] = 0
+    assert attack(Encodings(values, Scheme(0, 2)), public).verified.any()

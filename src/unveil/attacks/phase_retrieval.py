@@ -108,15 +108,19 @@ def phase_retrieval(
         if progress:
             progress("phase retrieval", min(start + step, m), m)
     # 3. Proofs for what is reproduced at all pixels, where there are enough pixels for it.
+    # Another number of vectors than the scheme mixes is no mixture of it: a vector that is not in
+    # the list may be a combination of those that are.
     exact, proved = np.isfinite(miss), np.zeros((m, n), bool)
+    stated = exact & ((W != 0).sum(axis=1) == scheme.k_public)
     with clock("certificate"):
-        if exact.any() and d >= n + FEWEST_PIXELS:
-            proved[exact] = only_mixture(V.astype(np.float64), W[exact], miss[exact])
+        if stated.any() and d >= n + FEWEST_PIXELS:
+            proved[stated] = only_mixture(V.astype(np.float64), W[stated], miss[stated])
     return _recovery(
         encodings,
         V,
         W,
         exact,
+        stated,
         np.asarray(proved.any(axis=0)),
         residual,
         [g[0] for g in found.interchangeable],
@@ -158,6 +162,7 @@ def _recovery(
     V: NDArray[np.float32],
     W: NDArray[np.float64],
     exact: NDArray[np.bool_],
+    stated: NDArray[np.bool_],
     proved: NDArray[np.bool_],
     residual: NDArray[np.float64],
     doubles: list[int],
@@ -185,6 +190,9 @@ def _recovery(
             words += f"reproduced at all {d} pixels"
             if not enough:
                 words += f": too few to rule out chance, {len(V) + FEWEST_PIXELS} are needed"
+            elif not (W[stated, v] != 0).any():
+                words += f", but with other than k_public={encodings.scheme.k_public} vectors: "
+                words += "the list may lack one that is mixed, or k_public is another"
             elif not proved[v]:
                 words += ": another mixture may have the same magnitudes "
                 words += "(vectors that differ in signs only, too few pixels)"

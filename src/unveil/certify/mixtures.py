@@ -29,7 +29,7 @@ PER_VECTOR, MOST = 8, 2000
 nothing new."""
 RIDGE, MORE = 1e-10, 1e-6
 """Added to the diagonal of the kernel, relative to it, so that rounding does not make it singular;
-and where pixels repeat each other, so that it truly is."""
+and, relative to its mean, where pixels repeat each other or are zero, so that it truly is."""
 CLEARLY, FLATTEST = 10.0, 1e-3
 """The least eigenvalue proves something when it is so many times what is left of Z·w, and this
 share of the largest: below, rounding could have made it."""
@@ -57,9 +57,9 @@ def only_mixture(V: Floats, W: Floats, miss: Floats) -> Bools:
     kernel[np.diag_indices(d)] *= 1 + RIDGE
     try:
         factor = cho_factor(kernel, overwrite_a=True)
-    except LinAlgError:  # pixels that repeat each other
+    except LinAlgError:  # pixels that repeat each other, or at which all vectors are zero
         kernel = (A.T @ A) ** 2
-        kernel[np.diag_indices(d)] *= 1 + MORE
+        kernel[np.diag_indices(d)] += MORE * np.trace(kernel) / d
         factor = cho_factor(kernel, overwrite_a=True)
     reach = np.linalg.norm(
         solve_triangular(L, np.eye(n), lower=True), axis=0
