@@ -6,6 +6,8 @@ import pytest
 
 import unveil
 from unveil.data.bundled import fashion_mnist
+from unveil.images.polarity import SURE
+from unveil.images.prior import image_prior
 from unveil.scoring.images import image_scores
 
 SHAPE = (14, 14)
@@ -95,6 +97,45 @@ def test_neither_like_images_nor_their_number_need_be_known():
     recovery = unveil.recover(sim.encodings, rng=0)
     assert len(recovery) > 0
     assert not recovery.signed  # nothing tells bright from dark
+
+
+def with_pictures_of_another_kind(seed=9):
+    """Private clothes of 28×28 pixels, public images that have a mean of their own and nothing of
+    clothes; others like either."""
+    rng = np.random.default_rng(seed)
+    images = fashion_mnist()[0].reshape(240, -1).astype(np.float32) / np.float32(127.5) - 1
+    clothes = images[rng.permutation(240)]
+    side = np.tile(np.linspace(-0.25, 0.25, 28), 28)
+    public = np.clip(0.6 * image_prior((28, 28)).draw(800, rng) + side, -1, 1)
+    scheme = unveil.Scheme(2, 2, weighting="released", pairing="epochs")
+    sim = unveil.simulate(
+        scheme, private=clothes[:16], public=public[:400], m=800, rng=seed, shape=(28, 28)
+    )
+    return sim, public[400:], clothes[16:]
+
+
+def test_private_images_with_a_mean_of_their_own_come_back_with_one_sign_or_say_so():
+    sim, like, _ = with_pictures_of_another_kind()
+    recovery = unveil.recover(sim.encodings, attack="natural", like=like, n_private=16, rng=0)
+    right, turned = (
+        image_scores(sign * recovery.vectors, sim.private, (28, 28)).mean_ssim for sign in (1, -1)
+    )
+    assert max(right, turned) > 0.7
+    assert recovery.signed == (recovery.evidence["polarity"] > SURE)
+    assert recovery.signed or "negatives of themselves" in recovery.explanation
+    assert right > turned or not recovery.signed
+
+
+def test_other_images_of_the_private_kind_can_be_given():
+    sim, like, others = with_pictures_of_another_kind()
+    recovery = unveil.recover(
+        sim.encodings, attack="natural", like=like, private_like=others, n_private=16, rng=0
+    )
+    assert image_scores(recovery.vectors, sim.private, (28, 28)).mean_ssim > 0.6
+    with pytest.raises(unveil.InputError, match="private_like images have 100 pixels"):
+        unveil.recover(
+            sim.encodings, attack="natural", private_like=others[:, :100], n_private=16, rng=0
+        )
 
 
 def test_mirrored_images_are_merged():

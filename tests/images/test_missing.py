@@ -53,6 +53,15 @@ def test_missed_images_are_found_in_the_residual_one_column_each():
     assert all(len(cluster) <= int(0.6 * 2 * 400 / 10) for _, cluster in new)
 
 
+def test_images_that_share_a_mean_are_not_repeats_of_each_other():
+    prior, images, L, _ = problem()
+    common = 5 * prior.draw(1, np.random.default_rng(3))[0]
+    alike = (images + common).astype(np.float32)
+    weights = sparse.csr_array(L)
+    assert repeated_images(alike, weights, prior).any()
+    assert not repeated_images(alike, weights, prior, common).any()
+
+
 def test_the_worst_column_is_taken_over_first():
     new, _ = missing([2, 7])
     assert [column for column, _ in new] == [7, 2]

@@ -40,6 +40,17 @@ def run(prior, images, z, *, noise=None, largest=1.0, public=True, **options):
     return reweigh(np.abs(z), z, images, shares, noise, prior, bounds, **options)
 
 
+def test_what_all_images_have_in_common_speaks_for_none_of_them():
+    """Faces: every encoding has much of the common part, which is why single products mislead."""
+    prior, images, L, rest, _ = problem(n=20, m=300)
+    common = 3 * prior.draw(1, np.random.default_rng(9))
+    alike = (images + common).astype(np.float32)
+    found = run(prior, alike, (L @ alike + rest).astype(np.float32))
+    true = [set(np.flatnonzero(row)) for row in L]
+    right = [len(set(pair) & other) for pair, other in zip(found.members, true, strict=True)]
+    assert np.mean(right) / 2 > 0.9
+
+
 def dense(found, n):
     out = np.zeros((len(found.members), n))
     np.put_along_axis(out, found.members, found.best, axis=1)

@@ -46,6 +46,7 @@ def recover(
     overlaps: Overlaps | None = None,
     similarity: ArrayLike | None = None,
     like: ArrayLike | None = None,
+    private_like: ArrayLike | None = None,
     n_private: int | None = None,
     flips: bool = False,
     rng: Rng = None,
@@ -74,6 +75,8 @@ def recover(
         How alike encodings are by whatever means, to start from (`cliques`).
     like : array
         Images like the public ones (`natural`).
+    private_like : array
+        Other images of the kind of the private ones, such as other faces (`natural`).
     n_private : int
         How many private images there are (`natural`).
     flips : bool
@@ -105,6 +108,7 @@ def recover(
         "overlaps": overlaps,
         "similarity": similarity,
         "like": like,
+        "private_like": private_like,
         "n_private": n_private,
         "flips": flips or None,
     }

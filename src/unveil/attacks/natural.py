@@ -32,16 +32,12 @@ from unveil.images.likeness import RECOGNISABLE, Clues, clues_of_likeness, liken
 from unveil.images.memberships import image_memberships
 from unveil.images.mirrored import merge_mirrored, mirror
 from unveil.images.pixel_signs import synchronise
-from unveil.images.prior import image_prior
-from unveil.images.rounds import (
-    ImageTask,
-    RoundState,
-    WeightLaw,
-    alternate,
-    take_out_public,
-)
+from unveil.images.polarity import SURE
+from unveil.images.prior import ImagePrior, image_prior
+from unveil.images.rounds import alternate, take_out_public
 from unveil.images.schedule import SCHEDULE
 from unveil.images.sign_fields import folded_fit
+from unveil.images.task import ImageTask, RoundState, WeightLaw
 from unveil.images.weight_law import likeliest_law
 from unveil.parallel import Stopwatch
 from unveil.parallel import memory_limit as settle_limit
@@ -70,6 +66,7 @@ def natural(
     public: ArrayLike | None = None,
     *,
     like: ArrayLike | None = None,
+    private_like: ArrayLike | None = None,
     n_private: int | None = None,
     flips: bool = False,
     rng: Rng = None,
@@ -80,6 +77,7 @@ def natural(
 
     public: the candidates themselves, where they are known; like: other images of that kind;
     neither: natural images in general
+    private_like: other images of the kind of the private ones, such as other faces
     n_private: how many private images there are; None: as many as clusters are found
     flips: images were mirrored at random before they were mixed
     """
@@ -110,14 +108,19 @@ def natural(
     if candidates is not None and flips:
         candidates = np.concatenate([candidates, mirror(candidates, shape)])
     sample = candidates if like is None else as_vectors(like, "like")
+    own = None if private_like is None else as_vectors(private_like, "private_like")
     with clock("prior"):
-        prior = image_prior(shape, sample)
+        theirs = None if own is None else image_prior(shape, own, name="private_like")
+        prior = theirs if theirs and not scheme.k_public else image_prior(shape, sample)
+        if not scheme.k_public:  # like images can only be like the private ones
+            theirs = prior
     task = ImageTask(
         encodings.magnitudes(),
         scheme,
         WeightLaw.of(scheme, child(seed, "law")),
         prior,
         encodings.labels,
+        None if theirs is None else theirs.mean,
     )
     # 3. Who mixes whom, softly: from squares, which do not depend on signs.
     with clock("similarity"):
@@ -141,11 +144,11 @@ def natural(
     # 4. Images to start from.
     with clock("start"):
         weights, squares = _soft(task, found)
-        images = _start(task, weights, squares, child(seed, "start"))
+        images = _start(task, weights, squares, theirs, child(seed, "start"))
         # Images no cluster was found for have a place all the same: they may show themselves once
         # signs are known.
         missing = max(0, (total or 0) - len(images))
-        images = np.concatenate([images, np.repeat(prior.mean[None], missing, axis=0)])
+        images = np.concatenate([images, np.repeat(task.start[None], missing, axis=0)])
         weights, squares = (
             sparse.csr_array(sparse.hstack([w, sparse.csr_array((encodings.m, missing))]))
             for w in (weights, squares)
@@ -183,7 +186,8 @@ def natural(
         with clock("mirrored"):
             images, became = merge_mirrored(state.images, signs.encodings, shape, prior)
             state, signs = state.merged(images, became), signs.merged(became)
-    return _recovery(encodings, scheme, state, signs, prior.known, clock)
+    known = prior.known if state.polarity is None else state.polarity > SURE
+    return _recovery(encodings, scheme, state, signs, known or own is not None, clock)
 
 
 def _soft(task: ImageTask, found: ImageMemberships) -> tuple[sparse.csr_array, sparse.csr_array]:
@@ -198,17 +202,21 @@ def _soft(task: ImageTask, found: ImageMemberships) -> tuple[sparse.csr_array, s
 
 
 def _start(
-    task: ImageTask, weights: sparse.csr_array, squares: sparse.csr_array, rng: np.random.Generator
+    task: ImageTask,
+    weights: sparse.csr_array,
+    squares: sparse.csr_array,
+    theirs: ImagePrior | None,
+    rng: np.random.Generator,
 ) -> Floats:
-    """Images to start from: cross terms with signs from neighbours, or the mean image where that
-    says most."""
-    if task.prior.mean_share > SCHEDULE.informative:
-        return np.repeat(task.prior.mean[None], weights.shape[1], axis=0)
+    """Images to start from: cross terms with signs from neighbours, or the mean of images like the
+    private ones (`theirs`) where that says most. The mean of public images never is a start."""
+    if theirs is not None and theirs.mean_share > SCHEDULE.informative:
+        return np.repeat(theirs.mean[None], weights.shape[1], axis=0)
     images = cross_terms(task.Y, weights, squares, rng, public=task.public)
     images = folded_fit(
         task.Y, task.mixture(weights, squares), images, task.prior, mean=False, rounds=FOLDED
     )
-    return synchronise(images, task.prior.correlation(), task.prior.mean, rng)
+    return synchronise(images, task.prior.correlation(), task.start, rng)
 
 
 def _recovery(
@@ -232,6 +240,11 @@ def _recovery(
         "encodings": signs.encodings.tolist(),
         "weighting": scheme.weighting,
     }
+    unsure = ""
+    if state.polarity is not None:
+        evidence["polarity"] = state.polarity
+        if not signed:
+            unsure = "; whether all are negatives of themselves could not be told"
     if state.part is not None:
         evidence["public_images_found"] = float((state.part.indices >= 0).mean())
     return Recovery(
@@ -247,7 +260,7 @@ def _recovery(
         ),
         attack=NAME,
         explanation=f"{n} private images from {m} encodings, {seen} of them probably recognisable; "
-        "none is exact",
+        f"none is exact{unsure}",
         seconds=clock.seconds,
         evidence=evidence,
         weights=sparse.csr_array((weighing.best.ravel(), places), shape=(m, n)),

@@ -40,10 +40,16 @@ def merge_mirrored(
     np.fill_diagonal(alike, -2)  # below any correlation: no image is its own pair
     became = np.full(len(images), -1, np.int64)
     merged: list[Floats] = []
-    # The assignment need not be symmetric: its pairs are taken by likeness, each image once.
+    # The assignment need not be symmetric: its pairs are taken by likeness, each image once. Images
+    # it leaves over are paired by likeness too.
     rows, columns = linear_sum_assignment(-alike)
-    for i in np.argsort(-alike[rows, columns], kind="stable"):
-        a, b = int(rows[i]), int(columns[i])
+    best = np.argsort(-alike[rows, columns], kind="stable")
+    others = np.argsort(-alike, axis=None, kind="stable")
+    pairs = [(int(rows[i]), int(columns[i])) for i in best]
+    pairs += [(int(i // len(alike)), int(i % len(alike))) for i in others]
+    for a, b in pairs:
+        if a == b:
+            continue
         if became[a] >= 0 or became[b] >= 0:
             continue
         first, second = (a, b) if encodings[a] >= encodings[b] else (b, a)

@@ -40,11 +40,12 @@ def regrow(
     weight: float,
     labels: Floats | None,
     rng: np.random.Generator,
+    centre: Floats | None = None,
 ) -> list[tuple[int, NDArray[np.int64]]]:
     """(column, encodings) for every column taken over, at most one for each that is `bad`.
 
     misfit (n,), of_rows (m,): how badly the encodings of each column fit, and each encoding;
-    weight: the mean of the law
+    weight: the mean of the law; centre (d,): the mean of private images, which all residuals share
     """
     # 1. Good images, and how much of them is in each encoding.
     m, n = weights.shape
@@ -62,6 +63,10 @@ def regrow(
     for start in range(0, m, ROWS):
         rows = slice(start, start + ROWS)
         residual[rows] = (E[rows] - prior.mean) @ W - kept[rows] @ x
+    if centre is not None:
+        common = (centre - prior.mean) @ W
+        common /= np.linalg.norm(common) + 1e-9  # guards the division: the means may be the same
+        residual -= np.outer(residual @ common, common)
     residual /= np.linalg.norm(residual, axis=1, keepdims=True) + 1e-9  # guards the division
     cosines = residual @ residual.T
     cosines[full] = cosines[:, full] = 0
@@ -73,10 +78,11 @@ def regrow(
 
 
 def repeated_images(
-    images: Floats, weights: sparse.csr_array, prior: ImagePrior
+    images: Floats, weights: sparse.csr_array, prior: ImagePrior, centre: Floats | None = None
 ) -> NDArray[np.bool_]:
-    """Columns that repeat another one with more weight."""
-    x = (images - prior.mean) @ whiten(prior)
+    """Columns that repeat another one with more weight. centre (d,): the mean of private images,
+    which makes no two of them the same."""
+    x = (images - (prior.mean if centre is None else centre)) @ whiten(prior)
     x /= np.linalg.norm(x, axis=1, keepdims=True) + 1e-9  # guards the division
     total = np.asarray(weights.sum(axis=0)).ravel()
     same = x @ x.T > SAME

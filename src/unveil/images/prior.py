@@ -10,7 +10,7 @@ zero, so that one sign common to all images stays open.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,10 @@ class ImagePrior:
         energy = float((self.mean**2).sum())
         return energy / (energy + float(self.pixel.sum()))
 
+    def centred(self) -> ImagePrior:
+        """The same with a mean of zero: what varies is known, which way round is not."""
+        return replace(self, mean=np.zeros_like(self.mean), known=False)
+
     def draw(self, count: int, rng: np.random.Generator) -> NDArray[np.float32]:
         """Images (count, d) of this kind."""
         parts = rng.standard_normal((count, len(self.variances))) * np.sqrt(self.variances)
@@ -69,7 +73,11 @@ class ImagePrior:
 
 
 def image_prior(
-    shape: tuple[int, ...], like: NDArray[np.float32] | None = None, *, rank: int = RANK
+    shape: tuple[int, ...],
+    like: NDArray[np.float32] | None = None,
+    *,
+    rank: int = RANK,
+    name: str = "like",
 ) -> ImagePrior:
     """From like images (items, pixels), or of natural images in general."""
     if like is None:
@@ -77,36 +85,60 @@ def image_prior(
     d = int(np.prod(shape))
     if like.shape[1] != d:
         raise InputError(
-            f"like images have {like.shape[1]} pixels, encodings {d}: bring them to the same size"
+            f"{name} images have {like.shape[1]} pixels, encodings {d}: bring them to the same size"
         )
     if len(like) < 2:
         raise InputError(
-            "one like image says nothing of what varies: give at least two, better some hundred"
+            f"one {name} image says nothing of what varies: give at least two, better some hundred"
         )
-    # 1. Images and their mirror images: as likely, and twice as many.
+    # 1. Images and their mirror images, as likely. What is the same in both and what changes its
+    #    sign do not correlate: two problems of half the size.
     images = like if d <= SAMPLE + 1000 else like[:: -(-len(like) // SAMPLE)]
-    mirrored = images.reshape(len(images), *shape)[:, :, ::-1].reshape(len(images), d)
-    both = np.concatenate([images, mirrored])
-    mean = both.mean(axis=0)
-    both = both - mean
-    # 2. Components from the smaller of covariance and Gram matrix.
-    if len(both) > d:
-        variances, basis = np.linalg.eigh(both.T @ both / np.float32(len(both)))
-        variances, basis = variances[::-1][:rank], basis[:, ::-1][:, :rank]
-    else:
-        variances, left = np.linalg.eigh(both @ both.T / np.float32(len(both)))
-        variances, left = variances[::-1][:rank], left[:, ::-1][:, :rank]
-        keep = variances > DEPENDENT * variances[0]
-        variances, left = variances[keep], left[:, keep]
-        basis = both.T @ left / np.sqrt(variances * len(both))
-    variances = np.maximum(variances, 0)
+    pixels = images.reshape(len(images), *shape)
+    mirrored = pixels[:, :, ::-1].reshape(images.shape)
+    mean = ((images + mirrored) / 2).mean(axis=0)
+    half = (np.arange(d).reshape(shape)[:, : -(-shape[1] // 2)]).ravel()
+    twin = np.arange(d).reshape(shape)[:, ::-1][:, : -(-shape[1] // 2)].ravel()
+    middle = half == twin  # of an odd width: its own mirror image
+    even = (images + mirrored)[:, half] - 2 * mean[half]
+    even *= np.where(middle, 0.5, np.sqrt(0.5)).astype(np.float32)
+    odd = (images - mirrored)[:, half[~middle]] * np.float32(np.sqrt(0.5))
+    # 2. Components of each, put back to both halves, and the largest of them.
+    spread, parts = [], []
+    for block, sign, columns in ((even, 1, ~middle), (odd, -1, np.ones(odd.shape[1], bool))):
+        variances, vectors = _components(block, rank)
+        places, twins = (half, twin) if sign == 1 else (half[~middle], twin[~middle])
+        whole = np.zeros((d, len(variances)), np.float32)
+        whole[places] = vectors * np.where(columns, np.sqrt(0.5), 1)[:, None]
+        whole[twins[columns]] = sign * whole[places[columns]]
+        spread.append(variances)
+        parts.append(whole)
+    variances, basis = np.concatenate(spread), np.concatenate(parts, axis=1)
+    order = np.argsort(-variances, kind="stable")[:rank]
+    pixel = ((images - mean) ** 2).mean(axis=0) + ((mirrored - mean) ** 2).mean(axis=0)
     return ImagePrior(
         mean=mean.astype(np.float32),
-        basis=np.ascontiguousarray(basis, np.float32),
-        variances=variances.astype(np.float32),
-        pixel=np.maximum((both**2).mean(axis=0), STILL).astype(np.float32),
+        basis=np.ascontiguousarray(basis[:, order], np.float32),
+        variances=variances[order].astype(np.float32),
+        pixel=np.maximum(pixel / 2, STILL).astype(np.float32),
         known=True,
     )
+
+
+def _components(
+    rows: NDArray[np.float32], rank: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Largest variances and their directions (columns) of rows around zero, from the smaller of
+    covariance and Gram matrix."""
+    count, d = rows.shape
+    if count > d:
+        variances, basis = np.linalg.eigh(rows.T @ rows / np.float32(count))
+        return np.maximum(variances[::-1][:rank], 0), basis[:, ::-1][:, :rank]
+    variances, left = np.linalg.eigh(rows @ rows.T / np.float32(count))
+    variances, left = variances[::-1][:rank], left[:, ::-1][:, :rank]
+    keep = variances > DEPENDENT * variances[0]
+    variances, left = variances[keep], left[:, keep]
+    return variances, rows.T @ left / np.sqrt(variances * count)
 
 
 def _generic(shape: tuple[int, ...], rank: int) -> ImagePrior:

@@ -4,7 +4,8 @@ components of the prior.
 Once signs are known an encoding is linear: z − mean = Σ λ_j (x_j − mean) + public part. In the
 components of the prior, each divided by its standard deviation, the public part is white noise,
 fine detail counts as much as coarse, and a weight of 0.05 stands out. Every encoding is scored
-against all images, its own share in each taken out; all k-subsets of its best candidates are
+against all images together, its own share in each taken out, so that what they have in common (the
+mean of faces) speaks for none of them; all k-subsets of its best candidates are
 fitted, and expected weights are averages over them by likelihood. Signs half-way between certain
 and soft (y·sign and E) serve best: soft ones alone shrink the weights, certain ones alone add
 noise.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,8 +114,7 @@ def reweigh(
     products = e @ x.T
     products -= shares.T * energy[:, None]
     gram = (x @ x.T).astype(np.float64)
-    # 1e-9 guards the division: an image that is the mean image is zero here.
-    scores = products / np.sqrt(np.maximum(np.diag(gram), 1e-9))
+    scores = _scores(products, gram, float(np.median(noise)), bounds)
     # 3. The label of an encoding is the same mixture of its images' labels: more coordinates, and
     #    precise ones.
     if labels is not None:
@@ -153,6 +154,19 @@ def reweigh(
     left = e - weights @ x
     misfit = np.einsum("ij,ij->i", left, left) / W.shape[1] / noise
     return Weighing(weights, squares, members, fitted[at, best], misfit.astype(np.float32))
+
+
+def _scores(
+    products: NDArray[Any], gram: NDArray[np.float64], noise: float, bounds: WeightBounds
+) -> Floats:
+    """Expected weights (m, n) were any number of images mixed: least squares over all images
+    together, each weight small beforehand, since k of n are mixed."""
+    n = len(gram)
+    expected = min(bounds.k / n, 1.0) * (bounds.largest / 2) ** 2  # the mean of a squared weight
+    return np.asarray(
+        np.linalg.solve(gram + noise / expected * np.eye(n), products.T.astype(np.float64)).T,
+        np.float32,
+    )
 
 
 def _sparse(values: Floats, columns: NDArray[np.int64], n: int) -> sparse.csr_array:

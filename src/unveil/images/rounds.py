@@ -7,35 +7,34 @@
             bad images start again   from the mean image; missed ones are grown from what is left
                                      (`images.missing`), merged ones split (`images.merged`)
 
-Then, where the candidates are known, the same with public images found and taken out
+Where the first rounds show that private images have much in common (faces), all start again from
+that (`images.own_mean`), and one sign for all of them is told later (`images.polarity`). Then,
+where the candidates are known, the same with public images found and taken out
 (`images.public_part`). How many rounds and how hot: `images.schedule`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unveil.encode.weights import sample_weights
 from unveil.images.common_signs import common_signs
 from unveil.images.labels import vote
 from unveil.images.likeness import misfits
 from unveil.images.merged import split_merged
 from unveil.images.missing import regrow, repeated_images
-from unveil.images.prior import ImagePrior
-from unveil.images.public_part import PublicImages, find_public_part
+from unveil.images.own_mean import common_share, consensus, turned
+from unveil.images.polarity import polarity
+from unveil.images.public_part import find_public_part
 from unveil.images.reweigh import Weighing, WeightBounds, reweigh
 from unveil.images.schedule import SCHEDULE
-from unveil.images.sign_fields import REST, Mixture, anneal, fit_to_signed
+from unveil.images.sign_fields import Mixture, anneal, fit_to_signed
+from unveil.images.task import ImageTask, RoundState, unsure
 from unveil.records import Progress
-from unveil.scheme import Scheme
 
-DRAWS = 40_000
-"""Draws from the law of weights: enough to know its mean and its largest weight to a percent."""
 SCALE = (0.7, 1.4)
 """Bounds of one correction of an image's scale: the next rounds can go further."""
 SEEN = 3
@@ -43,86 +42,6 @@ SEEN = 3
 MOST = 0.97
 """Private weights sum to this at most after a correction, so that a public part is left."""
 Floats = NDArray[np.float32]
-
-
-@dataclass(frozen=True, eq=False)
-class WeightLaw:
-    """The law of weights: a sorted sample of private ones, the largest, the mean, and the public
-    energy Σλ² over (Σλ)²."""
-
-    sample: NDArray[np.float64]
-    largest: float
-    mean: float
-    public: float
-
-    @classmethod
-    def of(cls, scheme: Scheme, rng: np.random.Generator) -> WeightLaw:
-        weights = sample_weights(scheme, DRAWS, rng)
-        private, public = weights[:, : scheme.k_private], weights[:, scheme.k_private :]
-        rest = np.maximum(public.sum(axis=1), 1e-9)  # guards the division: zero without public ones
-        ratio = float(np.mean((public**2).sum(axis=1) / rest**2)) if scheme.k_public else 0.0
-        return cls(np.sort(private.ravel()), float(private.max()), float(private.mean()), ratio)
-
-
-@dataclass(frozen=True, eq=False)
-class ImageTask:
-    """What is given: magnitudes Y (m, d), the scheme and its law, what images look like, and the
-    labels of encodings where they were released."""
-
-    Y: Floats
-    scheme: Scheme
-    law: WeightLaw
-    prior: ImagePrior
-    labels: Floats | None
-
-    @property
-    def public(self) -> bool:
-        return self.scheme.k_public > 0
-
-    def private(self, weights: sparse.csr_array) -> NDArray[Any]:
-        """What the private images of each encoding weigh together. Labels say it exactly."""
-        return np.asarray(
-            weights.sum(axis=1) if self.labels is None else self.labels.sum(axis=1)
-        ).ravel()
-
-    def mixture(
-        self,
-        weights: sparse.csr_array,
-        squares: sparse.csr_array,
-        misfit: Floats | None = None,
-        least: float | None = None,
-    ) -> Mixture:
-        """Expected weights with the energy of all else: the public part, and what is not known of
-        the weights, `least` at the least. An encoding that fitted badly has more."""
-        total = self.private(weights)
-        rest = np.clip(1 - total, *REST) if self.public else np.zeros_like(total)
-        if least is None:
-            least = SCHEDULE.least if self.public else SCHEDULE.least_alone
-        noise = np.maximum(rest**2 * self.law.public, least) + _unsure(weights, squares)
-        if misfit is not None and self.public:
-            # Bounded both ways: no single encoding may count for nothing, or for everything.
-            noise = noise * np.clip(misfit / np.median(misfit), 0.5, 4)
-        return Mixture(sparse.csr_array(weights).astype(np.float32), noise.astype(np.float32))
-
-
-@dataclass(frozen=True, eq=False)
-class RoundState:
-    """Images, signed encodings, what was believed of the weights when these were found, and the
-    weights found after."""
-
-    images: Floats
-    signed: Floats
-    mixture: Mixture
-    weighing: Weighing
-    part: PublicImages | None = None
-
-    def merged(self, images: Floats, became: NDArray[np.int64]) -> RoundState:
-        """With images that became one (`images.mirrored`): members have their new names."""
-        return replace(
-            self,
-            images=images,
-            weighing=replace(self.weighing, members=became[self.weighing.members]),
-        )
 
 
 def alternate(
@@ -133,12 +52,14 @@ def alternate(
     rng: np.random.Generator,
     progress: Progress | None,
     rounds: int | None = None,
+    starts: tuple[float, ...] | None = None,
 ) -> RoundState:
     """Signs, weights, and a new start for what fits badly, in turn. `rounds`: so many hot rounds
-    and no cool ones, for a first look."""
+    and no cool ones, for a first look; `starts`: ε at which each round starts, if not scheduled."""
     k, prior = task.scheme.k_private, task.prior
     few = k * len(task.Y) < SCHEDULE.few * len(images)
-    starts = SCHEDULE.starts(few, rounds)
+    looks = rounds is None and starts is None and task.centre is None and task.public
+    starts = SCHEDULE.starts(few, rounds) if starts is None else starts
     least = SCHEDULE.least_energies(len(starts), task.public, prior.mean_share)
     last = len(starts) - 1
     misfit = None
@@ -147,7 +68,9 @@ def alternate(
         mixture = task.mixture(weights, squares, misfit, least[turn])
         cold = SCHEDULE.finest if turn == last else SCHEDULE.cold
         epsilons = np.geomspace(hot, cold, SCHEDULE.steps)
-        images, signed = anneal(task.Y, mixture, images, prior, epsilons, inner=SCHEDULE.sweeps)
+        images, signed = anneal(
+            task.Y, mixture, images, prior, epsilons, inner=SCHEDULE.sweeps, towards=task.start
+        )
         # 2. Without public images a region can be inverted in all images at once: turn it back.
         if not task.public:
             signs = common_signs(images, prior)
@@ -158,16 +81,21 @@ def alternate(
             progress("rounds", turn + 1, len(starts))
         if turn == last:
             break
+        if looks and turn == SCHEDULE.look:
+            better = images[np.argsort(misfits(weighing), kind="stable")[: -(-len(images) // 2)]]
+            better = turned(better)
+            if common_share(better) > SCHEDULE.informative:
+                return _from_own_mean(task, weighing, consensus(better), rng, progress, few)
         images, weighing = _calibrated(task, images, weighing)
         weights, squares, misfit = weighing.weights, weighing.squares, weighing.misfit
         # 4. Images whose encodings fit badly, or that repeat another, start again from the mean.
         #    Not in the round before the last: too few rounds are left to repair them.
         of_images = misfits(weighing)
         bad = of_images > SCHEDULE.bad(task.public, few) * np.median(of_images)
-        twice = repeated_images(images, weights, prior)
+        twice = repeated_images(images, weights, prior, task.start)
         bad |= twice
         if turn < last - 1:
-            images[bad] = prior.mean
+            images[bad] = task.start
         # 5. Columns that stand for two images are split, and missed images grown, into bad columns.
         if turn not in SCHEDULE.regrow:
             continue
@@ -179,13 +107,44 @@ def alternate(
             split = split_merged(signed, weights, images, prior, used, free, k, rng)
             weights, squares = _take_over(weights, squares, split, weight)
             taken = [column for column, _ in split]
-            images[taken], bad[taken] = prior.mean, False
+            images[taken], bad[taken] = task.start, False
         if bad.any():
             new = regrow(
-                signed, weights, images, bad, of_images, misfit, prior, k, weight, task.labels, rng
-            )
+                signed, weights, images, bad, of_images, misfit, prior, k, weight, task.labels,
+                rng, task.centre,
+            )  # fmt: skip
             weights, squares = _take_over(weights, squares, new, weight)
     return RoundState(images, signed, mixture, weighing)
+
+
+def _from_own_mean(
+    task: ImageTask,
+    weighing: Weighing,
+    centre: Floats,
+    rng: np.random.Generator,
+    progress: Progress | None,
+    few: bool,
+) -> RoundState:
+    """All images once more, from what they have in common. Its sign is not known, so that public
+    images have no mean either at first; once they show their own, the sign is told by it."""
+    starts = SCHEDULE.starts(few, None)
+    cool = len(SCHEDULE.cooler)
+    # 1. Hot rounds that know no sign.
+    blind = replace(task, prior=task.prior.centred(), centre=centre)
+    images = np.repeat(centre[None], weighing.weights.shape[1], axis=0)
+    state = alternate(
+        blind, weighing.weights, weighing.squares, images, rng, progress, starts=starts[:-cool]
+    )
+    # 2. The sign of the whole.
+    sure = polarity(task.Y, state.signed, state.weighing.weights, state.mixture.noise, task.prior)
+    sign = np.float32(-1 if sure < 0 else 1)
+    # 3. Cool rounds with the mean of public images.
+    told = replace(task, centre=sign * consensus(state.images))
+    images, weighing = sign * state.images, state.weighing
+    state = alternate(
+        told, weighing.weights, weighing.squares, images, rng, progress, starts=starts[-cool:]
+    )
+    return replace(state, polarity=abs(sure) if task.prior.known else 0.0)
 
 
 def take_out_public(
@@ -203,12 +162,12 @@ def take_out_public(
         )  # fmt: skip
         # 2. Signs and images again, with what was found as a known offset: little noise is left.
         noise = np.maximum(part.rest**2 * SCHEDULE.public_rest, SCHEDULE.public_least)
-        noise = noise + _unsure(weights, squares)
+        noise = noise + unsure(weights, squares)
         mixture = Mixture(weights.astype(np.float32), noise.astype(np.float32))
         epsilons = np.geomspace(hot, SCHEDULE.finest, SCHEDULE.steps)
         images, signed = anneal(
             task.Y, mixture, state.images, task.prior, epsilons, inner=SCHEDULE.sweeps,
-            offsets=part.offsets,
+            offsets=part.offsets, towards=task.start,
         )  # fmt: skip
         # 3. Private weights again.
         weighing = _weigh(task, mixture, images, signed, part.offsets)
@@ -270,9 +229,3 @@ def _calibrated(task: ImageTask, images: Floats, weighing: Weighing) -> tuple[Fl
     together = np.maximum(np.asarray(weights.sum(axis=1)).ravel(), 1e-6)
     weights = sparse.csr_array(sparse.diags_array(np.minimum(1, MOST / together)) @ weights)
     return images, replace(weighing, weights=weights, squares=squares)
-
-
-def _unsure(weights: sparse.csr_array, squares: sparse.csr_array) -> NDArray[Any]:
-    """The variance of what is believed of an encoding's weights."""
-    variance = np.asarray((squares - weights.multiply(weights)).sum(axis=1)).ravel()
-    return np.asarray(np.maximum(variance, 0))

@@ -64,13 +64,15 @@ def anneal(
     inner: int = 4,
     signed: Floats | None = None,
     offsets: Floats | None = None,
+    towards: Floats | None = None,
     progress: Progress | None = None,
 ) -> tuple[Floats, Floats]:
     """Images (n, d) and signed encodings E (m, d), from images to start with, for ε falling along
     `schedule`.
 
     signed: E to start from, and to write to; offsets (m, d): the mean of the public part, where it
-    is better known than (1 − Σ λ)·mean image
+    is better known than (1 − Σ λ)·mean image; towards (d,): the mean of private images, where it is
+    not the prior's
     """
     E = np.empty_like(Y) if signed is None else signed
     rest = 1 - np.asarray(mixture.weights.sum(axis=1)).ravel().astype(np.float32)
@@ -109,7 +111,7 @@ def anneal(
 
         run_blocks(restore, blocks, workers)
         # 3. Images, from all encodings.
-        images = solver(E, rest, prior.mean, offsets)
+        images = solver(E, rest, prior.mean, offsets, towards)
         if progress:
             progress("signs", step + 1, len(schedule))
     return images, E
@@ -131,12 +133,19 @@ class FitToSigned:
     weighted: sparse.csr_array
     inverse: Floats
 
-    def __call__(self, E: Floats, rest: Floats, mean: Floats, offsets: Floats | None) -> Floats:
+    def __call__(
+        self,
+        E: Floats,
+        rest: Floats,
+        mean: Floats,
+        offsets: Floats | None,
+        towards: Floats | None = None,
+    ) -> Floats:
         total = self.weighted @ E
         total -= (
             (self.weighted @ rest)[:, None] * mean if offsets is None else self.weighted @ offsets
         )
-        total += mean
+        total += mean if towards is None else towards
         return np.asarray(self.inverse @ total, np.float32)
 
     def shares(self) -> Floats:
