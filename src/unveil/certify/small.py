@@ -222,58 +222,55 @@ def _spare(columns, weight, total):  # type: ignore[no-untyped-def]
     """What the lightest basis that holds a column leaves of `total`, negative: nothing. Columns are
     sorted by weight: greedy, then one exchange each."""
     count, n = columns.shape
-    reduced = np.zeros((n, n))
-    history = np.zeros((n, n))
-    pivot = np.zeros(n, np.int64)
-    chosen = np.zeros(n, np.int64)
-    rank = 0
-    excess = np.zeros(count, np.int64)
-    for c in range(count):
-        row = columns[c].copy()
-        past = np.zeros(n)
-        for b in range(rank):
-            f = row[pivot[b]]
-            if f != 0.0:
-                row -= f * reduced[b]
-                past -= f * history[b]
-        big = np.argmax(np.abs(row))
-        if abs(row[big]) > ZERO:
-            past[rank] = 1.0
-            reduced[rank] = row / row[big]
-            history[rank] = past / row[big]
-            pivot[rank] = big
-            chosen[rank] = c
-            rank += 1
-        else:
-            # Dependent on lighter ones: it may take the place of the heaviest that its combination
-            # uses.
-            heaviest = 0
-            for b in range(rank):
-                if abs(past[b]) > ZERO:
-                    heaviest = max(heaviest, weight[chosen[b]])
-            excess[c] = weight[c] - heaviest
-    if rank < n:
+    chosen, combination = _eliminated(columns)
+    if len(chosen) < n:
         return np.full(count, -1)
     least = 0
     for b in range(n):
         least += weight[chosen[b]]
-    return total - least - excess
+    out = np.full(count, total - least)
+    for c in range(count):
+        # Dependent on lighter ones: it may take the place of the heaviest that its combination
+        # uses. One of the basis takes its own place.
+        heaviest = 0
+        for b in range(n):
+            if abs(combination[c, b]) > ZERO:
+                heaviest = max(heaviest, weight[chosen[b]])
+        out[c] -= weight[c] - heaviest
+    return out
 
 
 @njit(cache=True, nogil=True)
 def _dependencies(W):  # type: ignore[no-untyped-def]
     """Rows that are independent of those before them; of each other row the last basis row it
-    needs, and its combination."""
-    m, n = W.shape
+    needs, −1 for those of the basis, and its combination."""
+    basis, combination = _eliminated(W)
+    level = np.full(len(W), -1)
+    taken = np.zeros(len(W), np.bool_)
+    for b in range(len(basis)):
+        taken[basis[b]] = True
+    for r in range(len(W)):
+        if not taken[r]:
+            level[r] = 0
+            for b in range(len(basis)):
+                if abs(combination[r, b]) > SURELY_ZERO:
+                    level[r] = b
+    return basis, level, combination
+
+
+@njit(cache=True, nogil=True)
+def _eliminated(rows):  # type: ignore[no-untyped-def]
+    """(rows that are independent of those before them; (m, n) every row as a combination of these):
+    Gauss, with what was done to each row on the side."""
+    m, n = rows.shape
     reduced = np.zeros((n, n))
     history = np.zeros((n, n))
     pivot = np.zeros(n, np.int64)
     basis = np.zeros(n, np.int64)
-    level = np.full(m, -1)
     combination = np.zeros((m, n))
     rank = 0
     for r in range(m):
-        row = W[r].copy()
+        row = rows[r].copy()
         past = np.zeros(n)
         for b in range(rank):
             f = row[pivot[b]]
@@ -287,14 +284,12 @@ def _dependencies(W):  # type: ignore[no-untyped-def]
             history[rank] = past / row[big]
             pivot[rank] = big
             basis[rank] = r
+            combination[r, rank] = 1.0
             rank += 1
         else:
-            combination[r] = -past
-            level[r] = 0
             for b in range(rank):
-                if abs(past[b]) > SURELY_ZERO:
-                    level[r] = b
-    return basis[:rank], level, combination
+                combination[r, b] = -past[b]
+    return basis[:rank], combination
 
 
 @njit(cache=True, nogil=True)
