@@ -85,7 +85,8 @@ def feedback_unequal(
     y = magnitudes / scale
     n, members = start.n, start.members
     weights = np.sqrt(start.shares)
-    weights /= weights.sum(axis=1, keepdims=True)
+    # A row without a share weighs nothing, and is assigned anew below.
+    weights /= np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
     rows = np.where(start.shares[:, -1] > CLEAR, 1.0, UNCLEAR)
     v = rng.standard_normal((m, p), dtype=np.float32)
     x = np.zeros((n, p), np.float32)
