@@ -28,6 +28,7 @@ ROOMS = {
     "scoring": "held against the truth",
     "auditing": "a release: verdict, curve, risks",
     "report": "one HTML file",
+    "present": "results as tables, files, pictures",
     "experiments": "the paper again; all attacks compared",
     "cli": "the command line",
 }
@@ -37,7 +38,7 @@ KIND = {
     **dict.fromkeys(("data", "encode", "supports", "gram"), "read"),
     **dict.fromkeys(("relations", "factor", "solve", "certify"), "solve"),
     **dict.fromkeys(("images", "rivals", "attacks"), "attack"),
-    **dict.fromkeys(("scoring", "auditing", "report", "experiments", "cli"), "tell"),
+    **dict.fromkeys(("scoring", "auditing", "report", "present", "experiments", "cli"), "tell"),
 }
 TITLES = {
     "read": "what is released, and what it shows",

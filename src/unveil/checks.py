@@ -9,12 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
+from numbers import Real
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from unveil.rooms import room
+
+DataLike = ArrayLike | PathLike[str]
+"""What is taken wherever data are: NumPy arrays and lists, tensors of PyTorch, frames of pandas or
+Polars, and paths of files (.npy, .npz, .pt, .csv) or of a folder of images."""
 BLOCK = 1 << 24
 """Numbers read at a time: 64 MiB of float32, so that a memory-mapped array is never loaded
 whole."""
@@ -34,7 +42,7 @@ class InputError(ValueError):
     """
 
 
-def as_vectors(values: ArrayLike, name: str) -> NDArray[np.float32]:
+def as_vectors(values: DataLike, name: str) -> NDArray[np.float32]:
     """(items, pixels) as float32 in C order, every number finite; memory-mapped float32 stays on
     disk."""
     array = as_array(values, name)
@@ -93,7 +101,14 @@ def one_shape(
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
-    """An array of whatever was given; masked numbers become NaN, so that they are noticed."""
+    """An array of whatever was given (`DataLike`); masked numbers become NaN, so that they are
+    noticed."""
+    if isinstance(values, (str, PathLike)):
+        return np.asarray(room("data.arrays").load_vectors(values, name))
+    if hasattr(values, "detach"):
+        return _of_tensor(values, name)
+    if is_frame(values):
+        return _of_frame(values, name)
     try:
         array: NDArray[Any] = np.asanyarray(values)
     except ValueError:
@@ -101,6 +116,49 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     if isinstance(array, np.ma.MaskedArray) and array.dtype.kind == "f":
         return np.asarray(array.filled(np.nan))
     return array
+
+
+def is_frame(values: Any) -> bool:
+    """Whether this is a table with named columns, of pandas or Polars; neither is imported."""
+    return hasattr(values, "columns") and hasattr(values, "to_numpy")
+
+
+def column_names(values: Any) -> tuple[str, ...]:
+    """What a frame or the header of a table calls its columns; () for everything else."""
+    if is_frame(values):
+        return tuple(map(str, values.columns))
+    if isinstance(values, (str, PathLike)):
+        features = room("data.features")
+        if Path(values).suffix.lower() in features.SUFFIXES:
+            return tuple(features.column_names(values))
+    return ()
+
+
+def _of_tensor(value: Any, name: str) -> NDArray[Any]:
+    """A tensor of PyTorch, whether it has gradients or lives on a graphics card."""
+    try:
+        tensor = value.detach().cpu()
+        # NumPy has no bfloat16 and no half of complex numbers: single precision holds the first.
+        tensor = tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
+        return np.asarray(tensor.numpy())
+    except (TypeError, RuntimeError) as error:
+        raise InputError(f"{name}: this tensor is no plain array: {error}") from None
+
+
+def _of_frame(frame: Any, name: str) -> NDArray[Any]:
+    """The numbers of a frame. Columns of mixed kinds come as objects, and are looked at one by
+    one."""
+    array: NDArray[Any] = np.asarray(frame.to_numpy())
+    if array.dtype != object:
+        return array
+    for column, values in zip(frame.columns, array.T, strict=True):
+        for row, value in enumerate(values):
+            if not isinstance(value, (Real, np.bool_)):
+                raise InputError(
+                    f"{name}: {str(value)[:30]!r} in column {column!r}, row {row}, is no number; "
+                    "turn it into one, or drop the column"
+                )
+    return array.astype(np.float64)
 
 
 def is_count(value: Any, least: int = 0) -> bool:

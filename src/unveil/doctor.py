@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+EXTRAS = ("images", "frames", "sdp", "dask")
+"""Optional parts that a user may want; the others are for those who change Unveil."""
 _NEED = re.compile(r"([\w.-]+?)(?:\[.*\])?>=([\d.]+)(?:;.*?[\"'](\w+)[\"'])?")
 
 
@@ -24,7 +26,7 @@ def examine() -> Iterator[dict[str, Any]]:
     )
     for need in requires("unveil") or ():
         name, least, extra = _NEED.fullmatch(need).groups()  # type: ignore[union-attr]
-        if extra in (None, "images", "sdp", "dask"):
+        if extra in (None, *EXTRAS):
             label, target = (
                 (f"{name} (extra {extra})", f"unveil[{extra}]")
                 if extra

@@ -7,23 +7,25 @@ Arrays are (items, pixels) in C order; the paper's image matrix X ∈ R^{d×n} i
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from unveil.checks import InputError, as_shape, as_vectors
+from unveil.checks import DataLike, InputError, as_shape, as_vectors, column_names
+from unveil.rooms import Pictured, Shown
 from unveil.scheme import Scheme
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Encodings:
+class Encodings(Pictured):
     """m released encodings with the scheme that made them.
 
     Parameters
     ----------
-    values : array of shape (m, d)
+    values : array of shape (m, d), tensor, frame or path
         The encodings, with or without signs; kept as float32.
     scheme : Scheme
         How they were made.
@@ -36,6 +38,8 @@ class Encodings:
         older name of the same.
     labels : array of shape (m, classes) or None
         What was released of the classes: Σ λ·onehot over the private vectors of each encoding.
+    columns : tuple of str
+        What the values of a row are called; those of a frame or of a CSV file are taken from it.
 
     Raises
     ------
@@ -56,14 +60,16 @@ class Encodings:
     pixel_rms: float | None = 1.0
     image_shape: tuple[int, ...] | None = None
     labels: NDArray[np.float32] | None = None
+    columns: tuple[str, ...] = ()
 
     def __init__(
         self,
-        values: ArrayLike,
+        values: DataLike,
         scheme: Scheme,
         pixel_rms: float | None = 1.0,
         image_shape: tuple[int, ...] | None = None,
-        labels: ArrayLike | None = None,
+        labels: DataLike | None = None,
+        columns: Sequence[str] = (),
         *,
         shape: tuple[int, ...] | None = None,
     ) -> None:
@@ -85,12 +91,16 @@ class Encodings:
         # the newer one.
         sizes = image_shape if shape is None else shape
         known = None if labels is None else _as_labels(labels, m)
+        names = tuple(map(str, columns)) or column_names(values)
+        if names and len(names) != d:
+            raise InputError(f"{len(names)} columns of {d} values: give one name for each")
         # 3. Frozen from here on.
         object.__setattr__(self, "values", vectors)
         object.__setattr__(self, "scheme", scheme)
         object.__setattr__(self, "pixel_rms", pixel_rms)
         object.__setattr__(self, "image_shape", None if sizes is None else as_shape(sizes, d))
         object.__setattr__(self, "labels", known)
+        object.__setattr__(self, "columns", names)
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -132,7 +142,7 @@ class Selection:
 
 
 @dataclass(frozen=True, eq=False)
-class Simulation:
+class Simulation(Shown):
     """Encodings together with the truth behind them, as `simulate` makes them.
 
     Attributes
@@ -153,7 +163,7 @@ class Simulation:
     selection: Selection
 
 
-def as_public(public: ArrayLike | None, encodings: Encodings) -> NDArray[np.float32] | None:
+def as_public(public: DataLike | None, encodings: Encodings) -> NDArray[np.float32] | None:
     """The public vectors, checked against the scheme and the pixels of the encodings."""
     k_public = encodings.scheme.k_public
     if public is None:
@@ -177,7 +187,7 @@ def as_public(public: ArrayLike | None, encodings: Encodings) -> NDArray[np.floa
     return vectors
 
 
-def _as_labels(labels: ArrayLike, m: int) -> NDArray[np.float32]:
+def _as_labels(labels: DataLike, m: int) -> NDArray[np.float32]:
     weights = as_vectors(labels, "labels")
     if len(weights) != m:
         raise InputError(

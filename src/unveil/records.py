@@ -8,7 +8,7 @@ look like in `checks`; their names can be imported from here as well. What comes
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from unveil.checks import (
     row_blocks,
 )
 from unveil.encodings import Encodings, Selection, Simulation, as_public
+from unveil.rooms import Pictured, Shown
 from unveil.scheme import (
     EXACT_WEIGHTINGS,
     FIXED_WEIGHTINGS,
@@ -73,7 +74,7 @@ VERIFIED, AMBIGUOUS, UNRESOLVED = STATUSES = "verified", "ambiguous", "unresolve
 
 
 @dataclass(frozen=True, eq=False)
-class Supports:
+class Supports(Shown):
     """Which public vectors each encoding uses: the output of LearnPublic.
 
     Attributes
@@ -131,7 +132,7 @@ class Supports:
 
 
 @dataclass(frozen=True, eq=False)
-class Overlaps:
+class Overlaps(Pictured):
     """How many private vectors each two encodings share: the paper's M restricted to the private
     part.
 
@@ -217,7 +218,7 @@ class Overlaps:
 
 
 @dataclass(frozen=True, eq=False)
-class Floral:
+class Floral(Pictured):
     """Encodings whose private subsets are all k-subsets of k+2 vectors.
 
     Attributes
@@ -244,7 +245,7 @@ class Floral:
 
 
 @dataclass(frozen=True, eq=False)
-class Recovery:
+class Recovery(Pictured):
     """Private vectors with the evidence for each.
 
     Attributes
@@ -281,6 +282,8 @@ class Recovery:
         not say.
     exact : bool
         They are reproduced to rounding, so that there is no noise to allow for.
+    columns, image_shape
+        What the encodings call their values, and the shape of an image, where they say so.
 
     References
     ----------
@@ -309,6 +312,8 @@ class Recovery:
     doubtful: NDArray[np.bool_] | None = None
     explained: int = 0
     exact: bool = False
+    columns: tuple[str, ...] = ()
+    image_shape: tuple[int, ...] | None = None
 
     @classmethod
     def empty(
@@ -337,6 +342,10 @@ class Recovery:
             exact=exact,
         )
 
+    def about(self, encodings: Encodings) -> Recovery:
+        """The same, with the names of columns and the shape of images that the encodings have."""
+        return replace(self, columns=encodings.columns, image_shape=encodings.image_shape)
+
     @property
     def verified(self) -> NDArray[np.bool_]:
         """Which vectors are verified."""
@@ -347,7 +356,7 @@ class Recovery:
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class Scores(Shown):
     """A recovery held against the truth.
 
     Attributes

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil._version import __version__
-from unveil.checks import InputError, as_vectors
+from unveil.checks import InputError, as_shape, as_vectors
 from unveil.encodings import Encodings, Simulation
 from unveil.files import must_be_file, must_be_new, whole, whole_folder, whole_set
 from unveil.npy import array_names, must_fit_as_vectors, read_array, write_array, write_arrays
@@ -210,6 +210,8 @@ def write_recovery(path: Path, recovery: Recovery) -> None:
         "weighted": recovery.weights is not None,
         "explained": recovery.explained,
         "exact": recovery.exact,
+        "columns": list(recovery.columns),
+        "image_shape": recovery.image_shape,
     }
     # Sparse matrices as their plain parts: nothing in the file needs a pickle.
     arrays = {
@@ -272,6 +274,10 @@ def read_recovery(path: Path) -> Recovery:
         # 4. What is no array.
         about = json.loads(str(fields["about"]))
         weighted = about.pop("weighted", False)
+        # Files written before these were kept lack them.
+        shape, names = about.pop("image_shape", None), about.pop("columns", ())
+        if (names and len(names) != vectors.shape[1]) or not all(isinstance(n, str) for n in names):
+            raise ValueError
         weights = (
             sparse.csr_array((read_array(path, "weights"), *places), shape=(rows, columns))
             if weighted
@@ -284,6 +290,8 @@ def read_recovery(path: Path) -> Recovery:
             residual=residual,
             weights=weights,
             doubtful=doubtful,
+            columns=tuple(names),
+            image_shape=None if shape is None else as_shape(shape, vectors.shape[1]),
             **{**about, "reasons": tuple(about["reasons"])},
         )
     except (ValueError, TypeError, KeyError, AttributeError):

@@ -12,15 +12,17 @@ from dataclasses import replace
 from importlib import import_module
 from inspect import signature
 from pkgutil import iter_modules
+from typing import Any
 
-from numpy.typing import ArrayLike
+from scipy import sparse
 
 from unveil.attacks.choose import LAST, situation_of, usual
 from unveil.attacks.full import full
 from unveil.attacks.learn_private_image import learn_private_image
 from unveil.attacks.natural import natural
-from unveil.checks import InputError
+from unveil.checks import DataLike, InputError, as_array
 from unveil.encodings import Encodings
+from unveil.logs import logger
 from unveil.records import Overlaps, Progress, Recovery
 from unveil.seeds import Rng
 
@@ -35,18 +37,19 @@ def _found() -> dict[str, Callable[..., Recovery]]:
 ENOUGH = 0.99
 """The share of encodings that an attack must explain to have the last word; the rest may use
 vectors that no other does."""
+_log = logger(__name__)
 ATTACKS: Mapping[str, Callable[..., Recovery]] = _found()
 
 
 def recover(
     encodings: Encodings,
-    public: ArrayLike | None = None,
+    public: DataLike | None = None,
     *,
     attack: str | None = None,
     overlaps: Overlaps | None = None,
-    similarity: ArrayLike | None = None,
-    like: ArrayLike | None = None,
-    private_like: ArrayLike | None = None,
+    similarity: DataLike | None = None,
+    like: DataLike | None = None,
+    private_like: DataLike | None = None,
     n_private: int | None = None,
     flips: bool = False,
     rng: Rng = None,
@@ -65,7 +68,7 @@ def recover(
     ----------
     encodings : Encodings
         What was released, with the scheme that made it.
-    public : array of shape (n_public, d)
+    public : array of shape (n_public, d), tensor, frame or path
         The public vectors, where the scheme mixes some.
     attack : str
         The name of one attack; None: what works best on these data.
@@ -104,34 +107,38 @@ def recover(
     """
     if attack is not None and attack not in ATTACKS:
         raise InputError(f"attack={attack!r}: choose one of {', '.join(ATTACKS)}")
+    # What may come as a tensor, a frame or a path is read once, before several attacks use it.
+    known = _as_given(public, "public")
     given = {
         "overlaps": overlaps,
-        "similarity": similarity,
-        "like": like,
-        "private_like": private_like,
+        "similarity": _as_given(similarity, "similarity"),
+        "like": _as_given(like, "like"),
+        "private_like": _as_given(private_like, "private_like"),
         "n_private": n_private,
         "flips": flips or None,
     }
     options = {option: value for option, value in given.items() if value is not None}
 
     def run(name: str) -> Recovery:
-        known = signature(ATTACKS[name]).parameters
+        takes = signature(ATTACKS[name]).parameters
         for option in options:
-            if option not in known:
+            if option not in takes:
                 raise InputError(
                     f"{option}= says nothing to attack={name!r}: leave it out, "
                     "or choose another attack"
                 )
-        return ATTACKS[name](
-            encodings, public, **options, rng=rng, memory_limit=memory_limit, progress=progress
+        found = ATTACKS[name](
+            encodings, known, **options, rng=rng, memory_limit=memory_limit, progress=progress
         )
+        _log.info("%s: %s (%.1f s)", name, found.explanation, sum(found.seconds.values()))
+        return found.about(encodings)
 
     if attack is not None:
         return run(attack)
     best: Recovery | None = None
     tried: list[str] = []
     exact = False
-    for name in usual(situation_of(encodings, public, told=bool(options))):
+    for name in usual(situation_of(encodings, known, told=bool(options))):
         if best is not None and (_complete(best) or (name in LAST and best.verified.any())):
             break
         if name == "noisy-relations" and exact:
@@ -148,6 +155,10 @@ def recover(
     assert best is not None
     # Where nothing came back, say what was tried.
     return best if len(best) or len(tried) == 1 else replace(best, explanation="; ".join(tried))
+
+
+def _as_given(values: Any, name: str) -> Any:
+    return values if values is None or sparse.issparse(values) else as_array(values, name)
 
 
 def _complete(recovery: Recovery) -> bool:

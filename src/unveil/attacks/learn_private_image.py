@@ -20,11 +20,10 @@ next one is tried.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 
 from unveil.attacks.finish import recovery
-from unveil.checks import InputError
+from unveil.checks import DataLike, InputError
 from unveil.encodings import Encodings, as_public
 from unveil.factor import (
     encodings_needed,
@@ -51,7 +50,7 @@ NO_ESTIMATE = 1e6
 
 def learn_private_image(
     encodings: Encodings,
-    public: ArrayLike | None = None,
+    public: DataLike | None = None,
     *,
     overlaps: Overlaps | None = None,
     rng: Rng = None,

@@ -19,8 +19,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import ArrayLike
-
 from unveil import store
 from unveil.auditing.campaign import Campaign, campaign
 from unveil.auditing.curve import curve
@@ -35,7 +33,7 @@ from unveil.auditing.result import Audit, Finding, Stage, WhatIf
 from unveil.auditing.trials import Laboratory
 from unveil.auditing.what_if import DELTA, MOST_PIXELS, MOST_RECORDS, sensitivity
 from unveil.auditing.what_if import what_if as points_of
-from unveil.checks import InputError
+from unveil.checks import DataLike, InputError
 from unveil.kept import name_of
 from unveil.records import Progress
 from unveil.scheme import Scheme
@@ -65,7 +63,7 @@ def audit(
     encoder: Encoder | None = None,
     encodings: Data | None = None,
     sensitive: int | str | None = None,
-    labels: ArrayLike | None = None,
+    labels: DataLike | None = None,
     what_if: str | None = None,
     out: str | Path | None = None,
     memory_limit: int | None = None,
@@ -76,9 +74,9 @@ def audit(
 
     Parameters
     ----------
-    private : path, array, "gaussian" or "fashion-mnist"
-        The records: a .npy, .npz or .csv file, a folder of images, or an array. None is the same as
-        "gaussian": drawn records.
+    private : path, array, tensor, frame, "gaussian" or "fashion-mnist"
+        The records: a .npy, .npz or .csv file, a folder of images, an array, or a frame of pandas,
+        which is taken as a CSV file is. None is the same as "gaussian": drawn records.
     scheme : Scheme
         How encodings are made, or are said to be made.
     public : path or array
@@ -107,7 +105,7 @@ def audit(
         Instead, encodings that were made of `private`: they are attacked.
     sensitive : int or str
         Place or name of a column whose values are to be protected.
-    labels : array
+    labels : array or path
         Class of each record, for `what_if`.
     what_if : "noise", "k", "m" or "all"
         How many records come back when these change.

@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from unveil import store
 from unveil.auditing.encoder_lint import Encoder
 from unveil.auditing.plan import encodings_for_all
 from unveil.auditing.release import Encode, Release, by_encoder, must_match
 from unveil.auditing.risks import distinct
-from unveil.checks import InputError, as_vectors
+from unveil.checks import DataLike, InputError, as_array, as_vectors
 from unveil.data import Dataset, gaussian_vectors, load_dataset
 from unveil.data.features import SUFFIXES, read_features
+from unveil.data.labels import read_labels
 from unveil.npy import read_array
 from unveil.parallel import memory_limit as settle_limit
 from unveil.parallel import where
@@ -29,7 +30,7 @@ from unveil.records import Progress
 from unveil.scheme import EXACT_WEIGHTINGS, Scheme
 from unveil.seeds import Rng, child, root
 
-Data = str | Path | ArrayLike | Dataset
+Data = DataLike | Dataset
 AXES = ("noise", "k", "m")
 """What can be changed in "what if"."""
 FEW_IMAGES, MANY_IMAGES = 5, 50
@@ -54,7 +55,7 @@ class Options:
     sensitive: int | str | None
     encoder: Encoder | None
     encodings: Data | None
-    labels: ArrayLike | None
+    labels: DataLike | None
     out: Path | None
     memory_limit: int | None
     progress: Progress | None
@@ -208,7 +209,7 @@ def _read_encodings(source: Data) -> NDArray[np.float32]:
         path = Path(source)
         table = path.suffix.lower() in SUFFIXES
         source = read_features(path).values if table else read_array(path)
-    values = np.asanyarray(source)
+    values = as_array(source, "encodings")
     if values.ndim > 2:
         values = values.reshape(len(values), -1)
     return as_vectors(values, "encodings")
@@ -289,7 +290,7 @@ def _public(
 def _must_hold_records(private: Data | None) -> None:
     if private is None or isinstance(private, (str, Path, Dataset)):
         return
-    shape = np.shape(private)
+    shape = getattr(private, "shape", None) or np.shape(as_array(private, "private records"))
     if 0 in shape:
         raise InputError(f"private records of shape {shape}: there are none; give at least two")
 
@@ -312,10 +313,13 @@ def _column(sensitive: int | str | None, data: Dataset) -> int | None:
     return place
 
 
-def _labels(labels: ArrayLike | None, n: int) -> NDArray[np.int64] | None:
+def _labels(labels: DataLike | None, n: int) -> NDArray[np.int64] | None:
     if labels is None:
         return None
-    found = np.unique(np.asarray(labels), return_inverse=True)[1].ravel()
+    if isinstance(labels, (str, Path)):
+        found = read_labels(labels)
+    else:
+        found = np.unique(as_array(labels, "labels"), return_inverse=True)[1].ravel()
     if len(found) != n:
         raise InputError(f"{len(found)} labels of {n} records: give one for each record")
     return found.astype(np.int64)

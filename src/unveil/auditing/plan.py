@@ -36,6 +36,7 @@ from unveil.checks import InputError
 from unveil.factor.floral.expectation import encodings_needed, expected_florals
 from unveil.parallel import free_memory
 from unveil.relations.expected import expected_relations
+from unveil.rooms import Shown
 from unveil.scheme import EXACT_WEIGHTINGS, Scheme
 
 COMPILE = 30.0
@@ -54,7 +55,7 @@ STEP = 0.1
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Shown):
     """What a call of `unveil.recover` would do. `str(plan)` says it in words.
 
     seconds: all stages, without compiling; memory: peak bytes of the process; needed: encodings for

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.checks import InputError, as_vectors, row_blocks
+from unveil.checks import InputError, as_array, as_vectors, row_blocks
 from unveil.encode import simulate
 from unveil.encodings import Encodings
 from unveil.kept import name_of
@@ -128,7 +128,7 @@ def by_encoder(
             raise InputError(
                 f"the encoder failed with {text[:200]}: it must take (private, public, rng)"
             ) from error
-        values = np.asarray(returned)
+        values = as_array(returned, "what the encoder returned")
         if values.ndim > 2:
             values = values.reshape(len(values), -1)
         return must_match(as_vectors(values, "what the encoder returned"), private)

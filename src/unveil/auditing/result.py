@@ -14,6 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.rooms import Pictured
+
 Level = Literal["leaks", "partly", "nothing"]
 Outcome = Literal["exact", "approximate", "not recovered"]
 
@@ -174,7 +176,7 @@ class Pictures:
 
 
 @dataclass(frozen=True, eq=False)
-class Audit:
+class Audit(Pictured):
     """The whole of it. `scheme`, `data`, `model`, `run`, `assumed` and `provenance` are plain facts
     (strings, numbers, lists, dicts).
 

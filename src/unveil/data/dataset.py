@@ -2,6 +2,7 @@
 the user's own units.
 
 .npy, .npz, .pt  as they are; unsigned bytes are images, scaled like those; tensors of PyTorch too
+a frame          of pandas or Polars: as a .csv
 folder of images from 0..255 to −1..1, as InstaHide does
 .csv             features have wild scales: every column is standardised before it is encoded, x =
                  (value − mean)/sd, and what is recovered can be turned back (`restore`). Columns
@@ -21,14 +22,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from unveil.checks import InputError, as_shape, as_vectors
+from unveil.checks import (
+    DataLike,
+    InputError,
+    as_array,
+    as_shape,
+    as_vectors,
+    column_names,
+    is_frame,
+)
 from unveil.data.bundled import fashion_mnist
 from unveil.data.features import SUFFIXES, read_features
 from unveil.data.gaussian import gaussian_vectors
 from unveil.data.images import HALF_RANGE, read_image_folder, scaled
-from unveil.data.tensors import as_array, read_any_array
+from unveil.data.tensors import read_any_array
 from unveil.npy import must_fit_as_vectors
 from unveil.parallel import must_fit
 
@@ -85,7 +94,7 @@ class Dataset:
 
 
 def load_dataset(
-    source: str | Path | ArrayLike | Dataset | None,
+    source: DataLike | Dataset | None,
     *,
     n: int | None = None,
     d: int | None = None,
@@ -155,6 +164,8 @@ def _users_own(
     as_they_are: bool,
     rng: np.random.Generator,
 ) -> Dataset:
+    if is_frame(source):
+        return _frame(source, sample, most, as_they_are, rng)
     if not isinstance(source, (str, Path)):
         return _array(as_array(source, "array"), "array", sample, most, limit, rng)
     path = Path(source)
@@ -169,6 +180,22 @@ def _users_own(
             return Dataset(table.values, table.names, "features", path.name, columns=table.columns)
         return _standardised(table.values, table.names, path.name, table.columns)
     return _array(read_any_array(path, limit=limit), path.name, sample, most, limit, rng)
+
+
+def _frame(
+    frame: Any, sample: int | None, most: int, as_they_are: bool, rng: np.random.Generator
+) -> Dataset:
+    """A frame of pandas or Polars, taken as the CSV file that it would be."""
+    rows = _pick(len(frame), sample, most, "the frame", rng)
+    values = as_vectors(as_array(frame, "the frame"), "the frame")[rows]
+    # Polars has no index; that of pandas is the record's name where it is more than a number.
+    index = list(getattr(frame, "index", ()))
+    named = any(isinstance(name, str) for name in index)
+    names = tuple(str(index[row]) if named else f"row {row + 1}" for row in rows)
+    columns = column_names(frame)
+    if as_they_are:
+        return Dataset(values, names, "features", "a frame", columns=columns)
+    return _standardised(values, names, "a frame", columns)
 
 
 def _array(

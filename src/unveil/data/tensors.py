@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from unveil.checks import InputError
+from unveil.checks import InputError, as_array
 from unveil.files import must_be_file
 from unveil.npy import read_array
 from unveil.parallel import must_fit
@@ -30,19 +29,6 @@ def read_any_array(path: Path, *, limit: int | None = None) -> NDArray[Any]:
     # The archive is not compressed: as many bytes as the file has, and once more as an array.
     must_fit(2 * path.stat().st_size, path.name, limit)
     return as_array(_one_tensor(path, _loaded(path)), path.name)
-
-
-def as_array(value: Any, name: str) -> NDArray[Any]:
-    """A tensor, whether it has gradients or lives on a graphics card, or anything NumPy takes."""
-    if not hasattr(value, "detach"):
-        return np.asanyarray(value)
-    try:
-        tensor = value.detach().cpu()
-        # NumPy has no bfloat16 and no half of complex numbers: single precision holds the first.
-        tensor = tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
-        return np.asarray(tensor.numpy())
-    except (TypeError, RuntimeError) as error:
-        raise InputError(f"{name}: this tensor is no plain array: {error}") from None
 
 
 def _loaded(path: Path) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unveil.checks import InputError, as_shape, as_vectors, one_shape
+from unveil.checks import DataLike, InputError, as_shape, as_vectors, column_names, one_shape
 from unveil.data.gaussian import gaussian_vectors
 from unveil.encode.instahide import encode
 from unveil.encode.selection import draw_selection
@@ -25,8 +25,8 @@ def simulate(
     n_public: int | None = None,
     m: int = 800,
     d: int | None = None,
-    private: ArrayLike | None = None,
-    public: ArrayLike | None = None,
+    private: DataLike | None = None,
+    public: DataLike | None = None,
     noise: float = 0.0,
     image_shape: tuple[int, ...] | None = None,
     labels: ArrayLike | None = None,
@@ -46,7 +46,7 @@ def simulate(
         How many encodings.
     d : int or None
         Pixels of a vector; None: those of the vectors given, else 3072.
-    private, public : array of shape (n, d) or None
+    private, public : array of shape (n, d), tensor, frame, path or None
         The user's own vectors, encoded as they are. `Encodings.pixel_rms` is None then, since the
         Gaussian model's unit pixels cannot be assumed.
     noise : float
@@ -134,7 +134,10 @@ def simulate(
     pixel_rms = 1.0 if given_private is None else None
     mixed = None if labels is None else _mix_labels(labels, n_private, selection, scheme)
     return Simulation(
-        Encodings(values, scheme, pixel_rms, sizes, mixed), vectors, others, selection
+        Encodings(values, scheme, pixel_rms, sizes, mixed, column_names(private)),
+        vectors,
+        others,
+        selection,
     )
 
 

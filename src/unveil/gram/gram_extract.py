@@ -28,9 +28,8 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from unveil.checks import InputError
+from unveil.checks import DataLike, InputError
 from unveil.encodings import Encodings, as_public
 from unveil.gram.engine.blocks import Block, OverlapEngine, score_rows
 from unveil.gram.engine.checkpoint import Checkpoint
@@ -60,7 +59,7 @@ CACHE = 512 << 20
 
 def gram_extract(
     encodings: Encodings,
-    public: ArrayLike | None = None,
+    public: DataLike | None = None,
     *,
     supports: Supports | None = None,
     statistic: Choice = "auto",
@@ -158,7 +157,7 @@ def gram_extract(
 
 def overlap_engine(
     encodings: Encodings,
-    public: ArrayLike | None = None,
+    public: DataLike | None = None,
     *,
     supports: Supports | None = None,
     statistic: Choice = "auto",

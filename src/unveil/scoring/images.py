@@ -27,14 +27,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter
 from scipy.optimize import linear_sum_assignment
 
-from unveil.checks import InputError, as_shape, as_vectors, one_shape
+from unveil.checks import DataLike, InputError, as_array, as_shape, as_vectors, one_shape
+from unveil.data.tensors import read_any_array
+from unveil.rooms import Shown
 
 WINDOW = 7
 """Height and width of a window, as in scikit-image."""
@@ -55,7 +59,7 @@ Images = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class ImageScores:
+class ImageScores(Shown):
     """Recovered images held against the true ones, one to one.
 
     Attributes
@@ -84,7 +88,7 @@ class ImageScores:
 
 
 @dataclass(frozen=True)
-class ChallengeScores:
+class ChallengeScores(Shown):
     """The four scores of the InstaHide challenge, as its rules define them.
 
     Attributes
@@ -102,8 +106,8 @@ class ChallengeScores:
 
 
 def image_scores(
-    recovered: ArrayLike,
-    truth: ArrayLike,
+    recovered: DataLike,
+    truth: DataLike,
     image_shape: tuple[int, ...] | None = None,
     *,
     shape: tuple[int, ...] | None = None,
@@ -144,7 +148,8 @@ def image_scores(
     shape = _shape(image_shape, shape)
     T = _as_truth(truth, shape)
     matches, similar, noise = np.full(len(T), -1), np.zeros(len(T)), np.zeros(len(T))
-    if len(np.asanyarray(recovered)):
+    recovered = _read(recovered, "recovered images")
+    if len(recovered):
         R = _as_images(recovered, shape, "recovered images")
         table = _table(R, T)
         # One to one: an image that resembles many counts once.
@@ -155,8 +160,8 @@ def image_scores(
 
 
 def challenge_scores(
-    decryption: ArrayLike,
-    private: ArrayLike,
+    decryption: DataLike,
+    private: DataLike,
     pairs: NDArray[np.int64],
     image_shape: tuple[int, ...] | None = None,
     *,
@@ -235,7 +240,7 @@ def are_images(truth: NDArray[np.float32], shape: tuple[int, ...] | None) -> boo
     )
 
 
-def ssim(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def ssim(first: DataLike, second: DataLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """SSIM (n,) of image i of `first` with image i of `second`."""
     A, B = _same(first, second, shape)
     out = np.empty(len(A))
@@ -244,12 +249,12 @@ def ssim(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> NDArray
     return out
 
 
-def ssim_table(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def ssim_table(first: DataLike, second: DataLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """SSIM (a, b) of every image of `first` with every one of `second`."""
     return _table(*(_as_images(values, shape, "images") for values in (first, second)))
 
 
-def psnr(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def psnr(first: DataLike, second: DataLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Peak signal to noise ratio (n,) in dB, image by image; 100 at most."""
     return _psnr(*_same(first, second, shape))
 
@@ -313,7 +318,7 @@ def _shape(image_shape: tuple[int, ...] | None, shape: tuple[int, ...] | None) -
     return sizes
 
 
-def _same(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> tuple[Images, Images]:
+def _same(first: DataLike, second: DataLike, shape: tuple[int, ...]) -> tuple[Images, Images]:
     A, B = (_as_images(values, shape, "images") for values in (first, second))
     if len(A) != len(B):
         raise InputError(
@@ -323,7 +328,7 @@ def _same(first: ArrayLike, second: ArrayLike, shape: tuple[int, ...]) -> tuple[
 
 
 def _as_truth(values: Any, shape: tuple[int, ...]) -> Images:
-    array = np.asanyarray(values)
+    array = _read(values, "private images")
     if (
         array.dtype.kind == "f"
         and array.size
@@ -336,9 +341,17 @@ def _as_truth(values: Any, shape: tuple[int, ...]) -> Images:
     return _as_images(array, shape, "private images")
 
 
+def _read(values: Any, name: str) -> NDArray[Any]:
+    """The array of what was given. Bytes in a file stay bytes, which are brought to [−1, 1]."""
+    path = Path(values) if isinstance(values, (str, PathLike)) else None
+    if path is not None and path.suffix.lower() in (".npy", ".npz", ".pt", ".pth"):
+        return read_any_array(path)
+    return as_array(values, name)
+
+
 def _as_images(values: Any, shape: tuple[int, ...], name: str) -> Images:
     """(n, height, width, channels), clipped, and brought from [−1, 1] to [0, 1]."""
-    array = np.asanyarray(values)
+    array = _read(values, name)
     if array.dtype == np.uint8:
         array = array.astype(np.float32) / np.float32(HALF_BYTE) - np.float32(1)
     # Images may come flat or with their own axes.

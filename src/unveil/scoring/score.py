@@ -10,16 +10,16 @@ that a recovery lists as open (`doubtful`) are not compared: they claim nothing.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from unveil.checks import InputError, as_vectors, row_blocks
+from unveil.checks import DataLike, InputError, as_vectors, row_blocks
 from unveil.records import Recovery, Scores
 
 FAR = 10
 """Tolerances beyond which a pixel is simply wrong: how far off it is must not count."""
 
 
-def score(recovery: Recovery, private: ArrayLike, *, tolerance: float = 1e-2) -> Scores:
+def score(recovery: Recovery, private: DataLike, *, tolerance: float = 1e-2) -> Scores:
     """Hold a recovery against the truth: exact, wrong and missing vectors.
 
     Parameters

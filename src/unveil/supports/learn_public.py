@@ -25,9 +25,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from unveil.checks import InputError
+from unveil.checks import DataLike, InputError
 from unveil.encodings import Encodings, as_public
 from unveil.parallel import memory_limit as settle_limit
 from unveil.parallel import worker_count
@@ -62,7 +61,7 @@ in."""
 
 def learn_public(
     encodings: Encodings,
-    public: ArrayLike | None,
+    public: DataLike | None,
     *,
     method: str = "folded-em",
     k_public: Literal["scheme"] | None = "scheme",

@@ -11,7 +11,6 @@ Python's lock); processes are for more machines than one.
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from unveil.checks import InputError
 from unveil.gram.engine.blocks import Block, OverlapEngine
+from unveil.logs import logger
 from unveil.parallel import one_blas_thread, worker_count
 
 BlockPair = tuple[int, int]
@@ -32,7 +32,7 @@ PATIENCE = 20
 """Seconds to wait for a scheduler to answer."""
 ATTEMPTS = 4
 """How often data lost with its last worker is sent again."""
-_log = logging.getLogger(__name__)
+_log = logger(__name__)
 
 
 def run_blocks(
