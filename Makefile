@@ -10,7 +10,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install audit test lint docs wheel bench reproduce clean
+.PHONY: help install audit test lint docs gallery notebooks wheel bench reproduce clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,15 @@ lint: $(VENV)/.dev ## ruff, mypy, the one-way flow of rooms, and what readers ne
 docs: $(VENV)/.docs ## build the documentation into docs/_build, every warning an error
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
 	@echo "Built: docs/_build/html/index.html"
+
+gallery: $(VENV)/.dev ## draw every picture again: gallery, notebooks, tutorial, screenshots of the report
+	$(ONE_THREAD) $(BIN)/python -m examples.make_gallery
+	$(ONE_THREAD) $(BIN)/python -m tools.make_tutorial
+	$(ONE_THREAD) $(BIN)/python -m tools.make_notebooks
+	$(ONE_THREAD) $(BIN)/python -m tools.make_screenshots
+
+notebooks: $(VENV)/.dev ## run every notebook from top to bottom
+	$(ONE_THREAD) $(BIN)/python -m tools.make_notebooks --check
 
 wheel: ## build the wheel, install it in a new environment, use it outside the repository
 	PYTHON=$(PYTHON) tools/check_wheel.sh

@@ -18,11 +18,13 @@ PRINTS = {
     "public_vectors.py": ("certain and wrong: 0", "exact 30, wrong 0, missing 0, signs known"),
     "quickstart.py": ("40 of 40 private vectors verified", "exact 40, wrong 0, missing 0"),
 }
+ELSEWHERE = {"make_gallery.py", "tutorial.py"}
+"""Used below, and run by test_notebooks.py."""
 DRAWN = sorted(GALLERY.glob("*.py"))
 
 
 def test_every_example_is_tested():
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {*PRINTS, "make_gallery.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {*PRINTS, *ELSEWHERE}
 
 
 @pytest.mark.parametrize("name", PRINTS)
@@ -35,10 +37,11 @@ def test_it_runs_and_says_so(name, tmp_path):
 
 def test_the_gallery_shows_every_picture_with_its_code():
     page = (ROOT / "docs" / "gallery.md").read_text()
-    assert len(DRAWN) >= 8
+    assert len(DRAWN) >= 15
     for example in DRAWN:
         assert f"gallery/{example.stem}.png" in page
         assert f"../examples/gallery/{example.name}" in page
+        assert f"`examples/notebooks/{example.stem}.ipynb`" in page
         assert (ROOT / "docs" / "gallery" / f"{example.stem}.png").is_file()
 
 
