@@ -10,10 +10,10 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install audit test lint docs gallery notebooks wheel bench reproduce clean
+.PHONY: help install audit test lint docs gallery notebooks commands wheel container-wheels bench reproduce clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(VENV)/.core ## make .venv and install unveil into it
 	@echo "Installed: $(BIN)/unveil --help"
@@ -44,8 +44,15 @@ gallery: $(VENV)/.dev ## draw every picture again: gallery, notebooks, tutorial,
 notebooks: $(VENV)/.dev ## run every notebook from top to bottom
 	$(ONE_THREAD) $(BIN)/python -m tools.make_notebooks --check
 
+commands: $(VENV)/.dev ## run every command of README and docs as it is printed
+	$(ONE_THREAD) $(BIN)/python -m tools.docs_commands
+
 wheel: ## build the wheel, install it in a new environment, use it outside the repository
 	PYTHON=$(PYTHON) tools/check_wheel.sh
+
+container-wheels: $(VENV)/.made ## wheels of unveil and all it needs, for container/Containerfile
+	rm -rf dist/wheels
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir dist/wheels '.[images]'
 
 bench: $(VENV)/.bench ## compare with peers, all in one run
 	$(BIN)/python -m benchmarks.run

@@ -14,14 +14,17 @@ mkdir "$work/source"
 pip="$work/venv/bin/python -m pip --quiet --disable-pip-version-check"
 $pip wheel --no-deps --wheel-dir "$work" "$work/source"
 wheel=$(ls "$work"/*.whl)
+mkdir -p "$root/dist"
+cp "$wheel" "$root/dist/"
 
 # 2. A wheel is fetched by every new user: 2 MB at most.
 size=$(stat --format %s "$wheel")
 echo "$(basename "$wheel"): $((size / 1024)) KiB"
 [ "$size" -le 2000000 ]
 
-# 3. Install it, go elsewhere, and use every way in.
-$pip install "$wheel"
+# 3. Install it as container/Containerfile does, from wheels alone; go elsewhere, use every way in.
+$pip wheel --wheel-dir "$work/wheels" "$wheel[images]"
+$pip install --no-index --find-links="$work/wheels" 'unveil[images]'
 mkdir "$work/elsewhere"
 cd "$work/elsewhere"
 bin="$work/venv/bin"
@@ -31,4 +34,10 @@ bin="$work/venv/bin"
 "$bin/unveil" attack run
 "$bin/unveil" score run
 "$bin/python" -c 'import unveil; assert unveil.Scheme(k_private=2).k_private == 2'
-echo "The wheel works on its own."
+
+# 4. A user's own script is checked by mypy against the types in the wheel.
+$pip install mypy
+cp "$root/examples/typed_use.py" .
+"$bin/python" -m mypy --strict typed_use.py
+"$bin/python" typed_use.py
+echo "The wheel works on its own: dist/$(basename "$wheel")"

@@ -7,7 +7,18 @@ not recover. One command, one file. NumPy and all that stands on it load inside 
 that `unveil --help` answers at once.
 """
 
-from unveil.cli import attack, audit, compare, doctor, plan, reproduce, score, simulate
+from unveil.cli import attack, audit, compare, doctor, export, plan, reproduce, score, simulate
 from unveil.cli.group import main
 
-__all__ = ["attack", "audit", "compare", "doctor", "main", "plan", "reproduce", "score", "simulate"]
+__all__ = [
+    "attack",
+    "audit",
+    "compare",
+    "doctor",
+    "export",
+    "main",
+    "plan",
+    "reproduce",
+    "score",
+    "simulate",
+]

@@ -196,6 +196,7 @@ def read_release(
     from dataclasses import replace
 
     from unveil import records
+    from unveil.checks import column_names
     from unveil.data import load_vectors, read_challenge
     from unveil.data.arrays import in_units_of, load_shaped
 
@@ -216,7 +217,8 @@ def read_release(
         )
     else:
         values, own = load_shaped(path, "encodings")
-        encodings = records.Encodings(values, scheme_of(scheme), rms, sizes or own)
+        names = column_names(path)
+        encodings = records.Encodings(values, scheme_of(scheme), rms, sizes or own, columns=names)
     if public is None:
         return encodings, None, []
     if not encodings.scheme.k_public:

@@ -34,8 +34,11 @@ LARGEST = 600
 def plot(result: Any) -> Figure:
     """A figure of a result."""
     if "ipykernel" in sys.modules:
-        # A notebook learns to show figures when pyplot is loaded, and not before.
-        import matplotlib.pyplot  # noqa: F401
+        # A notebook learns to show figures when pyplot loads its backend, and not before.
+        import matplotlib
+        from matplotlib import pyplot
+
+        pyplot.switch_backend(matplotlib.get_backend())
     return _draw(result)
 
 
