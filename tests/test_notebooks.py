@@ -70,8 +70,9 @@ def test_a_notebook_is_that_of_its_script_and_was_run(script):
     assert not any(output["output_type"] == "error" for output in shown)
 
 
-def test_a_notebook_runs_and_shows_results_as_html():
+def test_a_notebook_runs_and_shows_results_as_html(monkeypatch):
     pytest.importorskip("nbclient")
+    monkeypatch.setenv("PYTHONPATH", "")
     code = "import numpy as np, unveil\nunveil.Encodings(np.eye(3), unveil.Scheme(2))"
     cell = {"cell_type": "code", "id": "a", "metadata": {}, "source": [code]}
     cell |= {"execution_count": None, "outputs": []}

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -104,6 +105,9 @@ def executed(content: dict[str, Any]) -> dict[str, Any]:
     import nbformat
     from nbclient import NotebookClient
 
+    # The kernel starts in a folder of its own, and still runs the library beside this file.
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), *filter(None, paths)])
     made = nbformat.reads(json.dumps(content), as_version=4)
     with TemporaryDirectory() as place:
         options = {"timeout": SECONDS, "record_timing": False, "kernel_name": "python3"}
