@@ -17,7 +17,7 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 autodoc_type_aliases = {
-    name: name for name in ("ArrayLike", "Progress", "Rng", "Weighting", "Signs")
+    name: name for name in ("ArrayLike", "DataLike", "Progress", "Rng", "Weighting", "Signs")
 }
 python_maximum_signature_line_length = 90
 
