@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import click
 from rich.markup import escape
 from rich.table import Table
 
@@ -20,6 +21,9 @@ def doctor(as_json: bool) -> int:
     """
     from unveil.doctor import examine
 
+    if not as_json:
+        # The first attack on a machine compiles its kernels, and says nothing meanwhile.
+        click.echo("Looking. Half a minute the first time, then a few seconds.", err=True)
     findings = list(examine())
     healthy = all(finding["ok"] for finding in findings)
     if as_json:
