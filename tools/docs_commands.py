@@ -174,10 +174,6 @@ def main(arguments: list[str]) -> int:
                 continue
             if arguments and not any(part in command for part in arguments):
                 continue
-            if "unveil audit" in command:
-                # Every audit with a folder of its own, as a reader's first one has.
-                for left in folder.glob("unveil-audit*"):
-                    left.rename(folder / f".{left.name}-{time.monotonic_ns()}")
             done.add(command)
             start = time.perf_counter()
             code = run(command, folder)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unveil.auditing.inputs import load, options_of, trials_folder
+from unveil.auditing.inputs import holds_audits, load, options_of, trials_folder
 from unveil.checks import InputError
 from unveil.scheme import Scheme
 
@@ -62,3 +62,18 @@ def test_one_record_in_each_is_for_encoders_only():
 def test_a_folder_for_trials(tmp_path):
     assert trials_folder(None) is None
     assert trials_folder(tmp_path / "new") == tmp_path / "new" / "trials"
+
+
+def test_audits_one_after_the_other_may_share_a_folder(tmp_path):
+    assert not holds_audits(tmp_path)
+    assert trials_folder(tmp_path) == tmp_path / "trials"
+    (tmp_path / "gaussian" / "trials").mkdir(parents=True)
+    assert holds_audits(tmp_path)
+    assert trials_folder(tmp_path) == tmp_path / "trials"
+
+
+def test_a_folder_of_something_else_is_not_written_to(tmp_path):
+    (tmp_path / "study" / "trials").mkdir(parents=True)
+    assert not holds_audits(tmp_path)
+    with pytest.raises(InputError, match="not an empty folder"):
+        trials_folder(tmp_path)

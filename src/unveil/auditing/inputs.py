@@ -21,6 +21,7 @@ from unveil.auditing.release import Encode, Release, by_encoder, must_match
 from unveil.auditing.risks import distinct
 from unveil.checks import DataLike, InputError, as_array, as_vectors
 from unveil.data import Dataset, gaussian_vectors, load_dataset
+from unveil.data.dataset import BUNDLED
 from unveil.data.features import SUFFIXES, read_features
 from unveil.data.labels import read_labels
 from unveil.npy import read_array
@@ -182,10 +183,15 @@ def trials_folder(out: Path | None) -> Path | None:
     """Where trials are kept: in a new folder, or in one that an audit made."""
     if out is None:
         return None
-    trials = out / "trials"
-    if not trials.is_dir():
+    if not holds_audits(out):
         store.must_be_new(out)
-    return trials
+    return out / "trials"
+
+
+def holds_audits(out: Path) -> bool:
+    """Whether audits made this folder: one, or those that run when nothing is said, each in a
+    folder of its own."""
+    return any((out / name / "trials").is_dir() for name in ("", *BUNDLED))
 
 
 def _make(

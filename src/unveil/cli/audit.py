@@ -145,6 +145,7 @@ def audit(
     """
     from unveil import store
     from unveil.auditing.audit import audit as run
+    from unveil.auditing.inputs import holds_audits
     from unveil.checks import InputError
     from unveil.report.page import write_json, write_report
 
@@ -160,7 +161,7 @@ def audit(
     )
     if several and "labels" in options:
         raise InputError("--labels without --private: say which records they are of")
-    if several and not any((out / name / "trials").is_dir() for name in DEFAULT):
+    if several and not holds_audits(out):
         store.must_be_new(out)
     names = [*DEFAULT] if several else [records if records is not None else "gaussian"]
     given = (ctx.obj or {}).get("args", [])
