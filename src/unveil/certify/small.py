@@ -116,7 +116,9 @@ def candidates(members: Index, n: int, many: int) -> Values | None:
     basis, level, combination = _dependencies(W)
     if len(basis) < n:
         return None
-    found, count = _try_all(level, combination, n, many, TRIALS)
+    order = np.argsort(level, kind="stable")
+    start = np.searchsorted(level[order], np.arange(n + 1))
+    found, count = _try_all(order, start, combination, n, many, TRIALS)
     if count < 0:
         return None
     return np.asarray(np.linalg.solve(W[basis], found[:count].T).T)
@@ -293,13 +295,12 @@ def _eliminated(rows):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _try_all(level, combination, n, many, trials):  # type: ignore[no-untyped-def]
-    """Depth first over the values of the basis rows; count −1: given up."""
+def _try_all(order, start, combination, n, many, trials):  # type: ignore[no-untyped-def]
+    """Depth first over the values of the basis rows; rows order[start[b]:start[b+1]] are known
+    from basis row b on. Count −1: given up."""
     found = np.zeros((many, n))
     count, steps, depth = 0, 0, 0
     value = np.full(n, -1.0)
-    order = np.argsort(level)
-    start = np.searchsorted(level[order], np.arange(n + 1))
     while depth >= 0:
         steps += 1
         if steps > trials:
@@ -322,7 +323,8 @@ def _try_all(level, combination, n, many, trials):  # type: ignore[no-untyped-de
         if depth == n - 1:
             if count == many:
                 return found, -1
-            found[count] = value
+            for b in range(n):
+                found[count, b] = value[b]
             count += 1
         else:
             depth += 1

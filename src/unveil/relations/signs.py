@@ -141,7 +141,8 @@ def _propagated(quads, coefficients, start, using, roots, y, bound):  # type: ig
             size = _force(quads, start, using, allowed, y[p], bound[p], root, sign, queue)
             if size > best:
                 best = size
-                out[p] = sign
+                for i in range(m):
+                    out[p, i] = sign[i]
             tried += 1
             if 2 * best > m or tried == ROOTS:
                 break

@@ -104,6 +104,8 @@ def search_signs(
     deep: whether to search where propagation alone does not set everything; if not, such pixels are
     left at 0
     """
+    # One layout, so that the search is compiled once.
+    hi, lo, solver = (np.ascontiguousarray(values) for values in (hi, lo, solver))
     choice = np.zeros(hi.shape, np.int8)
     fixed = np.zeros(hi.shape, np.bool_)
     _search_pixels(
