@@ -259,9 +259,13 @@ ENCODERS: dict[str, Encoder | None] = {
 }
 
 
-def coverage(audits: int = 200, draws: int = 3, n: int = 40, d: int = 8, m: int = 40) -> Any:
+def coverage(audits: int = 200, draws: int = 3, n: int = 40, d: int = 8) -> list[dict[str, Any]]:
     """How often the interval of the share recovered holds its mean over all draws, where records
     are lost for want of encodings: the insider's attack, which takes milliseconds."""
+    return [_covered(audits, draws, n, d, m) for m in (20, 24, 30, 40, 60, 90)]
+
+
+def _covered(audits: int, draws: int, n: int, d: int, m: int) -> dict[str, Any]:
     shares = []
     arm = Arm("insider", SUBSTITUTION, Scheme(2))
     for seed in range(audits):

@@ -12,6 +12,7 @@ was probably meant.
 from __future__ import annotations
 
 import difflib
+import json
 import tomllib
 from collections.abc import Collection, Mapping
 from math import isfinite
@@ -62,7 +63,7 @@ def read_config(
             kinds = " or ".join(
                 _WORDS[kind] for kind in known[name] if kind is not int or float not in known[name]
             )
-            raise InputError(f"{path.name}: {key} = {value!s:.40} must be {kinds}")
+            raise InputError(f"{path.name}: {key} = {_as_written(value):.40} must be {kinds}")
         out[name] = _beside(path, value) if name in paths else value
     return out
 
@@ -71,6 +72,11 @@ def _unknown(path: Path, key: str, name: str, known: Collection[str]) -> str:
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     cure = f"did you mean {close[0]}?" if close else f"choose from {', '.join(sorted(known))}"
     return f"{path.name} has no option {key!r}: {cure}"
+
+
+def _as_written(value: Any) -> str:
+    """As it stands in the file: text in quotation marks, true and false in small letters."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else str(value)
 
 
 def _beside(path: Path, value: Any) -> Any:

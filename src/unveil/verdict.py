@@ -82,8 +82,8 @@ def summary(recovery: Recovery) -> list[str]:
     estimate = evidence.get("estimated_n_private")
     if estimate and np.isfinite(estimate) and len(recovery) < NEARLY_ALL * estimate:
         out.append(
-            f"About {estimate:.0f} private vectors are behind these encodings, {len(recovery)} "
-            "were found."
+            f"{len(recovery)} vectors were found; by how much the encodings have in common there "
+            f"may be about {estimate:.0f}. That is an estimate, and can be far off."
         )
     return out
 

@@ -28,11 +28,21 @@ def test_wilson_covers():
 
 
 def test_draws_that_differ_count_for_less():
-    assert observations([0.5, 0.5, 0.5], 30) == 90
+    assert observations([0.5, 0.5, 0.5], 30) == pytest.approx(
+        90 * 10 / 8
+    )  # a little less is common
     assert observations([0.0, 1.0, 0.5], 30) < 10
     assert observations([1.0], 30) == 30
     wide, narrow = over_draws([0.0, 1.0], 30), over_draws([0.5, 0.5], 30)
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
+@pytest.mark.parametrize("share", [0.14, 0.3, 0.5, 0.8])
+def test_intervals_of_three_draws_hold_the_share(share):
+    rng = np.random.default_rng(1)
+    shares = rng.binomial(30, share, (2000, 3)) / 30
+    held = [low <= share <= high for low, high in (over_draws(each, 30) for each in shares)]
+    assert 0.93 <= np.mean(held) <= 0.97
 
 
 def test_risk_above_a_control():

@@ -37,8 +37,10 @@ def test_an_encoder_draws_with_the_generator_it_is_given():
 def test_an_encoder_that_fails_gets_one_sentence():
     with pytest.raises(InputError, match="ZeroDivisionError"):
         by_encoder(lambda x, public, rng: 1 / 0, RECORDS, None, 1)(0)
-    with pytest.raises(InputError, match="same space"):
+    with pytest.raises(InputError, match=r"returned 3 values .* records of .*same space"):
         by_encoder(lambda x, public, rng: x[:, :3], RECORDS, None, 1)(0)
+    with pytest.raises(InputError, match="returned nothing: end it with return"):
+        by_encoder(lambda x, public, rng: None, RECORDS, None, 1)(0)
     with pytest.raises(InputError, match="an object with encode"):
         by_encoder(3, RECORDS, None, 1)
     assert must_match(RECORDS, RECORDS) is RECORDS

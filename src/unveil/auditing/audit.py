@@ -21,11 +21,12 @@ from typing import Any
 
 from unveil import store
 from unveil.auditing.campaign import Campaign, campaign
+from unveil.auditing.clock import OVER, clock_for
 from unveil.auditing.curve import curve
 from unveil.auditing.encoder_lint import Encoder, lint_encoder
 from unveil.auditing.inputs import Case, Data, Options, load, options_of, trials_folder
 from unveil.auditing.judgement import record_risks, verdict, weakest
-from unveil.auditing.lint import lint_encodings
+from unveil.auditing.lint import fixed_weights, lint_encodings
 from unveil.auditing.measured import Outcome, meanings
 from unveil.auditing.model_check import ModelCheck, check_model, guarantees
 from unveil.auditing.pictures import draw_pictures
@@ -93,7 +94,8 @@ def audit(
     relative_tolerance : float
         Largest error of a value that counts as exact, relative to the rms of the data.
     effort : float
-        Forecast seconds to spend on further attacks and the leakage curve.
+        Forecast seconds to spend on further attacks and the leakage curve. Five times as many by
+        the clock, three minutes at least, end the attacks; the audit then says which.
     n_private, n_public, d : int
         Sizes of drawn records.
     sample : int
@@ -173,6 +175,7 @@ def _laboratory(case: Case, options: Options) -> Laboratory:
         folder=trials_folder(options.out),
         memory_limit=options.memory_limit,
         progress=options.progress,
+        clock=clock_for(options.effort),
     )
 
 
@@ -204,7 +207,7 @@ def _said(
             records=len(data.names),
             signed=main.signed,
             wrong=wrong,
-            asides=_asides(lab, case, best),
+            asides=_asides(lab, case, best) + _cut_short(measured),
             noun=data.noun,
         ),
         scheme={**vars(scheme), "noise": options.noise},
@@ -250,18 +253,29 @@ def _asides(lab: Laboratory, case: Case, best: Outcome) -> list[str]:
     return out
 
 
+def _cut_short(measured: Campaign) -> list[str]:
+    """Attacks that the clock ended or kept from starting: what they would have got is not known."""
+    if measured.best.trial.complete:
+        return []
+    names = [trial.attack for run in measured.runs for trial in run.trials if trial.stopped]
+    names += [name for run in measured.runs for name, why in run.not_tried if why == OVER]
+    if not names:
+        return []
+    return [
+        f"Time ran out for {', '.join(dict.fromkeys(names))}: what they would have got is not "
+        "known. Raise the effort."
+    ]
+
+
 def _findings(lab: Laboratory, case: Case, options: Options, wrong: int) -> tuple[Finding, ...]:
     """What the encodings show of how they were made, and what the encoder does."""
     n = len(case.data.names)
-    public = case.release.public
-    found: list[Finding] = [
-        *lint_encodings(
-            lab.encodings(0, case.high),
-            chosen=case.release.chosen(0, case.high),
-            n_private=n,
-        )
-    ]
+    public, encodings = case.release.public, lab.encodings(0, case.high)
+    chosen = case.release.chosen(0, case.high)
+    found: list[Finding] = [*lint_encodings(encodings, chosen=chosen, n_private=n)]
     if options.encoder is not None:
+        # What the scheme says of weights is a guess; the encoder itself shows them.
+        found.remove(fixed_weights(encodings))
         # Two hundred unit vectors show every slip; more would only take longer.
         try:
             found += lint_encoder(

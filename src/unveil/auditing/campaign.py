@@ -107,9 +107,15 @@ def _trace(
             options.progress("trials", done, done + 1)
         return lab.best(m, draw, arms, show=m == case.high and draw == 0)
 
+    def price_or_never(m: int) -> float:
+        # Once the clock is over no further point is begun.
+        return float("inf") if lab.clock is not None and lab.clock.over else price(m)
+
     left = options.effort / 2
     # Half of it at most for further draws of all encodings: the curve needs the rest.
     draws = int(max(1, min(options.seeds, 1 + left / 2 // max(price(case.high), 1e-12))))
     draws = draws if case.release.draws is None else min(draws, case.release.draws)
+    if lab.clock is not None and lab.clock.over:
+        draws = 1
     spent = (draws - 1) * price(case.high)
-    return trace(case.low, case.high, trial, price, draws=draws, effort=left - spent)
+    return trace(case.low, case.high, trial, price_or_never, draws=draws, effort=left - spent)

@@ -46,6 +46,14 @@ KEPT = Finding(
     "Hide the signs (they are still not enough), or do not release.",
 )
 """What is said of an encoder that hides no sign."""
+DRAWS_NOTHING = Finding(
+    "The same records give the same encodings, whatever the seed: nothing is drawn, or the seed is "
+    "fixed in the code.",
+    "high",
+    "Who has the code can encode a guess and compare; there is no chance that hides the records.",
+    "Draw subsets and masks from a generator seeded by the operating system.",
+)
+"""What is said of an encoder that pays no heed to seeds: there is none to be guessed."""
 
 
 def lint_encoder(
@@ -81,9 +89,14 @@ def lint_encoder(
         *_subsets(weights[:, :n], n),
         _weights(weights[:, :n]),
         *(_masks(masks) if not _signs_kept(encoder, n, p, masks) else [KEPT]),
-        _generator_kept(encoder),
-        _seeds(encoder, released, private, public, seconds, progress),
     ]
+    if _draws_nothing(encoder):
+        found.append(DRAWS_NOTHING)
+    else:
+        found += [
+            _generator_kept(encoder),
+            _seeds(encoder, released, private, public, seconds, progress),
+        ]
     if p and weights[:, n:].any():
         used = np.flatnonzero((weights[:, n:] > 0).any(axis=0))
         draws = int((weights[:, n:] > 0).sum())
@@ -211,6 +224,15 @@ def _signs_kept(encoder: Encoder, n: int, p: int, masks: NDArray[np.float32]) ->
     ones = -np.ones((n + p, PIXELS), np.float32)
     turned = _call(encoder, ones[:n], ones[n:] if p else None, _generator(8))
     return bool((masks > 0).all() and (turned < 0).all())
+
+
+def _draws_nothing(encoder: Encoder) -> bool:
+    """Whether the encodings are the same for two seeds and without one: then there is no seed to
+    guess."""
+    data = _generator(3).standard_normal((12, PIXELS)).astype(np.float32)
+    first, *others = (_call(encoder, data, data, seed) for seed in (_generator(1), _generator(2)))
+    others.append(_call(encoder, data, data, None))
+    return all(np.array_equal(first, other) for other in others)
 
 
 def _generator_kept(encoder: Encoder) -> Finding:

@@ -3,8 +3,10 @@ control.
 
 Records of one draw may come back together or not at all. So the records of several draws count as
 fewer observations than there are: as many as the scatter between the draws allows, by Kish's design
-effect (L. Kish, Survey Sampling, 1965, section 5.4). With one draw nothing is known of the scatter,
-and the interval is over its records alone.
+effect (L. Kish, Survey Sampling, 1965, section 5.4). The scatter of few draws is mostly seen too
+small, by its median; so what exceeds chance is divided by that of a χ² (E. B. Wilson and M. M.
+Hilferty, PNAS 17, 1931). Less scatter than chance is believed in part. With one draw nothing is
+known of the scatter, and the interval is over its records alone.
 
 The risk above a control is (r − c)/(1 − c), as in Giomi et al. (PoPETs 2023): what is left of it
 when those that a guess gets are taken off. Its interval joins the two Wilson intervals (R. G.
@@ -20,6 +22,9 @@ import numpy as np
 
 Z = 1.96
 """Two-sided 95 percent of the normal distribution."""
+BELIEVED = 8.0
+"""As many draws speak for scatter by chance alone, where fewer than so many show less: records
+compete for encodings, so that a little less is common, and none at all is luck."""
 Interval = tuple[float, float]
 
 
@@ -36,14 +41,18 @@ def over_draws(shares: Sequence[float], records: int) -> Interval:
 
 
 def observations(shares: Sequence[float], records: int) -> float:
-    """As how many independent records those of all draws count: at least one per draw, at most
-    all of them."""
+    """As how many independent records those of all draws count: at least one per draw."""
     draws, share = len(shares), float(np.mean(shares))
     chance = share * (1 - share) / records
     if draws < 2 or chance <= 0:
         return float(draws * records)
-    effect = float(np.var(shares, ddof=1)) / chance
-    return draws * records / min(max(effect, 1.0), float(records))
+    effect, free = float(np.var(shares, ddof=1)) / chance, draws - 1
+    if effect < 1:
+        effect = (BELIEVED + free * effect) / (BELIEVED + free)
+    else:
+        # The median of χ²/free, by Wilson and Hilferty's cube root.
+        effect = 1 + (effect - 1) / (1 - 2 / (9 * free)) ** 3
+    return draws * records / min(effect, float(records))
 
 
 def above_control(

@@ -155,10 +155,13 @@ def repeated_subsets(chosen: NDArray[np.int64], n: int) -> Finding:
     expected = expected_repeats(m, comb(n, k))
     if not count:
         return Finding("No subset of records is drawn twice.", "fine", "")
+    words = f"{count} of {m} encodings repeat a subset of records"
+    # Six deviations of a Poisson count, and one repeat more where hardly any is expected.
+    if count <= expected + 6 * np.sqrt(expected) + 1:
+        return Finding(f"{words}, as chance has it: {expected:.1f} are expected.", "fine", "")
     return Finding(
-        f"{count} of {m} encodings repeat a subset of records; {expected:.1f} repeats are to be "
-        "expected by chance.",
-        "low" if count <= expected + 6 * np.sqrt(expected) + 1 else "high",
+        f"{words}; {expected:.1f} repeats are to be expected by chance.",
+        "high",
         "A repeated subset is a second look at the same mixture: noise and fresh public parts "
         "average out.",
         "Draw subsets without repetition.",

@@ -24,6 +24,7 @@ from unveil.auditing.costs import (
     NOMINAL,
     PER_VECTOR,
     Machine,
+    attack_seconds,
     memory_needed,
     operations,
     relation_seconds,
@@ -58,8 +59,9 @@ STEP = 0.1
 class Plan(Shown):
     """What a call of `unveil.recover` would do. `str(plan)` says it in words.
 
-    seconds: all stages, without compiling; memory: peak bytes of the process; needed: encodings for
-    all vectors
+    seconds: all stages of `attack`, without compiling; tried, most_seconds: the attacks that follow
+    each other where the one before does not get through, and what all of them take on data that are
+    not Gaussian; memory: peak bytes of the process; needed: encodings for all vectors
     """
 
     attack: str
@@ -76,6 +78,8 @@ class Plan(Shown):
     needed: int
     needed_by_paper: int
     advice: str
+    tried: tuple[str, ...] = ()
+    most_seconds: float = 0.0
 
     @property
     def feasible(self) -> bool:
@@ -111,8 +115,41 @@ def plan(
     noise: float = 0.0,
     machine: Machine | None = None,
 ) -> Plan:
-    """Forecast for m encodings (None: as many as are needed) of n_private vectors with d pixels, on
-    this machine."""
+    """Forecast an attack: which one, how long, how much memory, and whether it should succeed.
+
+    Parameters
+    ----------
+    scheme : Scheme
+        How encodings are made; None: `Scheme()`.
+    n_private : int
+        Private vectors behind the encodings.
+    m : int
+        Encodings; None: as many as all vectors need.
+    d : int
+        Pixels of a vector.
+    n_public : int
+        Public vectors to choose from.
+    noise : float
+        Standard deviation added to every pixel.
+    machine : Machine
+        Seconds per operation; None: measured here, in a few hundredths of a second.
+
+    Returns
+    -------
+    Plan
+        Attack, seconds, bytes, what must hold and what is missing; `str(plan)` says it in words.
+
+    Examples
+    --------
+    >>> import unveil
+    >>> found = unveil.plan(unveil.Scheme(k_private=2), n_private=100, m=700, d=512)
+    >>> found.attack, found.feasible
+    ('relations', True)
+    >>> print(found)
+    All 100 private vectors should come back from 700 encodings by exact relations.
+    >>> unveil.plan(n_private=100, m=50).feasible
+    False
+    """
     # 1. Numbers that can be.
     scheme = Scheme() if scheme is None else scheme
     if not isinstance(scheme, Scheme):
@@ -148,8 +185,8 @@ def plan(
     counts = operations(scheme, n_private, m, d, n_public, way)
     speed = machine or this_machine()
     times = stage_seconds(counts, speed)
+    slower = speed.value / NOMINAL.value
     if attack == "relations":
-        slower = speed.value / NOMINAL.value
         times = {name: slower * seconds for name, seconds in relation_seconds(m, d).items()}
     stages = tuple(Stage(name, seconds) for name, seconds in times.items())
     memory = memory_needed(scheme, n_private, m, d, n_public, way)
@@ -157,6 +194,9 @@ def plan(
     # 4. What must hold.
     conditions = _preconditions(scheme, n_private, m, d, needed, memory, noise, attack)
     seconds = sum(stage.seconds for stage in stages)
+    # 5. And what it costs where the first attack does not get through.
+    tried = usual(Situation(scheme, m))
+    each = (attack_seconds(name, scheme, n_private, m, d, n_public, hard=True) for name in tried)
     return Plan(
         attack=attack,
         scheme=scheme,
@@ -172,6 +212,8 @@ def plan(
         needed=needed,
         needed_by_paper=by_paper,
         advice=_advice(attack, n_private, m, needed, conditions),
+        tried=tried,
+        most_seconds=max(seconds, slower * sum(each)),
     )
 
 

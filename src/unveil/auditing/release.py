@@ -128,10 +128,19 @@ def by_encoder(
             raise InputError(
                 f"the encoder failed with {text[:200]}: it must take (private, public, rng)"
             ) from error
+        if returned is None:
+            raise InputError("the encoder returned nothing: end it with return and the encodings")
         values = as_array(returned, "what the encoder returned")
         if values.ndim > 2:
             values = values.reshape(len(values), -1)
-        return must_match(as_vectors(values, "what the encoder returned"), private)
+        values = as_vectors(values, "what the encoder returned")
+        if values.shape[1] != private.shape[1]:
+            raise InputError(
+                f"the encoder returned {values.shape[1]} values per encoding for records of "
+                f"{private.shape[1]}: it must return (encodings, values), as many values as a "
+                "record has, in the same space"
+            )
+        return values
 
     return make
 

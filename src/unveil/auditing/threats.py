@@ -8,7 +8,8 @@
 
 Each knows what those before know, so that what one gets the next gets too. Which attacks apply is
 asked of `attacks.choose`. They run best first, until nothing is left to get or the effort is spent;
-the usual ones run whatever the effort, since an audit that tries nothing understates.
+the usual ones run whatever the effort, since an audit that tries nothing understates. Only the
+clock ends those (`auditing.clock`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass, replace
 
 from unveil.attacks.choose import LAST, TOLD, choose, situation_of, usual
 from unveil.auditing.as_found import COPIES, schemes_as_found
+from unveil.auditing.clock import OVER
 from unveil.auditing.insider import NAME as SUBSTITUTION
 from unveil.auditing.trials import Arm, Key, Laboratory, Trial
 from unveil.scheme import Scheme
@@ -107,7 +109,11 @@ def _run(lab: Laboratory, m: int, who: Key, best: Trial | None, purse: _Purse) -
         if not free and not purse.pays(arm):
             not_tried.append((arm.title, "beyond the effort that was allowed"))
             continue
-        trial = lab.trial(m, 0, arm, show=True)
+        # 3. Whatever was forecast, the clock has the last word; the first attack always starts.
+        if best is not None and lab.clock is not None and lab.clock.over:
+            not_tried.append((arm.title, OVER))
+            continue
+        trial = lab.trial(m, 0, arm, show=True, bounded=True)
         arms.append(arm)
         trials.append(trial)
         best = trial if best is None or trial.worth > best.worth else best

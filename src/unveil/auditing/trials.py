@@ -23,6 +23,7 @@ from scipy import sparse
 from unveil._version import __version__
 from unveil.attacks import recover
 from unveil.auditing.as_found import COPIES, copies
+from unveil.auditing.clock import Clock, OutOfTime
 from unveil.auditing.insider import NAME as SUBSTITUTION
 from unveil.auditing.insider import substitution
 from unveil.auditing.release import Release
@@ -65,7 +66,7 @@ class Trial:
     signed: signs are known, not up to one per pixel; explained: share of the encodings the attack
     explains; control, values, guessed_values: as in
     `risks`; linked, falsely: share of pairs of encodings with a common record that it links, and of
-    those without; NaN: not known
+    those without; NaN: not known; stopped: it was cut short by the clock
     """
 
     m: int
@@ -89,6 +90,7 @@ class Trial:
     linked: float = float("nan")
     falsely: float = float("nan")
     shown: NDArray[np.float32] | None = None
+    stopped: bool = False
 
     @property
     def exact(self) -> float:
@@ -112,7 +114,8 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Laboratory:
-    """Everything trials share. `folder`: where finished ones are kept, or None."""
+    """Everything trials share. `folder`: where finished ones are kept, or None; `clock`: what ends
+    a trial that is bounded by it."""
 
     release: Release
     relative_tolerance: float = 1e-2
@@ -120,6 +123,7 @@ class Laboratory:
     folder: Path | None = None
     memory_limit: int | None = None
     progress: Progress | None = None
+    clock: Clock | None = None
     _done: dict[str, Trial] = field(default_factory=dict)
 
     @cached_property
@@ -150,27 +154,42 @@ class Laboratory:
         assert best is not None
         return best
 
-    def trial(self, m: int, number: int, arm: Arm, *, show: bool = False) -> Trial:
-        """The trial, from memory or disk where it was done before."""
+    def trial(
+        self, m: int, number: int, arm: Arm, *, show: bool = False, bounded: bool = False
+    ) -> Trial:
+        """The trial, from memory or disk where it was done before; bounded: the clock may end
+        it."""
         name = self._name(m, number, arm, show)
         if name not in self._done:
-            self._done[name] = self._kept(name, m, number, arm, show)
+            self._done[name] = self._kept(name, m, number, arm, show, bounded)
         return self._done[name]
 
-    def _kept(self, name: str, m: int, number: int, arm: Arm, show: bool) -> Trial:
+    def _kept(self, name: str, m: int, number: int, arm: Arm, show: bool, bounded: bool) -> Trial:
         path = None if self.folder is None else self.folder / f"{name[:24]}.npz"
         kept = None if path is None else kept_arrays(path, name)
         done = None if kept is None else _unpacked(kept)
         if done is None:
-            done = self._attack(m, number, arm, show)
-            if path is not None:
+            done = self._attack(m, number, arm, show, bounded)
+            # What was cut short depends on the machine: it is tried again next time.
+            if path is not None and not done.stopped:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 keep_arrays(path, name, _packed(done))
         return done
 
-    def _attack(self, m: int, number: int, arm: Arm, show: bool) -> Trial:
+    def _attack(self, m: int, number: int, arm: Arm, show: bool, bounded: bool) -> Trial:
         encodings = self.encodings(number, m, arm.scheme)
-        recovery, risks = self._recovery(encodings, number, arm)
+        progress, stopped = self.progress, False
+        if bounded and self.clock is not None:
+            progress = self.clock.bounding(progress)
+        try:
+            recovery, risks = self._recovery(encodings, number, arm, progress)
+        except OutOfTime:
+            assert self.clock is not None
+            words = f"stopped after {self.clock.spent:.0f} s of this audit: beyond the effort"
+            stopped, recovery = True, Recovery.empty(encodings, arm.attack, words, {})
+            risks = assess(
+                recovery, self.release.private, relative_tolerance=self.relative_tolerance
+            )
         if arm.who == "insider":
             # What was known beforehand is no finding.
             risks = replace(risks, outcome=np.where(self.known, NOT, risks.outcome).astype(np.int8))
@@ -203,9 +222,12 @@ class Laboratory:
             linked=linked,
             falsely=falsely,
             shown=shown,
+            stopped=stopped,
         )
 
-    def _recovery(self, encodings: Encodings, number: int, arm: Arm) -> tuple[Recovery, Risks]:
+    def _recovery(
+        self, encodings: Encodings, number: int, arm: Arm, progress: Progress | None
+    ) -> tuple[Recovery, Risks]:
         """What the attack returns, and what it is worth."""
         private, public = self.release.private, self.release.public
         # 1. Attacks that only an audit has.
@@ -232,7 +254,7 @@ class Laboratory:
                 attack=arm.attack,
                 rng=self.release.seed,
                 memory_limit=self.memory_limit,
-                progress=self.progress,
+                progress=progress,
                 **options,
             )
         except InputError as error:

@@ -167,9 +167,11 @@ def _read(
         if given:
             raise InputError(f"{', '.join(given)}: a run directory says this itself; leave it out")
         return *read_run(source), []
+    found = read_release(source, **about)
+    # Asked last: what is wrong with the file matters more than where a result would go.
     if out is None and not challenge:
         raise InputError("no place for the result: add --out with the name of a new folder")
-    return read_release(source, **about)
+    return found
 
 
 def _must_have_place(source: Path, out: Path | None) -> None:

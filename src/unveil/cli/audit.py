@@ -53,7 +53,8 @@ DEMO_EFFORT = 20.0
 @click.option(
     "--m",
     metavar="M|LOW:HIGH",
-    help="Encodings released, or a range.  [default: what all records need]",
+    help="Encodings released, or a range; with --encoder or --encodings the first M of those.  "
+    "[default: what all records need, or all there are]",
 )
 @click.option(
     "--noise",
@@ -70,7 +71,9 @@ DEMO_EFFORT = 20.0
     "--seeds", type=COUNT, default=3, show_default=True, help="Independent draws of subsets."
 )
 @click.option(
-    "--effort", type=float, help="Forecast seconds to spend on the leakage curve.  [default: 40]"
+    "--effort",
+    type=float,
+    help="Forecast seconds of attacks and curve; the clock ends them at 5 times.  [default: 40]",
 )
 @click.option(
     "--relative-tolerance",

@@ -51,7 +51,13 @@ def _threats(terminal: Console, found: Audit) -> None:
 
     if not found.threats:
         return
-    table = Table("the attacker", "best attack", "records back", "guessing", box=box.SIMPLE)
+    table = Table(
+        "the attacker",
+        "best attack",
+        "records back (95%, records and draws)",
+        "guessing",
+        box=box.SIMPLE,
+    )
     for threat in found.threats:
         best = threat.tried[0].attack if threat.tried else "–"
         back = f"{threat.exact}"
@@ -69,7 +75,9 @@ def _threats(terminal: Console, found: Audit) -> None:
 def _curve(terminal: Console, found: Audit) -> None:
     if len(found.curve) < 2:
         return
-    table = Table("encodings", "exactly", "95% band", "approximately", "draws", box=box.SIMPLE)
+    table = Table(
+        "encodings", "exactly", "95%, draws only", "approximately", "draws", box=box.SIMPLE
+    )
     for p in found.curve:
         table.add_row(
             f"{p.m:,}",
@@ -84,7 +92,14 @@ def _curve(terminal: Console, found: Audit) -> None:
 def _what_if(terminal: Console, found: Audit) -> None:
     if not found.what_if:
         return
-    table = Table("what if", "value", "records back", "utility left", "epsilon", box=box.SIMPLE)
+    table = Table(
+        "what if",
+        "value",
+        "records back (95%, records and draws)",
+        "utility left",
+        "epsilon",
+        box=box.SIMPLE,
+    )
     for p in found.what_if:
         table.add_row(
             escape(p.axis),

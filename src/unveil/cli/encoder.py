@@ -19,10 +19,10 @@ def load_encoder(text: str) -> Callable[..., Any]:
 
     file, _, name = text.rpartition(":")
     path = Path(file)
-    if not name or path.suffix != ".py" or not path.is_file():
-        raise InputError(
-            f"--encoder {text}: give FILE.py:NAME, a file that is there and a function in it"
-        )
+    if not file or path.suffix != ".py":
+        raise InputError(f"--encoder {text}: give FILE.py:NAME, a file and a function in it")
+    if not path.is_file():
+        raise InputError(f"--encoder {text}: no file {file}; check the path")
     found = getattr(_module(path, text), name, None)
     if inspect.isclass(found) and callable(getattr(found, "encode", None)):
         try:

@@ -21,6 +21,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
 COUNT = click.IntRange(0, 10**9)
 """Of records, pixels or encodings: beyond a thousand million nothing fits any machine."""
+MIXED = click.IntRange(0, 1000)
+"""Of vectors in one encoding: no scheme mixes more than a few dozen."""
 TOLERANCE = 1e-2
 """Largest error of a pixel that counts as exact: a hundredth of the size of the data, which nobody
 would call another record."""
@@ -157,8 +159,8 @@ def scheme_options(command: F) -> F:
                 "unknown.  [default: equal]"
             ),
         ),
-        click.option("--k-public", type=COUNT, help="Public vectors per encoding.  [default: 0]"),
-        click.option("--k-private", type=COUNT, help="Private vectors per encoding.  [default: 2]"),
+        click.option("--k-public", type=MIXED, help="Public vectors per encoding.  [default: 0]"),
+        click.option("--k-private", type=MIXED, help="Private vectors per encoding.  [default: 2]"),
     ):
         command = option(command)
     return command

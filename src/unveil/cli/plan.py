@@ -35,6 +35,7 @@ def plan(as_json: bool, **options: Any) -> int:
     Seconds and memory on this machine, the attack that applies, what holds and what is missing.
     Nothing is attacked.
     """
+    from unveil.auditing.clock import PATIENCE
     from unveil.auditing.plan import plan as forecast
 
     scheme = scheme_of(options)
@@ -50,6 +51,13 @@ def plan(as_json: bool, **options: Any) -> int:
         f"About {found.seconds:.1f} s and {memory}; the first run on a machine compiles for "
         f"{found.compile_seconds:.0f} s."
     )
+    if len(found.tried) > 1:
+        terminal.print(
+            f"Where that does not get through, {', '.join(found.tried)} are tried in turn: up to "
+            f"{found.most_seconds:,.0f} s on data that are not Gaussian. An audit ends them by the "
+            f"clock, {PATIENCE:g} times its effort.",
+            soft_wrap=True,
+        )
     table = Table("needs", "", "", box=box.SIMPLE)
     for item in found.preconditions:
         table.add_row(

@@ -221,17 +221,29 @@ def _parse(
         values = np.array(numbers, dtype=np.float64)
     except ValueError:
         column = next(i for i, cell in enumerate(numbers) if not _is_number(cell))
-        place = form.columns[column] if form.columns else f"column {column + 1 + form.named}"
         cure = (
             "fill it in or remove the record"
             if not numbers[column].strip()
             else "turn it into a number or drop the column"
         )
         raise InputError(
-            f"{path.name}, line {line}, {place}: {numbers[column][:30]!r} is no number; {cure}"
+            f"{path.name}, line {line}, {_column_name(form, column)}: {numbers[column][:30]!r} is "
+            f"no number; {cure}"
         ) from None
     with np.errstate(over="ignore"):
-        return name, values.astype(np.float32)
+        single = values.astype(np.float32)
+    if not np.isfinite(single).all():
+        column = int(np.flatnonzero(~np.isfinite(single))[0])
+        raise InputError(
+            f"{path.name}, line {line}, {_column_name(form, column)}: {numbers[column][:30]!r} is "
+            "NaN, infinite or beyond float32; fill it in or remove the record"
+        )
+    return name, single
+
+
+def _column_name(form: _Form, column: int) -> str:
+    """What the header calls a column, or its number in the file from 1 on."""
+    return form.columns[column] if form.columns else f"column {column + 1 + form.named}"
 
 
 def _refuse_large(path: Path, head: bytes, form: _Form, most: int | None, limit: int) -> None:
