@@ -13,7 +13,7 @@ RECORDS = np.random.default_rng(0).standard_normal((12, 40)).astype(np.float32)
 
 
 class Options:
-    effort, seeds, progress = 0.0, 3, None
+    effort, seeds, progress, encoder = 0.0, 3, None, None
 
 
 def made(effort):

@@ -348,6 +348,7 @@ def test_what_if_has_a_mark_for_what_was_measured_and_none_for_what_was_not(whol
     assert "ε 420" in figure
     assert "differential privacy, ε = 10" in figure
     assert figure.count(">now</text>") == 2  # no noise, k = 2; m = 700 was not among those tried
+    assert "40 records of 768 values at most" in page.render(whole_audit())
     assert 'id="what-if-title"' not in page.render(whole_audit(what_if=()))
 
 

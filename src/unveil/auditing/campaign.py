@@ -12,6 +12,7 @@ from typing import Any
 
 from unveil.auditing.costs import attack_seconds
 from unveil.auditing.curve import Points, trace
+from unveil.auditing.holdout import held_out
 from unveil.auditing.inputs import Case, Options
 from unveil.auditing.judgement import weakest
 from unveil.auditing.measured import Outcome, outcomes, threat
@@ -66,8 +67,21 @@ def campaign(lab: Laboratory, case: Case, options: Options, *, hard: bool) -> Ca
     # 2. The headline's attacker again.
     arms = _again(runs, bests[place], options.effort / 8, cost)
     points = _trace(lab, case, options, arms, cost)
+    # 3. The same attack against records that were kept out of the release.
+    best = bests[place]
+    chance = None
+    if best.who in ("blind", "public") and best.got:
+        price = cost(best.arm.attack, best.arm.scheme)
+        if price <= options.effort / 8 and not (lab.clock is not None and lab.clock.over):
+            chance = held_out(lab, best.arm, case.high, options.encoder)
     threats = tuple(
-        threat(lab, run, best, points[case.high][1:] if i == place else ())
+        threat(
+            lab,
+            run,
+            best,
+            points[case.high][1:] if i == place else (),
+            chance if i == place else None,
+        )
         for i, (run, best) in enumerate(zip(runs, bests, strict=True))
     )
     return Campaign(threats, runs, bests, place, points)

@@ -58,14 +58,23 @@ def outcomes(lab: Laboratory, runs: Sequence[Run]) -> tuple[Outcome, ...]:
     return tuple(out)
 
 
-def threat(lab: Laboratory, run: Run, best: Outcome, again: Sequence[Trial]) -> Threat:
-    """What is reported of one attacker; `again`: the same attack on further draws."""
+def threat(
+    lab: Laboratory,
+    run: Run,
+    best: Outcome,
+    again: Sequence[Trial],
+    chance: float | None = None,
+) -> Threat:
+    """What is reported of one attacker; `again`: the same attack on further draws; `chance`: what
+    it gets of records that were kept out."""
     rows = best.rows
     n = max(1, len(rows))
     shares = [float((trial.outcome[rows] > NOT).mean()) for trial in (best.trial, *again)]
     share = float(np.mean(shares))
     low, high = over_draws(shares, n)
+    # The best guess is the fairest control, whether records were kept out or guessed.
     control = float(np.mean([trial.control for trial in (best.trial, *again)]))
+    control = control if chance is None else max(control, chance)
     residual, residual_low, residual_high = above_control(share, (low, high), control, n)
     order = sorted(
         zip(run.arms, run.trials, strict=True), key=lambda pair: pair[1].worth, reverse=True

@@ -182,7 +182,7 @@ class Laboratory:
         if bounded and self.clock is not None:
             progress = self.clock.bounding(progress)
         try:
-            recovery, risks = self._recovery(encodings, number, arm, progress)
+            recovery, risks = self.recovery(encodings, number, arm, progress)
         except OutOfTime:
             assert self.clock is not None
             words = f"stopped after {self.clock.spent:.0f} s of this audit: beyond the effort"
@@ -225,7 +225,7 @@ class Laboratory:
             stopped=stopped,
         )
 
-    def _recovery(
+    def recovery(
         self, encodings: Encodings, number: int, arm: Arm, progress: Progress | None
     ) -> tuple[Recovery, Risks]:
         """What the attack returns, and what it is worth."""

@@ -24,6 +24,7 @@ from markupsafe import Markup
 from unveil import store
 from unveil._version import SCHEMA
 from unveil.auditing.result import Audit, Outcome, RecordRisk
+from unveil.auditing.what_if import MOST_PIXELS, MOST_RECORDS
 from unveil.checks import InputError
 from unveil.report import figures, words
 from unveil.report.what_if import PROMISE, panels
@@ -120,6 +121,7 @@ def render(audit: Audit) -> str:
         command=command,
         panels=panels(audit.what_if, _now(audit)),
         promise=PROMISE,
+        attacked=(MOST_RECORDS, MOST_PIXELS),
         counts=[
             (outcome, counts[outcome], counts[outcome] / max(1, len(audit.records)))
             for outcome in OUTCOMES
