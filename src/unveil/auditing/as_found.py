@@ -44,6 +44,7 @@ def schemes_as_found(stated: Scheme, values: Floats) -> tuple[tuple[Scheme, str]
     ]
     k = stated.k_private
     negative = bool((values < 0).any())
+    # Signs show in the values, whatever was stated.
     if negative and stated.signs != "kept":
         out.append((replace(stated, signs="kept"), "signs taken as they are"))
     if not negative and stated.signs == "kept":

@@ -44,6 +44,7 @@ class Campaign:
     @property
     def trials(self) -> list[Trial]:
         """All that were made, each once."""
+        # A trial that a kept one answers stands in both lists, and counts once.
         made = [trial for run in self.runs for trial in run.trials]
         made += [trial for several in self.points.values() for trial in several]
         return list({id(trial): trial for trial in made}.values())
@@ -91,6 +92,7 @@ def _again(runs: Sequence[Run], best: Outcome, most: float, cost: Any) -> tuple[
     """The arm that won, then others of the same attacker: with fewer encodings another may be the
     best. Those are taken that got something too, or that were spared, if they cost less than
     `most`."""
+    # Of the same attacker only: one who knows more would lift the curve of one who knows less.
     run = next(run for run in runs if run.who == best.arm.who)
     others = [
         arm

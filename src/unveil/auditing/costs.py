@@ -138,6 +138,7 @@ def this_machine() -> Machine:
     A = rng.standard_normal((512, 512)).astype(np.float32)
     B = np.abs(A)
     with one_blas_thread():
+        # The best of several: other work on the machine only ever makes it slower.
         product = _best(lambda: A @ A.T, 8) / 512**3
         value = _best(lambda: A + np.float32(0.5) * (np.copysign(B, 2 * B - A) - B), 8) / A.size
     return Machine(product, value)
@@ -167,6 +168,7 @@ def route(scheme: Scheme, n: int, m: int, d: int) -> str:
 
 def _overlap_plan(scheme: Scheme, n: int, m: int, d: int) -> OverlapPlan:
     """The engine's own plan."""
+    # Few vectors would give a density above one, which the plan cannot read.
     density, d = min(DENSEST, scheme.k_private**2 / n), min(d, MOST_PIXELS)
     return make_plan(
         folded_levels(scheme),

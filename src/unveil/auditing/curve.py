@@ -55,6 +55,7 @@ def trace(
         points[m] = [trials(m, draw) for draw in range(draws)]
         return True
 
+    # Where all encodings give nothing, fewer give nothing either.
     if _level(points[high]) == 0 or low >= high or not add(low):
         return points
     while (middle := _middle(points)) is not None and add(middle):
@@ -72,9 +73,11 @@ def _middle(points: Points) -> int | None:
     best, where = 0.0, None
     for a, b in pairwise(ms):
         rise = abs(_level(points[b]) - _level(points[a]))
+        # Half way by factors: what an attack needs grows by factors.
         middle = round(sqrt(a * b))
         if rise < FLAT or b / a < NARROW or middle in (a, b):
             continue
+        # The steepest gap in which most numbers lie is where a point says most.
         if rise * log(b / a) > best:
             best, where = rise * log(b / a), middle
     return where

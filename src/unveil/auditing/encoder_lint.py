@@ -76,6 +76,7 @@ def lint_encoder(
         )
     n, p = n_private, n_public
     eye = np.eye(n + p, dtype=np.float32)
+    # Unit vectors show who is mixed with what weight: every value of an encoding is one record's.
     units = _call(encoder, eye[:n], eye[n:] if p else None, _generator(7))
     if units.shape[1] != n + p:
         raise InputError(
@@ -83,6 +84,7 @@ def lint_encoder(
             "values"
         )
     weights = np.abs(units)
+    # Equal records leave nothing but signs to be seen.
     ones = np.ones((n + p, PIXELS), np.float32)
     masks = _call(encoder, ones[:n], ones[n:] if p else None, _generator(8))
     found: list[Finding | None] = [
@@ -273,6 +275,7 @@ def _seeds(
     progress: Progress | None,
 ) -> Finding:
     """Try what an attacker would: small seeds, and the last minutes as seconds since 1970."""
+    # 1. A release to compare with: the real one, or one made here without a seed.
     if released is not None and private is not None:
         target, data, others = (
             as_vectors(released, "released"),
@@ -284,7 +287,9 @@ def _seeds(
         others = data
         target = _call(encoder, data, others, None)
     now = int(time.time())
+    # 2. What people use: small numbers, and the clock.
     guesses = [*range(GUESSES + 1), *range(now, now - 600, -1)]
+    # 3. One by one, as a number and as a generator, until the time is over.
     start, tried = time.perf_counter(), 0
     for tried, guess in enumerate(guesses, 1):
         for seed in (guess, _generator(guess)):

@@ -226,8 +226,10 @@ def _range(
 ) -> tuple[int, int]:
     """From how few to how many encodings; `top`: how many there are, where they are not drawn."""
     least = scheme.k_private + 2
+    # What is there decides, where encodings were made by others.
     if m is None and top is not None:
         return min(max(least, top // 8), top), top
+    # Images with weights of their own take many looks at each of them.
     if m is None and images and scheme.weighting not in EXACT_WEIGHTINGS:
         return FEW_IMAGES * n, MANY_IMAGES * n
     if m is None:
@@ -238,6 +240,7 @@ def _range(
         raise InputError(
             f"m={m!r}: give a number of encodings of 2 or more, or a range (low, high)"
         )
+    # A small m was meant as it is: then there is no range to trace.
     if low > high and not isinstance(m, tuple):
         low = high
     if low > high:
@@ -265,6 +268,7 @@ def _public(
         return None
     d = data.values.shape[1]
     # 1. From where they are.
+    # Public rows of a table are standardised like the private ones: the encoder adds them up.
     table = isinstance(public, (str, Path)) and Path(public).suffix.lower() in SUFFIXES
     if public is None:
         if data.kind != "gaussian":
@@ -307,6 +311,7 @@ def _column(sensitive: int | str | None, data: Dataset) -> int | None:
         return None
     names = tuple(getattr(data, "columns", ()))
     d = data.values.shape[1]
+    # A name wins over a number: a column may be called 7.
     if isinstance(sensitive, str) and sensitive in names:
         return names.index(sensitive)
     try:
@@ -325,6 +330,7 @@ def _labels(labels: DataLike | None, n: int) -> NDArray[np.int64] | None:
     if isinstance(labels, (str, Path)):
         found = read_labels(labels)
     else:
+        # Classes may be any words or numbers; only which are equal matters.
         found = np.unique(as_array(labels, "labels"), return_inverse=True)[1].ravel()
     if len(found) != n:
         raise InputError(f"{len(found)} labels of {n} records: give one for each record")
@@ -343,6 +349,7 @@ def _axes(what_if: str | None) -> tuple[str, ...]:
 
 def _seed(rng: Rng) -> int:
     if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
+        # Refuses what is no seed, with the words that every command uses.
         root(rng)
         return int(rng)
     return int(np.random.default_rng(root(rng)).integers(1 << 62))

@@ -30,12 +30,15 @@ def substitution(
 ) -> Recovery:
     """The records that follow from the `known` ones; members (m, k): the records of each
     encoding."""
+    # 1. Sums instead of means: weights are known, and dividing once keeps the formulas those of |c
+    # + x| = y.
     clock = Stopwatch()
     kept = encodings.scheme.signs == "kept"
     y = (encodings.values if kept else encodings.magnitudes()).astype(np.float64)
     y = y / encodings.scheme.private_weight
     x = np.where(known[:, None], private, 0.0).astype(np.float64)
     have = known.copy()
+    # 2. Rounds of substitution: a record that was found makes others reachable.
     with clock("substitution"):
         while True:
             open_ones = (~have[members]).sum(axis=1)
@@ -46,12 +49,17 @@ def substitution(
             before = int(have.sum())
             for j in np.unique(target):
                 mine = rows[target == j]
+                # A record may be mixed with itself: it counts as often as it occurs, and is no part
+                # of c.
                 c = np.where((members[mine] == j)[:, :, None], 0.0, x[members[mine]]).sum(axis=1)
                 times = (members[mine] == j).sum(axis=1)
+                # Two different encodings decide between the two values of a pixel; a repeat says
+                # the same again.
                 if kept or len(np.unique(np.sort(members[mine], axis=1), axis=0)) > 1:
                     x[j], have[j] = _solve(y[mine], c, times, kept), True
             if int(have.sum()) == before:
                 break
+    # 3. What is new, with the encodings that use it.
     new = np.flatnonzero(have & ~known)
     uses = [np.flatnonzero((members == j).any(axis=1)) for j in new]
     names = np.repeat(np.arange(len(new)), [len(rows) for rows in uses])

@@ -42,6 +42,7 @@ def weakest(threats: Sequence[Threat]) -> Threat | None:
     Success is an exact record, or more approximate ones than chance explains; where nobody has
     that, any record, and then single values.
     """
+    # Strictest first: one exact record of an outsider says more than many near ones of an insider.
     for succeeds in (_surely, _somehow, partial):
         for threat in threats:
             if succeeds(threat):
@@ -72,6 +73,7 @@ def record_risks(
     uses = np.full(n, -1)
     if chosen is not None:
         uses = np.array([np.count_nonzero((chosen == i).any(axis=1)) for i in range(n)])
+    # The first draw alone: records of other draws are mixed into other encodings.
     came = {m: points[m][0].outcome > NOT for m in sorted(points)}
     risks = []
     for i in range(n):
@@ -94,6 +96,7 @@ def record_risks(
 
 
 def _reason(main: Trial, i: int, uses: int) -> str:
+    # The simplest cause first: what no encoding uses no attack can find.
     if uses == 0:
         return "no encoding uses it"
     if main.reasons[i]:
@@ -167,6 +170,7 @@ def level_of(threats: Sequence[Threat]) -> Level:
     for threat in threats:
         if threat.exact + threat.approximate or partial(threat):
             level = "partly"
+        # One blind attacker is enough: what others add cannot make it less.
         if threat.key in RELEASE_ALONE and threat.exact > FEW * threat.records:
             return "leaks"
     return level
@@ -184,6 +188,7 @@ def _others(threats: Sequence[Threat], found: Threat | None) -> list[str]:
                 if threat.key == "blind"
                 else f"With the public vectors {_names([threat])} got none either."
             )
+        # Only where the same records are counted: an insider is asked for half of them.
         elif got > found.exact + found.approximate and threat.records == found.records:
             out.append(f"To an attacker who {threat.knows}, {_counts(threat)}.")
     return out
@@ -215,6 +220,7 @@ def _since(curve: Sequence[CurvePoint]) -> str:
     if first is None:
         return "In the mean over draws no whole record came back."
     text = f"The first records come back from about {first:,} encodings on"
+    # The curve does not go lower: where leaking begins was not seen.
     if first == curve[0].m:
         text = f"Already {first:,} encodings, the fewest tried, give records away"
     return text + (

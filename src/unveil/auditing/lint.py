@@ -61,6 +61,7 @@ def lint_encodings(
 
 def duplicates(values: NDArray[np.float32]) -> Finding:
     """Rows equal up to signs."""
+    # Hashes alone: equal rows have equal ones, and a chance hit is one in 10¹⁹.
     seen = {hash(row.tobytes()) for _, block in row_blocks(values) for row in np.abs(block)}
     count = len(values) - len(seen)
     if not count:
@@ -106,6 +107,7 @@ def self_pairs(encodings: Encodings) -> Finding | None:
 def sign_masks(encodings: Encodings) -> list[Finding]:
     """Independent random signs leave no correlation between signed rows."""
     values, d = encodings.values, encodings.d
+    # Evenly over the release: a slip may begin in the middle, with another run.
     rows = np.unique(np.linspace(0, encodings.m - 1, min(encodings.m, SAMPLE)).astype(np.int64))
     Y = np.asarray(values[rows])
     if not (Y < 0).any():
@@ -192,6 +194,7 @@ def public_prefix(indices: NDArray[np.int64], n_public: int) -> Finding | None:
     used = indices[indices >= 0]
     if not used.size or n_public < 2:
         return None
+    # Judged by the last one used: a prefix is the slip, of taking the first rows of a file.
     last = int(used.max()) + 1
     chance = used.size * np.log(last / n_public)
     if chance > np.log(CHANCE):

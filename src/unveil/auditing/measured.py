@@ -50,6 +50,7 @@ def outcomes(lab: Laboratory, runs: Sequence[Run]) -> tuple[Outcome, ...]:
         rows = lab.groups[0]
         if run.who == "insider":
             rows = rows[~lab.known[rows]]
+        # Compared on the same records: what an insider knows beforehand is no gain.
         mine = run.best()
         if mine is not None and (best is None or _worth(mine[1], rows) > _worth(best[1], rows)):
             best = mine
@@ -131,6 +132,7 @@ def _inference(lab: Laboratory, best: Outcome, column: int) -> Meaning:
     guess = _single_guess(truth, bound)
     shown = best.trial.shown
     assert shown is not None
+    # Where a record did not come back an attacker still guesses, and is right now and then.
     back = best.trial.outcome[rows] > NOT
     value = np.where(back, shown[rows, column], guess)
     rate = float((np.abs(value - truth) <= bound).mean())
@@ -144,6 +146,7 @@ def _inference(lab: Laboratory, best: Outcome, column: int) -> Meaning:
 
 def _single_guess(truth: NDArray[np.float64], bound: float) -> float:
     """The one value that is right most often, the median among equals."""
+    # The best single guess is one of the values themselves, up to its bound.
     hits = [(np.abs(truth - value) <= bound).sum() for value in truth]
     median = float(np.median(truth))
     best = max(hits)

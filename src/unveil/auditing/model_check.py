@@ -183,6 +183,7 @@ def _evenly(count: int) -> NDArray[np.int64]:
 def _ks(z: NDArray[np.float64]) -> float:
     z = np.sort(z)
     below = norm.cdf(z)
+    # The distribution function jumps at each value: the distance is looked for on both sides.
     steps = np.arange(len(z) + 1) / len(z)
     return float(max(np.max(steps[1:] - below), np.max(below - steps[:-1])))
 
@@ -195,5 +196,6 @@ def _rms_correlation(rows: NDArray[np.float64]) -> float:
     n, columns = unit.shape
     if n < 2 or columns < 3:
         return 0.0
+    # The diagonal is one each, and no correlation of two.
     square = (float(((unit @ unit.T) ** 2).sum()) - n) / (n * (n - 1))
     return float(np.sqrt(max(0.0, square - 1 / (columns - 1))))

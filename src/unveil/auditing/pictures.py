@@ -42,6 +42,7 @@ def draw_pictures(
         scaled = (values - span[0]) / max(float(span[1] - span[0]), 1e-30)
         return np.asarray(np.clip(scaled, 0, 1), np.float32).reshape(count, *shape)
 
+    # Black stands for what did not come back: a grey square would look like a result.
     shown = main.shown[order]
     shown[~shown.any(axis=1)] = span[0]
     return Pictures(
@@ -57,6 +58,7 @@ def _overlaps(chosen: NDArray[np.int64]) -> NDArray[np.float32]:
     """Shared records of encodings that use the most used records, sorted by the most used record
     they have: blocks show."""
     uses = np.bincount(chosen.ravel())
+    # Sorted by use, so that encodings of one record stand together and the eye sees blocks.
     rank = np.argsort(np.argsort(-uses, kind="stable"))
     key = np.sort(rank[chosen], axis=1)
     rows = np.lexsort(key.T[::-1])[:SIDE]

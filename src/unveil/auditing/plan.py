@@ -224,6 +224,7 @@ def encodings_for_all(scheme: Scheme, n: int) -> int:
     2) below 1/10.
     """
     k = max(1, scheme.k_private)
+    # Uses of a vector are nearly Poisson: (1 + u)·e^−u is the chance of fewer than two.
     uses = 1.0
     while n * (1 + uses) * np.exp(-uses) > SELDOM:
         uses += STEP
@@ -234,6 +235,7 @@ def encodings_for_all(scheme: Scheme, n: int) -> int:
 def _attack(scheme: Scheme, n: int, m: int, d: int) -> str:
     """The first of the usual attacks that should get through: relations only where there are
     enough of them."""
+    # Two relations for each encoding connect all of them with room to spare.
     enough = _relations(scheme, n, m) >= 2 * m and d >= FEWEST_PIXELS
     names = usual(Situation(scheme, m))
     return next(name for name in names if name != "relations" or enough)

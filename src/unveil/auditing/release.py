@@ -75,6 +75,7 @@ class Release:
     def draw(self, number: int) -> Drawn:
         """The encodings of a draw; a few are kept in memory."""
         if number not in self._drawn:
+            # All or nothing: which draw is asked for next cannot be known.
             if (len(self._drawn) + 1) * self.top * self.private.shape[1] > KEPT:
                 self._drawn.clear()
             self._drawn[number] = self._made(number)
@@ -90,6 +91,7 @@ class Release:
         """All that decides what the encodings are."""
         facts = {"scheme": vars(self.scheme), "top": self.top, "noise": self.noise}
         facts |= {"seed": self.seed, "shape": self.shape}
+        # What an encoder makes is known by its output: two versions of it are two releases.
         values = None if self.make is None else self.draw(0).values
         return name_of(facts, self.private, self.public, values)
 
@@ -120,6 +122,7 @@ def by_encoder(
         )
 
     def make(number: int) -> NDArray[np.float32]:
+        # A generator for each draw: draw 7 is the same whether or not others were made before.
         rng = np.random.default_rng(np.random.SeedSequence([seed, number]))
         try:
             returned = encode(private.copy(), None if public is None else public.copy(), rng)
@@ -166,6 +169,8 @@ def records_behind(
     k, n = scheme.k_private, len(private)
     if not scheme.fixed_weights or scheme.k_public or public is not None or n <= k:
         return None
+    # Exact where it can be tried out; else the search that learns public vectors, with all records
+    # as the pool.
     if comb(n, k) * private.shape[1] <= MOST_TRIED:
         found = _by_trying(values, private, k)
     else:

@@ -69,6 +69,7 @@ class _Purse:
     cost: Cost
 
     def pays(self, arm: Arm) -> bool:
+        # Paid before it runs: afterwards it would be too late to refuse.
         price = self.cost(arm.attack, arm.scheme)
         if price > self.left:
             return False
@@ -82,6 +83,7 @@ def attack_all(lab: Laboratory, m: int, effort: float, cost: Cost) -> tuple[Run,
     runs: list[Run] = []
     best: Trial | None = None
     for who in KNOWS:
+        # Without a public part there is nothing more to know.
         if who == "public" and not lab.release.scheme.k_public:
             continue
         run = _run(lab, m, who, best, purse)
@@ -131,16 +133,20 @@ def _arms(lab: Laboratory, m: int, who: Key) -> Iterator[tuple[Arm, bool, str]]:
         yield Arm(who, SUBSTITUTION, scheme), True, _no_substitution(lab, m)
         return
     if who == "blind":
+        # The simplest attack first: an encoding may be a record as it is.
         yield Arm(who, COPIES, scheme), True, ""
     pool = release.public if who == "public" else None
     yield from _of_scheme(lab, m, who, scheme, pool, "")
     if who == "blind" and scheme.k_public:
+        # Who does not know the pool can still take public vectors for private ones: more unknowns,
+        # the same equations.
         whole = _all_private(scheme)
         if whole is not None:
             words = "public vectors taken for private ones"
             for arm, _, why_not in _of_scheme(lab, m, who, whole, None, words):
                 yield arm, True, why_not
     if who == "blind" and not release.stated:
+        # What was stated may be wrong: the encodings are also taken for what they look like.
         for other, words in schemes_as_found(scheme, release.draw(0).values[:m]):
             yield from _of_scheme(lab, m, who, other, None, words)
 

@@ -140,6 +140,7 @@ class Laboratory:
         """The first m of a draw, taken for encodings of this scheme."""
         values = self.release.draw(number).values[:m]
         stated = scheme is None or scheme == self.release.scheme
+        # The size of a pixel is part of the scheme: for another scheme it is not known.
         rms = self.pixel_rms if stated and self.release.stated else None
         return Encodings(values, scheme or self.release.scheme, rms, self.release.shape)
 
@@ -149,6 +150,8 @@ class Laboratory:
         for arm in arms:
             trial = self.trial(m, number, arm, show=show)
             best = trial if best is None or trial.worth > best.worth else best
+            # Only one that leaves nothing over ends the search: fewer records exactly may be worse
+            # than more nearly.
             if best.complete:
                 break
         assert best is not None
@@ -198,6 +201,7 @@ class Laboratory:
         shown = np.zeros_like(private) if show else None
         if shown is not None:
             shown[seen] = risks.vectors[risks.which[seen]]
+        # Links are counted on all pairs, so that a recovery of few records cannot look complete.
         linked, falsely = _links(recovery, self._groups_of(number, m))
         explained = recovery.explained / encodings.m
         return Trial(
@@ -211,6 +215,8 @@ class Laboratory:
             correlation=risks.correlation,
             status=tuple(str(recovery.status[i]) if i >= 0 else "" for i in risks.which),
             reasons=tuple(recovery.reasons[i] if i >= 0 else "" for i in risks.which),
+            # A wrong vector is a fault of the attack only where the scheme it was told is the true
+            # one.
             wrong=risks.wrong if self.release.stated else 0,
             verified=int(recovery.verified.sum()),
             seconds=dict(recovery.seconds),
@@ -246,6 +252,7 @@ class Laboratory:
             options["overlaps"] = Overlaps.from_array(W @ W.T, arm.scheme.k_private)
         elif arm.attack == "natural":
             options["n_private"] = len(self.groups[0])
+        # A blind attacker gets no pool, even where the audit has it.
         pool = public if arm.who != "blind" and arm.scheme.k_public else None
         try:
             recovery = recover(
@@ -307,6 +314,7 @@ def _packed(trial: Trial) -> dict[str, NDArray[Any]]:
         name: getattr(trial, name) for name in ("outcome", "error", "correlation")
     }
     if trial.shown is not None:
+        # Only of the trial that is drawn: the others would fill the disk.
         arrays["shown"] = trial.shown
     about = {name: value for name, value in vars(trial).items() if name not in (*arrays, "shown")}
     return {**arrays, "about": np.array(json.dumps(about))}

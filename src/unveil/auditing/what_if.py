@@ -84,10 +84,12 @@ def what_if(
     progress: Progress | None = None,
 ) -> tuple[WhatIf, ...]:
     """Points of every axis, in order; `release`: as it was audited, `m` encodings of it."""
+    # The scheme makes the encodings here: an encoder or a file has no noise, k or m to change.
     base = replace(release, make=None, draws=None, top=m, _drawn={})
     out: list[WhatIf] = []
     for axis in axes:
         for point in _points(base, axis):
+            # No folder: these trials belong to no release that somebody would ask for again.
             lab = Laboratory(point.part, relative_tolerance, None, None, memory_limit)
             found = _measured(lab, point, labels)
             out.append(found)
@@ -179,6 +181,7 @@ def worth(release: Release, labels: NDArray[np.int64] | None = None) -> float | 
     Y, X = np.abs(drawn.values).astype(np.float64), np.abs(release.private).astype(np.float64)
     if labels is not None:
         return _accuracy(Y, drawn.chosen, X, labels)
+    # One of the records it mixes: by symmetry any of them says the same.
     record = X[drawn.chosen[:, 0]]
     scale = float((Y * record).sum()) / max(float((Y * Y).sum()), 1e-30)
     miss = float(np.linalg.norm(scale * Y - record)) / max(float(np.linalg.norm(record)), 1e-30)
@@ -212,6 +215,7 @@ def sensitivity(release: Release) -> float:
     power = np.einsum("ij,ij->i", X, X)
     far = float(np.sqrt(max(0.0, float((power[:, None] + power - 2 * X @ X.T).max()))))
     scheme = release.scheme
+    # Where weights are drawn, one record may have all of it.
     weight = scheme.private_weight if scheme.fixed_weights else 1.0
     return weight * sqrt(uses) * far
 

@@ -109,6 +109,7 @@ def attack(
     encodings, public, words = _read(source, out, challenge, about)
     _must_have_place(source, out)
     # 2. The attack; a long one leaves finished blocks, so that it can go on.
+    # A result that goes elsewhere has no place to go on from.
     checkpoint = source / "overlaps" if out is None and encodings.m >= WORTH_RESUMING else None
     with (
         parallel.using(workers=workers, scheduler=scheduler, checkpoint=checkpoint),
@@ -128,6 +129,7 @@ def attack(
         )
     facts = recovery_facts(recovery)
     facts["notes"] = words
+    # Slips of the encoder help an attacker, so they are told beside what was recovered.
     facts["findings"] = [vars(finding) for finding in lint_encodings(encodings)]
     entry = plain(store.manifest("attack", seed=seed, encodings=str(source), **facts))
 

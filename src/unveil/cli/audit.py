@@ -53,7 +53,7 @@ DEMO_EFFORT = 20.0
 @click.option(
     "--m",
     metavar="M|LOW:HIGH",
-    help="Encodings released, or a range; with --encoder or --encodings the first M of those.  "
+    help="Encodings released, or a range; with --encoder the first M of those.  "
     "[default: what all records need, or all there are]",
 )
 @click.option(

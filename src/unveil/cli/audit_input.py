@@ -83,6 +83,8 @@ def _release(path: Path, truth: Any, shape: tuple[int, ...] | None) -> tuple[Any
     from unveil.data.arrays import load_shaped
     from unveil.seeds import child, root
 
+    # As they are: who made the encodings did so in units of his own, and standardising would
+    # compare others.
     values, own = load_shaped(path, "encodings")
     records = load_dataset(truth, shape=shape, as_they_are=True, rng=child(root(0), "truth"))
     d = records.values.shape[1]
@@ -104,6 +106,7 @@ def _column(text: str, source: Path | None) -> int:
     names: tuple[str, ...] = ()
     if source is not None and source.suffix.lower() in SUFFIXES:
         names = column_names(source)
+    # A name wins over a number: a column may be called 7.
     if text in names:
         return names.index(text)
     if text.isdecimal() and int(text) >= 1 and (not names or int(text) <= len(names)):
@@ -120,6 +123,7 @@ def demo_images() -> tuple[Any, Any, Scheme]:
     from unveil.scheme import Scheme
 
     images, classes = fashion_mnist()
+    # Evenly spaced over the classes, so that every class is private and public.
     private = range(0, len(images), len(images) // DEMO)[:DEMO]
     public = [i for i in range(len(images)) if i not in private]
     mine, others = (

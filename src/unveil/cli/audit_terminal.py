@@ -21,6 +21,7 @@ def show(terminal: Console, found: Audit, report: Path) -> None:
     """The whole of it, verdict first, the place of the report last."""
     from unveil.report.words import noun, worded
 
+    # Verdict first: whoever reads one line reads that one.
     verdict, say = found.verdict, worded(found)
     terminal.print(
         Panel(escape(verdict.headline), border_style=COLOURS[verdict.level], style="bold")
@@ -38,6 +39,7 @@ def show(terminal: Console, found: Audit, report: Path) -> None:
     _curve(terminal, found)
     _what_if(terminal, found)
     for finding in found.findings:
+        # What is well is in the report; a terminal is for what needs doing.
         if finding.severity != "fine":
             terminal.print(
                 f"[bold]{finding.severity}[/]: {escape(say(finding.what))} "
@@ -65,6 +67,7 @@ def _threats(terminal: Console, found: Audit) -> None:
             back += f" + {threat.approximate} nearly"
         back += f" of {threat.records} ({threat.low:.0%}–{threat.high:.0%})"
         guess = f"{threat.control:.0%}"
+        # A dash and the reason: nothing recovered because nothing was tried is no result.
         if not threat.tried:
             why = worded(found)(why_untried(threat))
             back, guess = escape(f"not tried: {why}" if why else "not tried"), "–"
@@ -73,6 +76,7 @@ def _threats(terminal: Console, found: Audit) -> None:
 
 
 def _curve(terminal: Console, found: Audit) -> None:
+    # One point is no curve, and the table above has it.
     if len(found.curve) < 2:
         return
     table = Table(

@@ -80,9 +80,11 @@ def _show(terminal: Console, facts: dict[str, Any]) -> None:
         text = share(result) + (f" {seconds(result)} s" if result["outcome"] == "ran" else "")
         return f"[bold]{text}[/]" if result["attack"] in best[result["family"]] else text
 
+    # Set after `cell`, which asks for it only when the table is drawn.
     best = winners(facts)
     if best:
         heads, lines = matrix(facts, cell)
+        # Long names break at their hyphens, so that twelve columns fit a terminal.
         table = Table(*(head.replace("-", "-\n") for head in heads), box=box.SIMPLE)
         for line in lines:
             table.add_row(*line)

@@ -37,6 +37,7 @@ def doctor(as_json: bool) -> int:
         )
         table = Table(box=None, show_header=False)
         for finding in findings:
+            # Three states: broken, not there but not needed, well.
             mark = (
                 "[red]✗[/]"
                 if not finding["ok"]

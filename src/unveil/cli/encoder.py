@@ -24,6 +24,8 @@ def load_encoder(text: str) -> Callable[..., Any]:
     if not path.is_file():
         raise InputError(f"--encoder {text}: no file {file}; check the path")
     found = getattr(_module(path, text), name, None)
+    # A class stands for the object it makes: nobody wants to write an instance into the file for
+    # our sake.
     if inspect.isclass(found) and callable(getattr(found, "encode", None)):
         try:
             found = found()
@@ -61,6 +63,7 @@ def _module(path: Path, text: str) -> Any:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    # Known by name while it runs: dataclasses and pickles in it look themselves up.
     sys.modules[spec.name] = module
     try:
         with contextlib.redirect_stdout(sys.stderr):

@@ -24,6 +24,8 @@ FAILED = 1
 def why_not(audit: Audit, gate: str) -> str:
     """Why the audit does not pass, in words; "" where it passes."""
     level = audit.verdict.level
+    # From the hardest gate to the softest: each question is asked only where those before it found
+    # nothing.
     if level == "leaks":
         return "records leak"
     if gate == "leaks":
@@ -32,6 +34,7 @@ def why_not(audit: Audit, gate: str) -> str:
         return "records leak in part"
     if gate == "approximate":
         return ""
+    # The lower end of the interval: a gate must not close by chance.
     for threat in audit.threats:
         if threat.residual_low > 0:
             return f"an attacker who {threat.knows} does better than a guess"

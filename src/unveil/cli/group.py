@@ -42,6 +42,8 @@ class _Polite(click.Group):
                 "space on the disk"
             )
         except ValueError as error:
+            # Only ours is the user's to mend; any other ValueError is a bug and keeps its
+            # traceback.
             from unveil.checks import InputError
 
             if not isinstance(error, InputError):

@@ -31,6 +31,7 @@ SHAPE = "HxW[xC]"
 
 def _remember_json(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
     """An error that comes later is told as JSON too, also where a file of options asked for it."""
+    # Noted as soon as the option is read: the error may be in the next one.
     if value and isinstance(ctx.obj, dict):
         ctx.obj["json"] = True
     return value
@@ -172,6 +173,7 @@ def scheme_of(options: dict[str, Any], otherwise: Scheme | None = None) -> Schem
 
     from unveil.scheme import Scheme
 
+    # Only what was said: defaults live in Scheme, once.
     given = {
         key: value for key in Scheme.__dataclass_fields__ if (value := options.pop(key)) is not None
     }
@@ -223,6 +225,7 @@ def read_release(
         encodings = records.Encodings(values, scheme_of(scheme), rms, sizes or own, columns=names)
     if public is None:
         return encodings, None, []
+    # A pool that no encoding uses is a sign that the scheme was left out.
     if not encodings.scheme.k_public:
         raise records.InputError(
             "--public without --k-public: say how many public vectors an encoding mixes"

@@ -46,6 +46,7 @@ def plan(as_json: bool, **options: Any) -> int:
         return echo_json(found.facts())
     terminal = console()
     terminal.print(f"[bold]{escape(found.advice)}[/]", soft_wrap=True)
+    # Peak of the whole process: that is what a limit or a container ends.
     memory = f"{found.memory / 2**20:,.0f} MiB"
     terminal.print(
         f"About {found.seconds:.1f} s and {memory}; the first run on a machine compiles for "

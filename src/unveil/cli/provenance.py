@@ -23,6 +23,7 @@ def provenance(
     }
     for path in files:
         found[f"SHA-256 of {path.name}"] = digest(path)
+    # The audit knows its own date and data better than we do.
     found.update(known)
     if args:
         found["command"] = shlex.join(["unveil", *args])

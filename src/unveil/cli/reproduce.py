@@ -48,6 +48,7 @@ def reproduce(item: str, full: bool, out: Path, seed: int, as_json: bool) -> int
 
     if item not in (*ITEMS, "all"):
         raise InputError(f"no item {item!r}: choose one of {', '.join(ITEMS)}, or all")
+    # One item at a time, shown as soon as it is measured: all of them take half an hour.
     terminal = console()
     facts = []
     for name in ITEMS if item == "all" else (item,):

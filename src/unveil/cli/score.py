@@ -69,6 +69,7 @@ def _score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> 
     elif shape is None:
         truth = load_vectors(private, "private")
     else:
+        # The same scaling as an audit's, so that pixels are compared with pixels.
         truth = load_dataset(private, most=10**9, rng=np.random.default_rng(0)).values
     # 2. Vectors against the truth.
     facts: dict[str, Any] = {}

@@ -74,9 +74,11 @@ def simulate(
     from unveil import encode, store
     from unveil.data import load_vectors
 
+    # Before any work: a folder that is in the way is told at once.
     store.must_be_new(out)
     scheme = scheme_of(options)
     seed = options.pop("seed")
+    # Drawn, and noted in the manifest: even a run without a seed can be repeated.
     seed = secrets.randbits(32) if seed is None else seed
     for name, path in (("private", private), ("public", public)):
         options[name] = None if path is None else load_vectors(path, name)

@@ -48,6 +48,7 @@ def progress_bar(title: str, wanted: bool) -> Iterator[Progress | None]:
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(title, total=None)
+    # Quick work shows no bar: it would only flicker.
     timer = Timer(PATIENCE, bar.start)
     timer.start()
     try:
@@ -73,6 +74,7 @@ def _progress_lines(title: str) -> Iterator[Progress]:
     def hear(stage: str, done: int, total: int) -> None:
         heard[0] = f", {stage} {done} of {total}" if total else f", {stage}"
 
+    # A thread of its own: lines come also while a kernel runs that reports nothing.
     teller = Thread(target=tell, daemon=True)
     teller.start()
     try:
@@ -90,6 +92,7 @@ def print_evidence(terminal: Console, facts: Mapping[str, Any]) -> None:
             range(ROWS), facts["status"], facts["encodings_used"], facts["reasons"], strict=False
         ):
             *cells, reason = map(str, row)
+            # The same reason, twenty times, would hide the one that differs.
             table.add_row(*cells, "″" if reason == last else escape(reason))
             last = reason
         terminal.print(table)

@@ -37,6 +37,8 @@ def in_units_of(
 ) -> tuple[NDArray[np.float32], str]:
     """`vectors` in the units of `encodings`, and a sentence where that was not so before: bytes of
     images beside encodings of pixels from −1 to 1 are brought to these."""
+    # Only whole numbers that no pixel from −1 to 1 could be are taken for bytes: a wrong guess
+    # would change the data of someone who had them right.
     largest = float(vectors.max())
     if (
         largest <= BYTES_FROM
@@ -59,6 +61,7 @@ def load_shaped(
     """The same as `load_vectors`, and the shape of an item where the file says that they are
     images."""
     path = Path(path)
+    # A suffix decides, not the content: what a file is called is what its owner takes it for.
     if path.is_dir():
         return load_image_folder(path, limit=limit), None
     if path.suffix.lower() in SUFFIXES:
@@ -69,6 +72,8 @@ def load_shaped(
             f"{path.name} holds an array of shape {array.shape}: {name} need (items, pixels)"
         )
     must_fit_as_vectors(array, path.name, limit)
+    # A last axis of more than four is no colour: such an array has some other meaning, and is
+    # flattened without being called images.
     images = array.ndim == 3 or (array.ndim == 4 and array.shape[3] <= CHANNELS)
     shape = array.shape[1:] if images else None
     if array.ndim > 2:

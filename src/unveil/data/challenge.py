@@ -68,9 +68,12 @@ def read_challenge(folder: str | Path, scheme: Scheme | None = None) -> Encoding
     (5, (8, 8, 3), 4)
     """
     folder = Path(folder)
+    # 1. The encodings, which must be there.
     values, shape = _read_images(folder / ENCRYPTION)
+    # 2. How they were made: absolute values have no negative number, so signs show in the values.
     if scheme is None:
         scheme = Scheme(2, 4, "released", "random" if values.min() < 0 else "absolute", "epochs")
+    # 3. Labels say which classes were mixed with what weight; the attack does without them.
     labels = None
     if (folder / LABEL).exists():
         labels = read_array(folder / LABEL)
@@ -91,6 +94,7 @@ def write_decryption(path: Path, recovery: Recovery, shape: tuple[int, ...]) -> 
     )
     images = np.zeros((shares.shape[0], recovery.vectors.shape[1]), dtype=np.float32)
     if len(recovery):
+        # Of two private images the rules leave room for one: the one that weighs more.
         first = np.asarray(shares.argmax(axis=1)).ravel()
         found = np.diff(shares.indptr) > 0
         images[found] = recovery.vectors[first[found]]
@@ -120,6 +124,8 @@ def _read_images(path: Path) -> tuple[NDArray[np.float32], tuple[int, ...]]:
             f"{path.name} of shape {array.shape}: put channels last, as array.transpose(0, 2, "
             "3, 1) does"
         )
+    # Bytes would have been scaled by somebody: in which units the private images are cannot be
+    # known.
     if array.dtype.kind != "f":
         raise InputError(
             f"{path.name} of dtype {array.dtype}: give floating point numbers in the units of "

@@ -111,10 +111,12 @@ def load_dataset(
     shape: (height, width[, channels]) of records that are images; None: what the data say
     as_they_are: nothing is standardised; bytes of images become −1 to 1 all the same
     """
+    # 1. What cannot be: refused before any file is opened.
     if sample is not None and sample < 2:
         raise InputError(f"sample={sample}: take at least two records")
     if isinstance(source, Dataset):
         return source
+    # 2. What comes with the package has sizes to choose; the user's own data have theirs.
     name = "gaussian" if source is None else source if isinstance(source, str) else ""
     if d is not None and name != "gaussian":
         raise InputError(
@@ -132,6 +134,7 @@ def load_dataset(
         raise InputError(
             f"n_private={n} contradicts data of their own size: leave it out, or use sample={n}"
         )
+    # 3. The user's own, as a file, a folder or an array.
     found = _users_own(source, sample, most, limit, as_they_are, rng)
     if shape is None:
         return found
@@ -214,6 +217,7 @@ def _array(
         raise InputError(
             f"{source} of shape {array.shape} holds no values: give at least two records"
         )
+    # Rows are picked before they are copied: the array may be a file larger than memory.
     rows = _pick(len(array), sample, most, source, rng)
     if len(rows) < len(array):
         must_fit(
@@ -225,6 +229,7 @@ def _array(
         array = array[rows]
     must_fit_as_vectors(array, source, limit)
     names = tuple(f"row {i}" for i in rows)
+    # Bytes are pixels: nobody stores features so, and features would not fit into 256 values.
     if array.dtype == np.uint8:
         return image_dataset(array, names, source)
     shape = array.shape[1:] if _is_image(array.shape[1:]) else None
@@ -247,6 +252,7 @@ def _standardised(
     if len(values) == 1:
         raise InputError(f"{source} has one record only: an audit mixes records, give two or more")
     wide = values.astype(np.float64)
+    # In double precision: the variance of a column of large numbers would drown in single.
     mean, scale = wide.mean(axis=0), wide.std(axis=0)
     # float32 cannot tell a column that varies so little from a constant one.
     scale[scale <= 1e-6 * np.abs(mean)] = 0.0
@@ -261,6 +267,7 @@ def _pick(
 ) -> NDArray[np.int64]:
     if sample is not None and sample < count:
         return np.sort(rng.choice(count, sample, replace=False))
+    # Refused, not cut: an audit of an unnamed part would speak for the whole.
     if count > most:
         raise InputError(
             f"{source} has {count:,} records, {most:,} are the most that can be audited at once: "

@@ -13,6 +13,7 @@ def digest(path: str | Path) -> str:
     """Of a folder: of the names and the digests of its files, in the order of the names."""
     path = Path(path)
     if path.is_dir():
+        # Names are part of it: a folder whose files changed places is another one.
         lines = [f"{digest(f)}  {f.name}\n" for f in sorted(path.iterdir()) if f.is_file()]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
     total = hashlib.sha256()

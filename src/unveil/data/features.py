@@ -58,15 +58,20 @@ def read_features(
     `limit` bytes are refused."""
     path = Path(path)
     must_be_file(path)
+    # 1. Is it a table at all, and of what form?
     head = _head(path)
     if not head.strip():
         raise InputError(f"{path.name} is empty: give one record a line")
     if b"\0" in head:
         raise InputError(f"{path.name} is no text: give a CSV file, or a NumPy array as .npy")
     form = _form(path, head)
+    # 2. Refused before it is read, where the first lines say that it is too large.
     limit = memory_limit(None) if limit is None else limit
     if sample is None:
         _refuse_large(path, head, form, most, limit)
+    # 3. One pass over the records. With a sample, record number r takes the place of one of those
+    # kept with probability sample/r, so that all have the same chance (Vitter, ACM TOMS 11, 1985,
+    # algorithm R).
     kept: list[tuple[int, str, NDArray[np.float32]]] = []
     rows = 0
     for line, cells in _records(path, form):
@@ -90,6 +95,7 @@ def read_features(
             kept[place] = record
         else:
             kept.append(record)
+    # 4. What was kept, in the order of the file, as one array.
     if not kept:
         raise InputError(f"{path.name} has a header and no records: give one record a line")
     kept.sort(key=lambda record: record[0])
@@ -126,6 +132,7 @@ def _head(path: Path) -> bytes:
 
 
 def _form(path: Path, head: bytes) -> _Form:
+    # The last line of a part may be cut in the middle of a number.
     part = len(head) < path.stat().st_size
     try:
         text = head.decode("utf-8-sig", errors="ignore" if part else "strict")
@@ -148,6 +155,7 @@ def _form(path: Path, head: bytes) -> _Form:
         return width > 1, lines_of_it, width
 
     try:
+        # The delimiter that gives most lines one width; the wider of two that are equally even.
         delimiter = max(DELIMITERS, key=evenness)
         width = evenness(delimiter)[2]
         table = list(csv.reader(lines, delimiter=delimiter))
@@ -158,6 +166,8 @@ def _form(path: Path, head: bytes) -> _Form:
         header = not any(map(_is_number, table[0]))
         named = len(table[0]) > 1 and not header and not _is_number(table[0][0])
         return _Form(delimiter, header, named, width, ())
+    # Names are text in every line: one number among them, and it is a column of data that needs
+    # repair.
     named = len(table[0]) > 1 and not any(_is_number(row[0]) for row in table[1:] if row)
     first = table[0][1:] if named else table[0]
     header = not all(map(_is_number, first))
@@ -247,6 +257,7 @@ def _column_name(form: _Form, column: int) -> str:
 
 
 def _refuse_large(path: Path, head: bytes, form: _Form, most: int | None, limit: int) -> None:
+    # Two digits are all that the first lines can say of the whole.
     lines = max(1, head.count(b"\n"))
     about = float(f"{path.stat().st_size / (len(head) / lines):.2g}")
     if most is not None and about > 2 * most:

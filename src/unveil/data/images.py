@@ -40,6 +40,7 @@ def load_image_folder(folder: str | Path, *, limit: int | None = None) -> NDArra
 def scaled(pixels: NDArray[Any]) -> NDArray[np.float32]:
     """From 0..255 to −1..1, with no more than one copy."""
     values = pixels.astype(np.float32)
+    # In place, and in single precision throughout: a folder may fill half of the memory.
     values /= np.float32(HALF_RANGE)
     values -= np.float32(1)
     return values
@@ -69,6 +70,8 @@ def read_image_folder(
     )
     if not files:
         raise InputError(_no_images(folder))
+    # Drawn by file, before anything is opened: a sample of a large folder costs no more than
+    # itself.
     if sample is not None and sample < len(files):
         assert rng is not None
         files = [files[i] for i in np.sort(rng.choice(len(files), sample, replace=False))]
@@ -84,6 +87,7 @@ def read_image_folder(
     needed = PER_VALUE * size * len(files) + PER_DECODED * size
     what = f"{folder.name}, {len(files):,} images of {size:,} values,"
     must_fit(needed, what, limit, "make the images smaller, take a sample of them")
+    # All headers before any pixels: the last file of the wrong size is told at once.
     for file in files[1:]:
         if (other := _shape(file)) != shape:
             raise InputError(
@@ -104,6 +108,8 @@ def _no_images(folder: Path) -> str:
     """What is there instead, and what to do about it."""
     wanted = f"a folder that holds {', '.join(SUFFIXES[:3])} or similar files"
     there = sorted(folder.iterdir()) if folder.is_dir() else []
+    # What is there instead tells what was meant: one file with all records, or a folder further
+    # down.
     kinds = sorted({p.suffix.lower() for p in there if p.is_file() and p.suffix})
     if kinds:
         return (
@@ -122,6 +128,7 @@ def _no_images(folder: Path) -> str:
 def _shape(file: Path) -> tuple[int, ...]:
     """(height, width) of a grey image, (height, width, 3) of any other; nothing is unpacked."""
     with _opened(file) as image:
+        # Deeper pixels would be cut to bytes without a word.
         if image.mode.startswith(("I", "F")):
             raise InputError(
                 f"{file.name} has more than 8 bits per pixel: convert it to 8 bits, or pass an "

@@ -28,6 +28,7 @@ def read_labels(path: str | Path, *, limit: int | None = None) -> NDArray[np.int
         found: NDArray[Any] = np.array(_lines(path, limit))
     else:
         found = read_any_array(path, limit=limit)
+    # A column of labels is a list of labels: that is how tables come out of other programs.
     if found.ndim == 2 and found.shape[1] == 1:
         found = found[:, 0]
     if found.ndim != 1 or found.dtype.kind not in "iubUSf":
@@ -35,6 +36,7 @@ def read_labels(path: str | Path, *, limit: int | None = None) -> NDArray[np.int
             f"{path.name} holds an array of shape {found.shape}: labels are one per record, "
             "(records,)"
         )
+    # Numbers with fractions are measurements, and no classifier is asked to name them.
     if found.dtype.kind == "f" and not np.array_equal(found, np.round(found)):
         raise InputError(f"{path.name} holds fractions: labels are classes, whole numbers or words")
     classes, numbers = np.unique(found, return_inverse=True)
@@ -52,6 +54,7 @@ def _lines(path: Path, limit: int | None) -> list[str]:
     except UnicodeDecodeError:
         raise InputError(f"{path.name} is not UTF-8 text: save it as UTF-8") from None
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # A header is dropped only where it is surely one: a class may be called anything else.
     if lines and lines[0].lower() in ("label", "labels", "class", "target", "y"):
         lines = lines[1:]
     if not lines:

@@ -53,6 +53,7 @@ def _loaded(path: Path) -> Any:
 def _one_tensor(path: Path, value: Any) -> Any:
     """The tensor itself, or the only one of a dictionary."""
     if isinstance(value, Mapping):
+        # A state of a model holds many tensors, and which of them are records cannot be guessed.
         found = [(key, item) for key, item in value.items() if hasattr(item, "detach")]
         if len(found) == 1:
             return found[0][1]

@@ -80,6 +80,8 @@ class Curve:
 
     @property
     def band(self) -> str:
+        # Along the upper ends and back along the lower ones: an SVG polygon has no inside but what
+        # its path goes around.
         there = [f"{dot.x},{dot.high}" for dot in self.dots]
         back = [f"{dot.x},{dot.low}" for dot in reversed(self.dots)]
         return " ".join(there + back)
@@ -111,6 +113,7 @@ def curve(points: Sequence[CurvePoint], m: int, width: int, height: int) -> Curv
     """None without points: there is nothing to draw."""
     if not points:
         return None
+    # 1. The axis of m: from 0 where that leaves room for all, else by factors.
     points = sorted(points, key=lambda point: point.m)
     left, right, top, bottom = 58, width - 18, 26, height - 52
     smallest, largest = max(1, min(m, points[0].m)), max(m, points[-1].m, 1)
@@ -120,6 +123,7 @@ def curve(points: Sequence[CurvePoint], m: int, width: int, height: int) -> Curv
         (lambda value: log(max(value, first))) if logarithmic else float
     )
 
+    # 2. Shares and numbers as places; a tenth of a pixel is finer than any screen.
     def x(value: float) -> float:
         share = (scale(value) - scale(first)) / (scale(largest) - scale(first))
         return round(left + (right - left) * share, 1)
@@ -127,6 +131,7 @@ def curve(points: Sequence[CurvePoint], m: int, width: int, height: int) -> Curv
     def y(share: float) -> float:
         return round(bottom - (bottom - top) * min(max(share, 0.0), 1.0), 1)
 
+    # 3. Marks that people read without reckoning.
     marks = _log_marks(first, largest) if logarithmic else _marks(largest, 4 if width < 500 else 7)
     return Curve(
         width,
@@ -181,6 +186,7 @@ def matrix(values: NDArray[np.float32] | None) -> Matrix | None:
     if values is None or values.ndim != 2 or not values.size:
         return None
     size = len(values)
+    # What is not known is drawn like nothing: colour is for what an attack has to find.
     shown = np.nan_to_num(np.asarray(values, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     shown = np.maximum(_shrunk(shown, ceil(max(shown.shape) / LARGEST_MATRIX)), 0.0)
     top = float(shown.max()) or 1.0
@@ -190,6 +196,7 @@ def matrix(values: NDArray[np.float32] | None) -> Matrix | None:
         axis=1,
     )
     palette = palette.round().astype(np.uint8)
+    # Up to eight whole numbers have a colour each that can be named; more of them are a scale.
     whole = top <= 8 and bool((values == np.round(values)).all())
     steps = range(ceil(top) + 1) if whole else (0.0, top / 2, top)
     legend = tuple(
@@ -243,6 +250,7 @@ def _marks(largest: float, most: int) -> list[int]:
 
 def _log_marks(first: float, last: float) -> list[int]:
     decades = range(floor(log10(first)), ceil(log10(last)) + 1)
+    # Over few decades 3 stands between 1 and 10, about half way; over many it would crowd.
     digits = (1, 3) if len(decades) < 4 else (1,)
     return [
         10**power * digit

@@ -59,6 +59,7 @@ def write_json(audit: Audit, path: str | Path) -> Path:
     numbers."""
     target = _target(path)
     shown = audit.pictures
+    # Four digits: overlaps are small whole numbers, or estimates that are no better.
     overlaps = (
         None
         if shown.overlaps is None
@@ -90,6 +91,8 @@ def render(audit: Audit) -> str:
         undefined=jinja2.StrictUndefined,
         loader=jinja2.FunctionLoader(_part),
     )
+    # Names that a template gets wrong are errors, and every text is escaped unless it says
+    # otherwise.
     environment.filters |= {"number": _number, "percent": figures.percent, "duration": _duration}
     # 2. What the parts show, from the audit alone.
     tiles, shrunk = figures.tiles(audit.pictures, audit.records)
@@ -175,6 +178,7 @@ def _target(path: str | Path) -> Path:
     target = Path(path)
     if target.is_dir():
         raise InputError(f"{target} is a folder: give the name of a file in it")
+    # Not made here: a folder by a mistyped name would hold the report that is looked for elsewhere.
     if not target.parent.is_dir():
         raise InputError(f"no folder {target.parent}: make it first")
     return target
@@ -205,6 +209,7 @@ def _facts(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str
         if isinstance(value, Mapping):
             yield from _facts(value, f"{above}{key} · ")
         else:
+            # Bytes are for programs; a person wants mebibytes.
             size = key.endswith("_bytes") and isinstance(value, int)
             yield (
                 f"{above}{key}",
@@ -216,6 +221,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         text = ", ".join(_shown(item) for item in value[:12])
         return text + (f", … ({len(value):,} in all)" if len(value) > 12 else "")
+    # Before numbers: True is one of them in Python.
     if isinstance(value, bool):
         return "yes" if value else "no"
     return _number(value) if value is None or isinstance(value, float) else str(value)

@@ -24,6 +24,7 @@ def png(pixels: NDArray[np.uint8], palette: NDArray[np.uint8] | None = None) -> 
     above = np.diff(rows, axis=0, prepend=np.zeros_like(rows[:1]))
     streams = (np.insert(filtered, 0, code, axis=1) for code, filtered in ((0, rows), (2, above)))
     body = min((zlib.compress(stream.tobytes(), 9) for stream in streams), key=len)
+    # Eight bits per channel, no interlacing: what every browser shows.
     parts = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0))]
     if palette is not None:
         parts.append((b"PLTE", palette.astype(np.uint8).tobytes()))

@@ -69,6 +69,7 @@ class Panel:
     @property
     def worths(self) -> list[str]:
         """Dotted guides of utility, one for every run of neighbours that were measured."""
+        # A line across a gap would claim what was not measured.
         runs: list[list[str]] = [[]]
         for spot in self.spots:
             if spot.worth is None:
@@ -89,6 +90,7 @@ def panels(points: Sequence[WhatIf], now: Mapping[str, float]) -> tuple[Panel, .
 
 def _panel(axis: str, points: list[WhatIf], now: float | None) -> Panel:
     points = sorted(points, key=lambda point: point.value)
+    # Equal distances: values are chosen by factors, and numbers stand below.
     step = (RIGHT - LEFT) / len(points)
     at = [round(LEFT + step * (i + 0.5), 1) for i in range(len(points))]
     spots = tuple(
@@ -122,6 +124,7 @@ def _height(share: float) -> float:
 
 def _promise(at: Sequence[float], points: Sequence[WhatIf]) -> float | None:
     """Between the two values that have ε on either side of the promise, by its logarithm."""
+    # Linear between the logarithms: ε falls by factors as noise grows by factors.
     known = [(x, p.epsilon) for x, p in zip(at, points, strict=True) if p.epsilon]
     for (x, above), (right, below) in pairwise(known):
         if above >= PROMISE >= below:
