@@ -5,18 +5,8 @@ import pytest
 
 from unveil.parallel import using
 from unveil.solve.pairs.pair_graph import pair_graph
-from unveil.solve.pairs.peeling import (
-    TIE,
-    _different,
-    _follow,
-    _plans,
-    _run,
-    _ties,
-    _worst,
-    peel,
-    reachable,
-    sums,
-)
+from unveil.solve.pairs.peeling import TIE, _follow, _run, _ties, _worst, peel, sums
+from unveil.solve.pairs.plans import plans_of, reachable
 from unveil.solve.pixels.pixels import solve_pixels
 
 
@@ -131,24 +121,6 @@ def test_a_tie_along_an_ear_is_a_doubt_about_all_of_it():
     np.testing.assert_array_equal(out.differs > 0, np.arange(10) >= 8)
 
 
-def test_plans_from_different_cores_solve_the_same_vertices_in_another_order():
-    graph = pair_graph(random_pairs(40, 280), 40)
-    plans = list(_plans(graph, np.random.default_rng(0), 4))
-    assert len(plans) == 4
-    assert len({plan.order.tobytes() for plan in plans}) == 4
-    for plan in plans:
-        assert plan.known.all()
-        core = plan.core.vertices
-        inside = [v for ear in plan.ears for v in ear.vertices[1:-1]]
-        assert sorted([*core, *inside, *plan.order]) == list(range(40))
-        rank = np.full(40, 99)
-        rank[plan.order] = np.arange(len(plan.order))
-        for o in range(len(plan.order)):
-            anchors = plan.anchor[plan.start[o] : plan.start[o + 1]]
-            assert len(anchors) >= 2
-            assert all(rank[b] < o or rank[b] == 99 for b in anchors)
-
-
 def test_of_two_equal_values_plans_take_either():
     """All pixels of vector 8 are tied, so that two plans must differ in about half of those where
     they lean differently."""
@@ -158,7 +130,8 @@ def test_of_two_equal_values_plans_take_either():
     y = (a * np.abs(x[members].sum(axis=1, dtype=np.float64))).astype(np.float32)
     graph, (hi, lo) = pair_graph(members, 9), sums(y, None, a)
     found = [
-        _follow(graph, plan, hi, lo, 1.0)[0] for plan in _plans(graph, np.random.default_rng(0), 12)
+        _follow(graph, plan, hi, lo, 1.0)[0]
+        for plan in plans_of(graph, np.random.default_rng(0), 12)
     ]
     assert (
         len(
@@ -169,14 +142,6 @@ def test_of_two_equal_values_plans_take_either():
         )
         > 1
     )
-
-
-def test_plans_from_cores_of_the_same_vertices_come_last():
-    plans = list(_plans(pair_graph(complete(6), 6), np.random.default_rng(0), 20))
-    names = [frozenset(plan.core.vertices.tolist()) for plan in _different(plans)]
-    distinct = len(set(names))
-    assert 1 < distinct < len(names)
-    assert len(set(names[:distinct])) == distinct
 
 
 def test_kernels_are_their_plain_formulas():

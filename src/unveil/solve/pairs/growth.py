@@ -368,6 +368,7 @@ def _shared_missing(  # type: ignore[no-untyped-def]
     pixels = x.shape[1]
     allowed = (1 - share) * pixels
     new = 0
+    # 1. Pairs of rows, at least one of which has no members yet.
     for i in range(len(hi)):
         for j in range(i + 1, len(hi)):
             if members[i, 0] >= 0 and members[j, 0] >= 0:
@@ -379,6 +380,7 @@ def _shared_missing(  # type: ignore[no-untyped-def]
                 for b in leads[j]:
                     if a == b or (members[j, 0] >= 0 and members[j, 0] != b):
                         continue
+                    # 2. Without a and b, do both leave the same vector, at nearly all pixels?
                     missed = 0
                     for p in range(pixels):
                         u, w = hi[i, p] - x[a, p] + x[b, p], lo[i, p] - x[a, p] + x[b, p]
@@ -390,6 +392,7 @@ def _shared_missing(  # type: ignore[no-untyped-def]
                             missed += 1
                             if missed > allowed:
                                 break
+                    # 3. A new vector for both, or the one that the other row has already.
                     if missed <= allowed:
                         if members[i, 0] < 0 and members[j, 0] < 0:
                             members[i, 0], members[i, 1] = a, columns + new

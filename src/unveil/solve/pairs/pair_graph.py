@@ -250,6 +250,7 @@ def _ears(indptr, neighbour, row, known, banned, most):  # type: ignore[no-untyp
     """Paths (found, 6) as known, unknown…, known, the shortest first; how many vertices each
     has."""
     n = len(indptr) - 1
+    # 1. Unknown vertices one step from a known one, then two steps.
     anchor = np.full(n, -1, np.int64)  # the known vertex where the way back ends
     parent = np.full(n, -1, np.int64)  # the unknown vertex before it, −1 right after the anchor
     depth = np.zeros(n, np.int64)
@@ -265,6 +266,7 @@ def _ears(indptr, neighbour, row, known, banned, most):  # type: ignore[no-untyp
                 v = neighbour[t]
                 if not known[v] and depth[v] == 0:
                     anchor[v], depth[v], parent[v] = anchor[u], 2, u
+    # 2. Edges that join two such ways, the shortest ears first; no vertex is in two of them.
     taken = np.zeros(n, np.bool_)
     out = np.full((most, 6), -1, np.int64)
     length = np.zeros(most, np.int64)
@@ -277,8 +279,10 @@ def _ears(indptr, neighbour, row, known, banned, most):  # type: ignore[no-untyp
                 v = neighbour[t]
                 if v <= u or depth[v] == 0 or depth[u] + depth[v] != size or banned[row[t]]:
                     continue
+                # A way back over itself is no ear, nor one through a common vertex.
                 if parent[u] == v or parent[v] == u or (parent[u] >= 0 and parent[u] == parent[v]):
                     continue
+                # An even cycle through one known vertex leaves its values open.
                 if anchor[u] == anchor[v] and size % 2 == 1:
                     continue
                 if (
@@ -288,6 +292,7 @@ def _ears(indptr, neighbour, row, known, banned, most):  # type: ignore[no-untyp
                     or (parent[v] >= 0 and taken[parent[v]])
                 ):
                     continue
+                # 3. The path: from one known end over the edge to the other.
                 at = 0
                 out[count, at] = anchor[u]
                 if parent[u] >= 0:

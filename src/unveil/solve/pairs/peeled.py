@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from unveil.parallel import rows_per_block, where, worker_count
 from unveil.records import Progress
 from unveil.solve.model import Members, Values, renamed, rms
-from unveil.solve.pairs.peeling import peel, reachable
+from unveil.solve.pairs.peeling import peel
+from unveil.solve.pairs.plans import reachable
 from unveil.solve.pixels.settle import Settled, with_leftovers
 
 BYTES_PER_ROW, MOST_PIXELS = 64, 64

@@ -1,10 +1,9 @@
 """All pixels from known pairs, hundreds of times faster than `affine_rrr`: x_u + x_v ∈ {hi, lo}
 along cores and ears.
 
-k_private = 2 only. A *plan* starts at a core of the graph of pairs, then takes the vertex with most
-known neighbours, and an ear where there is none with two (`solve.pairs.pair_graph`). It is the same
-for all pixels: a vertex takes, of the two values that its first known neighbour allows, the one
-that fits the others. Cost: a few operations per encoding and pixel.
+k_private = 2 only. A plan (`solve.pairs.plans`) says in which order; it is the same for all pixels:
+a vertex takes, of the two values that its first known neighbour allows, the one that fits the
+others. Cost: a few operations per encoding and pixel.
 
 Why one solution is the only one. A plan is a proof: every step leaves, for vectors in general
 position, one value. What can go wrong is chance at a pixel: two values that fit within rounding. A
@@ -20,13 +19,11 @@ another plan. It goes unnoticed only where few encodings follow. Hence
              tried against all of its encodings, with a margin far above rounding; and so are the
              other ways along ears that nothing else touches
 
-Both are counted in `differs`. What no plan reaches is not solved here: `reachable` says beforehand
-what is.
+Both are counted in `differs`. What no plan reaches is not solved here: `plans.reachable` says
+beforehand what is.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
@@ -36,22 +33,16 @@ from unveil.parallel import run_blocks, where, worker_count
 from unveil.records import Progress
 from unveil.solve.model import APART, PIXEL, TIE, rms
 from unveil.solve.pairs.pair_graph import (
-    Core,
-    Ear,
     Index,
     PairGraph,
     Sums,
-    find_core,
-    find_ears,
     pair_graph,
     solve_core,
     solve_ear,
 )
-from unveil.solve.pairs.pair_graph import triangles as find_triangles
+from unveil.solve.pairs.plans import PeelingPlan, different_first, plans_of
 from unveil.solve.pixels.pixels import PixelSolution
 
-ANCHORS = 6
-"""Known neighbours that decide on a vertex, at most."""
 LEAN = 1e-6
 """Misfit by which a plan prefers one of two values, chosen at random for each vertex: a little
 above rounding."""
@@ -61,41 +52,6 @@ next takes another way."""
 CAP = 0.1
 """What one anchor can say against a value, relative to the rms of y: an anchor that is itself wrong
 at a pixel must not outvote five that are right."""
-LOOKED_AT = 20
-"""Plans from which the one that reaches most is taken."""
-ALL_BUT_FEW = 0.9
-"""A plan that reaches this share of the vertices is good enough: the rest hangs on by threads."""
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """Vertices in the order of solving after the core: runs of `order` between ears.
-
-    Vertex order[o] has the known neighbours anchor[start[o]:start[o+1]] by the encodings row[…];
-    ears[e] comes before position at[e] of the order. lean (±1 each): which of two values that fit
-    alike is taken.
-    """
-
-    core: Core
-    order: Index
-    start: Index
-    anchor: Index
-    row: Index
-    ears: tuple[Ear, ...]
-    at: tuple[int, ...]
-    known: NDArray[np.bool_]
-    lean: NDArray[np.float64]
-
-
-def reachable(members: Index, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which vertices the best of some plans reaches."""
-    best = np.zeros(n, bool)
-    for plan in _plans(pair_graph(members, n), rng, LOOKED_AT):
-        if plan.known.sum() > best.sum():
-            best = plan.known
-        if best.sum() > ALL_BUT_FEW * n:
-            break
-    return best
 
 
 def peel(
@@ -111,9 +67,11 @@ def peel(
 ) -> PixelSolution:
     """Solve |a(x_u + x_v) + c| = y (rows, d) for x (n, d), where plans reach all n vertices; else
     no pixel is solved."""
+    # 1. Plans that reach everything, from different cores as far as there are any.
     d = magnitudes.shape[1]
     graph = pair_graph(members, n)
-    plans = _different([plan for plan in _plans(graph, rng, 4 * PLANS) if plan.known.all()])[:PLANS]
+    whole = [plan for plan in plans_of(graph, rng, 4 * PLANS) if plan.known.all()]
+    plans = different_first(whole)[:PLANS]
     scale = rms(magnitudes)
     values = np.zeros((n, d))
     misfit = np.full(d, np.inf)
@@ -122,6 +80,7 @@ def peel(
     if not plans:
         return PixelSolution(values, misfit, misfit < 0, differs.sum(axis=0), group)
 
+    # 2. Blocks of pixels, each solved by itself: threads write to different columns.
     def solve(pixels: slice) -> None:
         hi, lo = sums(magnitudes[:, pixels], None if offsets is None else offsets[:, pixels], a)
         values[:, pixels], misfit[pixels], differs[pixels] = _solve_block(
@@ -135,6 +94,7 @@ def peel(
         if progress:
             progress("pixels", done[0], d)
 
+    # 3. All of them; a pixel is solved where two plans reproduce every encoding.
     run_blocks(
         solve,
         [slice(s, min(s + block, d)) for s in range(0, d, block)],
@@ -157,7 +117,7 @@ def sums(
 
 def _solve_block(
     graph: PairGraph,
-    plans: list[Plan],
+    plans: list[PeelingPlan],
     members: Index,
     hi: Sums,
     lo: Sums,
@@ -204,7 +164,7 @@ def _solve_block(
 
 
 def _follow(
-    graph: PairGraph, plan: Plan, hi: Sums, lo: Sums, scale: float
+    graph: PairGraph, plan: PeelingPlan, hi: Sums, lo: Sums, scale: float
 ) -> tuple[Sums, NDArray[np.bool_]]:
     """x (n, pixels) by one plan, and where an ear that nothing else touches had a second way."""
     x = np.zeros((graph.n, hi.shape[1]))
@@ -233,116 +193,6 @@ def _follow(
             if (graph.degree[inside] == 2).all():
                 tied[inside] = second < TIE * scale
     return x, tied
-
-
-def _plans(graph: PairGraph, rng: np.random.Generator, tries: int):  # type: ignore[no-untyped-def]
-    """Plans from different cores, as they are asked for."""
-    found = find_triangles(graph)
-    for start in rng.permutation(len(found))[:tries]:
-        core = find_core(graph, found, int(start))
-        if core is not None:
-            yield _plan(graph, core, rng.choice([-1.0, 1.0], graph.n))
-
-
-def _different(plans: list[Plan]) -> list[Plan]:
-    """Plans from cores of the same vertices come last."""
-    seen: set[bytes] = set()
-    again = []
-    for plan in plans:
-        name = np.unique(plan.core.vertices).tobytes()
-        again.append(name in seen)
-        seen.add(name)
-    return [plans[i] for i in np.argsort(again, kind="stable")]
-
-
-def _plan(graph: PairGraph, core: Core, lean: NDArray[np.float64]) -> Plan:
-    """From a core to all that hangs together with it: vertices with two known neighbours as long as
-    there are any, then an ear."""
-    n = graph.n
-    known = np.zeros(n, bool)
-    known[core.vertices] = True
-    order, start = np.empty(n, np.int64), np.zeros(n + 1, np.int64)
-    anchor, row = np.empty((2, n * ANCHORS), np.int64)
-    never = np.zeros(int(graph.row.max(initial=0)) + 1, bool)
-    ears: list[Ear] = []
-    at: list[int] = []
-    size = 0
-    while True:
-        size = int(
-            _extend(
-                graph.indptr, graph.neighbour, graph.row, known, order, start, anchor, row, size
-            )
-        )
-        more = [] if known.all() else find_ears(graph, known, never, 1)
-        if not more:
-            break
-        ears += more
-        at += [size] * len(more)
-        for ear in more:
-            known[ear.vertices] = True
-    return Plan(
-        core, order[:size], start[: size + 1], anchor, row, tuple(ears), tuple(at), known, lean
-    )
-
-
-@njit(cache=True, nogil=True)
-def _extend(  # type: ignore[no-untyped-def]
-    indptr, neighbour, row, known, order, start, anchor, anchor_row, size
-):
-    """Vertices with two known neighbours or more, most first, until there are none; how many are
-    ordered then."""
-    n = len(indptr) - 1
-    count = np.zeros(n, np.int64)
-    # 1. A stack for each count; an entry is out of date once its vertex has moved to a higher one.
-    longest = 0
-    for v in range(n):
-        longest = max(longest, indptr[v + 1] - indptr[v])
-    head = np.full(longest + 1, -1, np.int64)
-    item = np.empty(indptr[n] + 1, np.int64)
-    below = np.empty(indptr[n] + 1, np.int64)
-    used = 0
-    top = 0
-    for v in range(n):
-        if known[v]:
-            for t in range(indptr[v], indptr[v + 1]):
-                count[neighbour[t]] += 1
-    for v in range(n):
-        if not known[v] and count[v] >= 2:
-            item[used], below[used] = v, head[count[v]]
-            head[count[v]] = used
-            used += 1
-            top = max(top, count[v])
-    while top >= 2:
-        # 2. The vertex with most known neighbours.
-        if head[top] < 0:
-            top -= 1
-            continue
-        v = item[head[top]]
-        stale = count[v] != top
-        head[top] = below[head[top]]
-        if known[v] or stale:
-            continue
-        # 3. Its anchors, and its place in the order.
-        at = start[size]
-        for t in range(indptr[v], indptr[v + 1]):
-            if known[neighbour[t]] and at - start[size] < ANCHORS:
-                anchor[at], anchor_row[at] = neighbour[t], row[t]
-                at += 1
-        order[size] = v
-        size += 1
-        start[size] = at
-        known[v] = True
-        # 4. Its neighbours move up.
-        for t in range(indptr[v], indptr[v + 1]):
-            u = neighbour[t]
-            if not known[u]:
-                count[u] += 1
-                if count[u] >= 2:
-                    item[used], below[used] = u, head[count[u]]
-                    head[count[u]] = used
-                    used += 1
-                    top = max(top, count[u])
-    return size
 
 
 @njit(cache=True, nogil=True)
