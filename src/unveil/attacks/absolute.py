@@ -75,7 +75,7 @@ def absolute(
     if shape is None:
         raise InputError(
             "attack='absolute' needs images, for smoothness: "
-            "give Encodings(shape=(height, width[, channels]))"
+            "give Encodings(image_shape=(height, width[, channels]))"
         )
     if scheme.k_private != 2 or scheme.k_public:
         raise InputError(

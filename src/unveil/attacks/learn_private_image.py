@@ -57,10 +57,45 @@ def learn_private_image(
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
-    """k_private+2 private vectors with the evidence for them. Deterministic: `rng` is there for the
-    common signature.
+    """The paper's attack, exactly: k_private+2 private vectors, with the evidence for them.
 
-    `overlaps`: those to read, where they are known from elsewhere.
+    Parameters
+    ----------
+    encodings : Encodings
+        With k_private of 2 or more, and weights that all of them share.
+    public : array of shape (n_public, d) or None
+        The public vectors, where the scheme mixes any.
+    overlaps : Overlaps or None
+        How many private vectors each two encodings share, where that is known from elsewhere.
+    rng : int, Generator or None
+        There for the signature that all attacks share: nothing is drawn.
+    memory_limit : int
+        Bytes that may be used; None: half of what is free.
+    progress : callable or None
+        progress(stage, done, total), called as work is done.
+
+    Returns
+    -------
+    Recovery
+        The k_private+2 vectors of the first floral submatrix that is verified, else of the best
+        one that was solved; empty, with the reason, where there is none.
+
+    Raises
+    ------
+    InputError
+        Where the scheme is none that the paper's attack takes.
+
+    References
+    ----------
+    `alg:private_attack2` and `thm:main` of the paper, with the departures of docs/paper_map.md.
+
+    Examples
+    --------
+    >>> import unveil
+    >>> sim = unveil.simulate(unveil.Scheme(2), n_private=6, n_public=0, m=40, d=400, rng=0)
+    >>> recovery = unveil.learn_private_image(sim.encodings)
+    >>> len(recovery), unveil.score(recovery, sim.private).wrong
+    (4, 0)
     """
     k = encodings.scheme.k_private
     if k < 2:

@@ -86,7 +86,7 @@ def natural(
     if shape is None:
         raise InputError(
             "attack='natural' needs to know where pixels lie: "
-            "give Encodings(shape=(height, width[, channels]))"
+            "give Encodings(image_shape=(height, width[, channels]))"
         )
     if n_private is not None and n_private < scheme.k_private:
         raise InputError(

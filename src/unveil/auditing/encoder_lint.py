@@ -67,8 +67,40 @@ def lint_encoder(
     seconds: float = 10.0,
     progress: Progress | None = None,
 ) -> tuple[Finding, ...]:
-    """Findings about `encoder`; with `released` and the data behind it, seeds are tried against the
-    release itself."""
+    """What an encoder gives away, found by calling it on records that show it.
+
+    Parameters
+    ----------
+    encoder : function or object with `encode`
+        encoder(private, public, rng) → encodings (m, values).
+    n_private, n_public : int
+        How many records and public vectors it is called with.
+    released : array of shape (m, d) or None
+        A release it made of `private`: seeds are then tried against it.
+    private, public : arrays or None
+        What `released` was made of.
+    seconds : float
+        Time for guessing seeds.
+    progress : callable or None
+        progress(stage, done, total), called as seeds are tried.
+
+    Returns
+    -------
+    tuple of Finding
+        What, how grave ("high", "medium", "low", "fine"), the consequence and the cure.
+
+    Raises
+    ------
+    InputError
+        Where the encoder fails, or returns something else than encodings.
+
+    Examples
+    --------
+    >>> from unveil.auditing.encoder_lint import lint_encoder
+    >>> found = lint_encoder(lambda private, public, rng: private, 20)
+    >>> found[0].what
+    'Every encoding is one record by itself: nothing is mixed.'
+    """
     encoder = getattr(encoder, "encode", encoder)
     if not callable(encoder):
         raise InputError(

@@ -43,8 +43,35 @@ def lint_encodings(
     chosen: NDArray[np.int64] | None = None,
     n_private: int = 0,
 ) -> tuple[Finding, ...]:
-    """What these encodings show of how they were made; `supports` (learned or known) for the public
-    part, `chosen` (m, k) the true subsets, where they are known."""
+    """What these encodings show of how they were made, besides the mathematics.
+
+    Parameters
+    ----------
+    encodings : Encodings
+        With the scheme that is said to have made them.
+    supports : Supports or None
+        Which public vectors each encoding mixes, learned or known.
+    n_public : int
+        Public vectors to choose from; 0: their use is not looked at.
+    chosen : array of shape (m, k_private) or None
+        The true subsets of records, where they are known.
+    n_private : int
+        Records to choose from; with `chosen` only.
+
+    Returns
+    -------
+    tuple of Finding
+        What, how grave ("high", "medium", "low", "fine"), the consequence and the cure.
+
+    Examples
+    --------
+    >>> import unveil
+    >>> from unveil.auditing.lint import lint_encodings
+    >>> scheme = unveil.Scheme(k_private=2, signs="kept")
+    >>> sim = unveil.simulate(scheme, n_private=30, n_public=0, m=40, d=100, rng=0)
+    >>> [finding.what for finding in lint_encodings(sim.encodings) if finding.severity == "high"]
+    ['Signs are kept, as in MixUp.']
+    """
     found = [
         duplicates(encodings.values) if chosen is None else repeated_subsets(chosen, n_private),
         self_pairs(encodings),

@@ -71,6 +71,25 @@ def memory_option(command: F) -> F:
     return cast(F, limited)
 
 
+def measured_in(folder: str, *, seed: str) -> Callable[[F], F]:
+    """--out and --seed of a command that measures and writes a page; `seed`: what the seed does."""
+
+    def add(command: F) -> F:
+        start = click.option(
+            "--seed", type=click.IntRange(0), default=0, show_default=True, help=seed
+        )
+        place = click.option(
+            "--out",
+            type=PATH,
+            default=Path(folder),
+            show_default=True,
+            help="Folder for numbers, figures, page.",
+        )
+        return place(start(command))
+
+    return add
+
+
 def config_option(*paths: str) -> Callable[[F], F]:
     """--config FILE.toml: every other option of the command, where it is not given; `paths` are
     those that name files."""

@@ -8,7 +8,7 @@ import click
 from rich.markup import escape
 
 from unveil.cli.group import main
-from unveil.cli.options import PATH, as_json
+from unveil.cli.options import as_json, measured_in
 from unveil.cli.terminal import console, echo_json, progress_bar
 
 
@@ -21,20 +21,7 @@ from unveil.cli.terminal import console, echo_json, progress_bar
 @click.option(
     "--full", is_flag=True, help="The real thing, about half an hour; without it a few minutes."
 )
-@click.option(
-    "--out",
-    type=PATH,
-    default=Path("unveil-reproduce"),
-    show_default=True,
-    help="Folder for numbers, figures, page.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Same seed, same numbers; times excepted.",
-)
+@measured_in("unveil-reproduce", seed="Same seed, same numbers; times excepted.")
 @as_json
 def reproduce(item: str, full: bool, out: Path, seed: int, as_json: bool) -> int:
     """Measure what the paper reports, and say where we agree.
