@@ -39,6 +39,7 @@ def read_config(
     files."""
     path = Path(path)
     must_be_file(path)
+    # Data given by mistake for options would take minutes to refuse otherwise.
     if path.stat().st_size > LARGEST:
         raise InputError(
             f"{path.name} has {path.stat().st_size:,} bytes: give a file of options, at most "
@@ -51,6 +52,7 @@ def read_config(
     except UnicodeDecodeError:
         raise InputError(f"{path.name} is not UTF-8 text: save it as UTF-8") from None
     out: dict[str, Any] = {}
+    # Every key is judged by itself, so that the sentence names the one that is wrong.
     for key, value in content.items():
         name = key.replace("-", "_")
         if name not in known:
@@ -84,5 +86,7 @@ def _beside(path: Path, value: Any) -> Any:
     are."""
     if not isinstance(value, str):
         return value
+    # Relative to the file, not to where the command was called: a file of options travels with its
+    # data.
     beside = path.parent / value
     return str(beside) if "/" in value or beside.exists() else value

@@ -24,8 +24,10 @@ def examine() -> Iterator[dict[str, Any]]:
     yield _finding(
         "python", "install Python 3.11 or newer", lambda: _at_least(sys.version.split()[0], "3.11")
     )
+    # Read from the installed package: what is asked for is said once, in pyproject.toml.
     for need in requires("unveil") or ():
         name, least, extra = _NEED.fullmatch(need).groups()  # type: ignore[union-attr]
+        # Extras of developers are no matter of health.
         if extra in (None, *EXTRAS):
             label, target = (
                 (f"{name} (extra {extra})", f"unveil[{extra}]")

@@ -22,6 +22,7 @@ NEARLY_ALL = 0.95
 
 def recovery_facts(recovery: Recovery) -> dict[str, Any]:
     count = int(recovery.verified.sum())
+    # An image attack proves nothing exactly: its own estimate of likeness stands in.
     likeness = np.asarray(recovery.evidence.get("likeness", []))
     seen = int((likeness > RECOGNISABLE).sum())
     if len(likeness):
@@ -56,6 +57,7 @@ def summary(recovery: Recovery) -> list[str]:
     evidence, m = recovery.evidence, recovery.members.shape[0]
     out = []
     if len(recovery):
+        # Where the attack did not count, an encoding with members is one it explains.
         explained = evidence.get("encodings_explained")
         if explained is None:
             explained = int((np.diff(recovery.members.tocsr().indptr) > 0).sum())
@@ -68,6 +70,7 @@ def summary(recovery: Recovery) -> list[str]:
                 f"{m - explained} encodings are not explained: what only they use is not among "
                 "the vectors."
             )
+    # Grouped by reason: a hundred vectors in doubt for one cause are one line.
     reasons = Counter(zip(recovery.status.tolist(), recovery.reasons, strict=True))
     doubtful = [
         (count, status, why) for (status, why), count in reasons.most_common() if status != VERIFIED

@@ -23,7 +23,7 @@ from unveil import store
 from unveil.auditing.campaign import Campaign, campaign
 from unveil.auditing.clock import OVER, clock_for
 from unveil.auditing.curve import curve
-from unveil.auditing.encoder_lint import Encoder, lint_encoder
+from unveil.auditing.encoder_lint import lint_encoder
 from unveil.auditing.inputs import Case, Data, Options, load, options_of, trials_folder
 from unveil.auditing.judgement import record_risks, verdict, weakest
 from unveil.auditing.lint import fixed_weights, lint_encodings
@@ -31,6 +31,7 @@ from unveil.auditing.measured import Outcome, meanings
 from unveil.auditing.model_check import ModelCheck, check_model, guarantees
 from unveil.auditing.pictures import draw_pictures
 from unveil.auditing.result import Audit, Finding, Stage, WhatIf
+from unveil.auditing.seed_lint import Encoder
 from unveil.auditing.trials import Laboratory
 from unveil.auditing.what_if import DELTA, MOST_PIXELS, MOST_RECORDS, sensitivity
 from unveil.auditing.what_if import what_if as points_of

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from unveil.auditing.as_found import COPIES, copies
-from unveil.auditing.encoder_lint import Encoder
 from unveil.auditing.release import by_encoder
 from unveil.auditing.risks import NOT, assess
+from unveil.auditing.seed_lint import Encoder
 from unveil.auditing.trials import Arm, Laboratory
 from unveil.checks import InputError
 

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil import store
-from unveil.auditing.encoder_lint import Encoder
 from unveil.auditing.plan import encodings_for_all
 from unveil.auditing.release import Encode, Release, by_encoder, must_match
 from unveil.auditing.risks import distinct
+from unveil.auditing.seed_lint import Encoder
 from unveil.checks import DataLike, InputError, as_array, as_vectors
 from unveil.data import Dataset, gaussian_vectors, load_dataset
 from unveil.data.dataset import BUNDLED
