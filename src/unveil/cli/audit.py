@@ -30,8 +30,8 @@ from unveil.cli.provenance import provenance
 from unveil.cli.terminal import console, echo_json, progress_bar
 
 DEFAULT = {
-    "gaussian": {"n_private": 50, "d": 512, "effort": 12.0},
-    "fashion-mnist": {"n_private": 30, "effort": 8.0},
+    "gaussian": {"n_private": 50, "d": 512, "effort": 6.0},
+    "fashion-mnist": {"n_private": 30, "effort": 5.0},
 }
 """What is audited when nothing is said: small enough for a minute in all."""
 DEMO_EFFORT = 20.0
