@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import unveil
+from unveil.auditing.clock import Clock
 from unveil.auditing.trials import Laboratory
 from unveil.checks import InputError
 from unveil.scheme import Scheme
@@ -350,3 +351,14 @@ def test_an_audit_that_was_killed_goes_on_where_it_stopped(small, tmp_path, monk
     assert not [
         p for p in Path(out).rglob(".*") if p.is_file() and p.suffix == ".npz" and p.name in kept
     ]
+
+
+def test_time_that_ran_out_is_said(monkeypatch):
+    monkeypatch.setattr("unveil.auditing.audit.clock_for", lambda effort: Clock(-1.0))
+    records = np.random.default_rng(0).standard_normal((12, 30))
+    found = unveil.audit(records, Scheme(2), m=84, seeds=1, rng=0)
+    assert found.verdict.level == "nothing"
+    assert any("Time ran out for" in sentence for sentence in found.verdict.sentences)
+    monkeypatch.undo()
+    whole = unveil.audit(records, Scheme(2), m=84, seeds=1, rng=0, effort=0)
+    assert not any("Time ran out" in sentence for sentence in whole.verdict.sentences)

@@ -78,3 +78,11 @@ def test_encodings_needed_grow_with_n(k):
 def test_bad_input(options, words):
     with pytest.raises(InputError, match=words):
         plan(**options)
+
+
+def test_what_follows_the_first_attack_is_forecast_too():
+    found = plan(Scheme(4), n_private=40, m=2000, d=3072, machine=NOMINAL)
+    assert found.tried[0] == found.attack == "relations"
+    assert len(found.tried) > 1
+    assert found.most_seconds > 10 * found.seconds
+    assert found.facts()["most_seconds"] == found.most_seconds
