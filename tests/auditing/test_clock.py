@@ -1,5 +1,7 @@
 """The clock: what outruns it is stopped, named, and tried again next time."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,16 @@ def test_the_callback_ends_what_outruns_the_clock():
     assert seen == [("stage", 1, 2)]
     with pytest.raises(OutOfTime):
         Clock(-1.0).bounding(None)("stage", 1, 2)
+
+
+def test_waiting_for_the_processor_does_not_count(monkeypatch):
+    clock = Clock(10.0)
+    later = time.monotonic() + 1000
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert not clock.over
+    worked = time.process_time() + 1000
+    monkeypatch.setattr(time, "process_time", lambda: worked)
+    assert clock.over
 
 
 def test_effort_sets_the_clock():

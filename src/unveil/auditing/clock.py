@@ -30,12 +30,15 @@ class Clock:
     """Starts when it is made; `seconds` later it is over."""
 
     def __init__(self, seconds: float) -> None:
-        self._start = time.monotonic()
+        self._start = time.monotonic(), time.process_time()
         self._seconds = seconds
 
     @property
     def spent(self) -> float:
-        return time.monotonic() - self._start
+        """Seconds since it was made, less those in which others had the processor: a busy machine
+        must not make an audit softer."""
+        wall, work = self._start
+        return min(time.monotonic() - wall, time.process_time() - work)
 
     @property
     def over(self) -> bool:
