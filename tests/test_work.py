@@ -56,6 +56,18 @@ def test_the_check_for_ci_is_ten_lines_and_valid():
     subprocess.run(["sh", "-n", script], check=True, timeout=10)
 
 
+@pytest.mark.parametrize(("audit", "check"), [(0, 0), (1, 1), (2, 1)])
+def test_the_check_for_ci_stops_a_release_that_leaks_or_was_not_audited(audit, check, tmp_path):
+    for name, code in {"unveil": audit, "python": 0}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\nexit {code}\n")
+        (tmp_path / name).chmod(0o755)
+    script = ROOT / "examples" / "prerelease.sh"
+    done = subprocess.run(
+        ["/bin/sh", script], cwd=tmp_path, env={"PATH": str(tmp_path)}, timeout=10
+    )
+    assert done.returncode == check
+
+
 def test_completion_offers_the_commands():
     words = {"_UNVEIL_COMPLETE": "bash_complete", "COMP_WORDS": "unveil a", "COMP_CWORD": "1"}
     done = subprocess.run(
