@@ -126,3 +126,10 @@ def test_rows_are_counted_as_blocks_of_them_end():
         done(start)
     assert told == [("stage", 4, 10), ("stage", 6, 10), ("stage", 10, 10)]
     count_rows(None, "stage", 4, 10)(0)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_blocks_are_no_work(workers):
+    ran = []
+    run_blocks(ran.append, range(0), workers)
+    assert ran == []

@@ -147,7 +147,7 @@ def run_blocks(
     """
     with one_blas_thread():
         # No pool for one worker: errors and profiles then point at the task itself.
-        if workers == 1 or len(blocks) == 1:
+        if workers == 1 or len(blocks) <= 1:
             for block in blocks:
                 task(block)
                 if done:
