@@ -293,6 +293,19 @@ class TestAttack:
         assert json.loads(as_json.stdout, parse_constant=pytest.fail)["verified"] == 0
         assert call("score", tmp_path / "run").exit_code == 3
 
+    def test_a_file_alone_is_found_out(self, tmp_path: Path) -> None:
+        scheme = unveil.Scheme(2, weighting="dirichlet", signs="kept")
+        sim = unveil.simulate(scheme, 12, m=120, d=40, rng=0)
+        np.save(tmp_path / "released.npy", sim.encodings.values)
+        answer = call("attack", tmp_path / "released.npy", "--json")
+        assert answer.exit_code == 0
+        told = json.loads(answer.stdout)
+        assert told["verified"] == 12
+        assert told["evidence"]["scheme"]["k_private"] == 2
+        assert [path.name for path in tmp_path.iterdir()] == ["released.npy"]
+        shown = call("attack", tmp_path / "released.npy")
+        assert "Nothing was written" in shown.stdout
+
     def test_pixels_of_unknown_scale(self, run: Path, tmp_path: Path) -> None:
         """Of a stranger's file nothing is assumed; a size that is stated must fit."""
         np.save(tmp_path / "large.npy", 3 * np.load(run / "encodings.npy"))
@@ -535,7 +548,6 @@ BAD_CALLS = {
     ),
     "attack of nothing": (["attack", "nowhere", "--out", "new"], "check the path"),
     "attack onto a folder": (["attack", "run", "--out", "run"], "choose another name"),
-    "no place for the result": (["attack", "run/encodings.npy"], "--out"),
     "options against a run": (
         ["attack", "run", "--k-private", 3, "--pixel-rms", 2],
         "--k-private, --pixel-rms",

@@ -59,7 +59,14 @@ def test_every_attack_has_the_same_signature_as_recover():
     for attack in ATTACKS.values():
         has = list(inspect.signature(attack).parameters)
         assert has == [name for name in wanted if name in has]
-        assert set(wanted) - set(has) <= {"overlaps", "similarity", "like", "n_private", "flips"}
+        assert set(wanted) - set(has) <= {
+            "scheme",
+            "overlaps",
+            "similarity",
+            "like",
+            "n_private",
+            "flips",
+        }
 
 
 @pytest.mark.parametrize(

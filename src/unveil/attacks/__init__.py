@@ -14,16 +14,21 @@ from inspect import signature
 from pkgutil import iter_modules
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil.attacks.choose import LAST, situation_of, usual
 from unveil.attacks.full import full
 from unveil.attacks.learn_private_image import learn_private_image
 from unveil.attacks.natural import natural
-from unveil.checks import DataLike, InputError, as_array
+from unveil.attacks.scheme_found import contradiction, find_scheme
+from unveil.attacks.seen import look
+from unveil.checks import DataLike, InputError, as_array, as_vectors
 from unveil.encodings import Encodings
 from unveil.logs import logger
 from unveil.records import Overlaps, Progress, Recovery
+from unveil.scheme import Scheme
 from unveil.seeds import Rng
 
 __all__ = ["ATTACKS", "full", "learn_private_image", "natural", "recover"]
@@ -42,9 +47,10 @@ ATTACKS: Mapping[str, Callable[..., Recovery]] = _found()
 
 
 def recover(
-    encodings: Encodings,
+    encodings: Encodings | DataLike,
     public: DataLike | None = None,
     *,
+    scheme: Scheme | None = None,
     attack: str | None = None,
     overlaps: Overlaps | None = None,
     similarity: DataLike | None = None,
@@ -66,10 +72,13 @@ def recover(
 
     Parameters
     ----------
-    encodings : Encodings
-        What was released, with the scheme that made it.
+    encodings : Encodings; or array of shape (m, d), tensor, frame or path
+        What was released, with the scheme that made it; or the values alone.
     public : array of shape (n_public, d), tensor, frame or path
         The public vectors, where the scheme mixes some.
+    scheme : Scheme
+        The scheme of an array; None: it is found out (`attacks.scheme_found`), with the evidence
+        in `Recovery.evidence["scheme"]`.
     attack : str
         The name of one attack; None: what works best on these data.
     overlaps : Overlaps
@@ -105,6 +114,18 @@ def recover(
     >>> unveil.score(recovery, sim.private).exact
     20
     """
+    # 1. Values alone: their scheme is given beside, or found out.
+    if not isinstance(encodings, Encodings):
+        values = as_vectors(encodings, "encodings")
+        if scheme is None:
+            asked = (public, attack, overlaps, similarity, like, private_like, n_private)
+            if flips or any(one is not None for one in asked):
+                raise InputError("encodings without a scheme: say scheme= beside other arguments")
+            return found_out(values, rng=rng, memory_limit=memory_limit, progress=progress)[1]
+        encodings = Encodings(values, scheme, None)
+    elif scheme is not None and scheme != encodings.scheme:
+        raise InputError("scheme= beside Encodings, which have one: give the array itself")
+    # 2. What each attack is told.
     if attack is not None and attack not in ATTACKS:
         raise InputError(f"attack={attack!r}: choose one of {', '.join(ATTACKS)}")
     # What may come as a tensor, a frame or a path is read once, before several attacks use it.
@@ -135,8 +156,9 @@ def recover(
 
     if attack is not None:
         return run(attack)
+    # 3. One after the other, until nothing is left.
     best: Recovery | None = None
-    tried: list[str] = []
+    tried: list[Recovery] = []
     exact = False
     for name in usual(situation_of(encodings, known, told=bool(options))):
         if best is not None and (_complete(best) or (name in LAST and best.verified.any())):
@@ -150,11 +172,50 @@ def recover(
                 raise
             break  # a later attack does not fit into memory: what an earlier one found stands
         exact |= recovery.exact
-        tried.append(f"{name}: {recovery.explanation}")
+        tried.append(recovery)
         best = recovery if best is None or _worth(recovery) > _worth(best) else best
     assert best is not None
-    # Where nothing came back, say what was tried.
-    return best if len(best) or len(tried) == 1 else replace(best, explanation="; ".join(tried))
+    # 4. Where nothing came back, say what was tried; where the scheme is wrong, that it is.
+    if not len(best) and len(tried) > 1:
+        words = "; ".join(f"{one.attack}: {one.explanation}" for one in tried)
+        best = replace(best, explanation=words)
+    if options or best.verified.any() or best.explained >= ENOUGH * encodings.m:
+        return best
+    against = contradiction(encodings, tried, rng, memory_limit)
+    if not against:
+        return best
+    return replace(
+        best,
+        explanation=f"{best.explanation}; {against}",
+        evidence={**best.evidence, "contradiction": against},
+    )
+
+
+def found_out(
+    values: NDArray[np.float32],
+    image_shape: tuple[int, ...] | None = None,
+    *,
+    rng: Rng = None,
+    memory_limit: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Encodings, Recovery]:
+    """The values with the scheme that explains them, and what is recovered under it."""
+    found = find_scheme(values, image_shape, rng=rng, memory_limit=memory_limit)
+    words = "no scheme that was tried explains the encodings; two records each were assumed"
+    scheme = Scheme(2, weighting="convex", signs=look(values).signs)
+    evidence: dict[str, str] = look(values).words
+    if found is not None:
+        scheme, evidence, words = found.scheme, found.evidence, found.words
+    encodings = Encodings(values, scheme, None, image_shape)
+    recovery = None if found is None else found.recovery
+    if recovery is None:
+        recovery = recover(encodings, rng=rng, memory_limit=memory_limit, progress=progress)
+    told = {**vars(scheme), "found": found is not None, "because": evidence}
+    return encodings, replace(
+        recovery,
+        explanation=f"{recovery.explanation}; the scheme was found out: {words}",
+        evidence={**recovery.evidence, "scheme": told},
+    )
 
 
 def _as_given(values: Any, name: str) -> Any:

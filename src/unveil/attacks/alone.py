@@ -1,9 +1,10 @@
 """k_private = 1: one private vector per encoding, no subsets to find.
 
-Without a public part the encoding is the vector, up to the sign of every pixel, and nothing ties
-these signs together. With one, encodings of the same vector are told by their overlap
-(`gram_extract`), and at every pixel two encodings |x + c₁| = y₁ and |x + c₂| = y₂ leave one value
-that fits both: ±y₁ − c₁, checked against all others. The full attack for k_private = 1 is this.
+Without a public part the encoding is the vector, up to the sign of every pixel where signs are
+hidden, and nothing ties these signs together. With one, encodings of the same vector are told by
+their overlap (`gram_extract`), and at every pixel two encodings |x + c₁| = y₁ and |x + c₂| = y₂
+leave one value that fits both: ±y₁ − c₁, checked against all others. The full attack for
+k_private = 1 is this.
 """
 
 from __future__ import annotations
@@ -35,10 +36,11 @@ def alone(
     progress: Progress | None,
 ) -> Recovery:
     """Each private vector from the encodings that use it. `limit`: bytes of memory."""
-    clock = Stopwatch()
-    scheme, m, d = encodings.scheme, encodings.m, encodings.d
+    clock, scheme, (m, d) = Stopwatch(), encodings.scheme, encodings.values.shape
     what = f"attack='full' on {m:,} encodings of {d:,} pixels"
     must_fit(BYTES * m * d, what, limit, "attack fewer of them")
+    if public is None and scheme.signs == "kept":
+        return _as_they_are(encodings, name, clock)
     # 1. Who uses the same vector: equal encodings, or with a public part those that overlap.
     y = encodings.magnitudes().astype(np.float64) / scheme.private_weight
     scale = rms(y)
@@ -113,6 +115,31 @@ def alone(
         signed=public is not None,
         explained=int(fits[group].sum()),
         exact=bool(fits.any()),
+    )
+
+
+def _as_they_are(encodings: Encodings, name: str, clock: Stopwatch) -> Recovery:
+    """Signs kept and nothing mixed in: every encoding is the record. Nothing can confirm it."""
+    y = encodings.values.astype(np.float64) / encodings.scheme.private_weight
+    near, m = ROW * rms(y), encodings.m
+    group = np.unique(np.round(y / near), axis=0, return_inverse=True)[1].ravel()
+    count = int(group.max()) + 1
+    members = sparse.csr_array((np.ones(m), (np.arange(m), group)), shape=(m, count))
+    values = np.asarray(members.T @ y) / np.bincount(group)[:, None]
+    why = "k_private=1 and signs kept: the encoding as it is, if it holds one record alone"
+    return recovery(
+        name,
+        values,
+        np.full(count, AMBIGUOUS, "<U10"),
+        [why] * count,
+        members.astype(bool),
+        np.zeros(count),
+        f"{count} different encodings, each a record as it is where k_private=1",
+        clock,
+        {"estimated_n_private": count},
+        signed=True,
+        explained=m,
+        exact=True,
     )
 
 

@@ -25,14 +25,13 @@ from numpy.typing import NDArray
 from unveil.auditing.result import Finding
 from unveil.checks import row_blocks
 from unveil.encodings import Encodings
+from unveil.gram.sign_masks import coin_squares, go_together, sampled
 from unveil.records import Supports
 
 CHANCE = 1e-6
 """Probability of a false alarm: one release in a million."""
 MOST_SUBSETS = 10**18
 """Subsets beyond which none is drawn twice by chance, and floating point counts none."""
-SAMPLE = 1500
-"""Encodings, evenly spaced, whose pairs are compared."""
 
 
 def lint_encodings(
@@ -135,8 +134,7 @@ def sign_masks(encodings: Encodings) -> list[Finding]:
     """Independent random signs leave no correlation between signed rows."""
     values, d = encodings.values, encodings.d
     # Evenly over the release: a slip may begin in the middle, with another run.
-    rows = np.unique(np.linspace(0, encodings.m - 1, min(encodings.m, SAMPLE)).astype(np.int64))
-    Y = np.asarray(values[rows])
+    Y = sampled(values)
     if not (Y < 0).any():
         return [Finding("Signs are hidden.", "fine", "")]
     m = len(Y)
@@ -152,16 +150,8 @@ def sign_masks(encodings: Encodings) -> list[Finding]:
                 "Hide the signs (they are still not enough), or do not release.",
             )
         ]
-    unit = Y / np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), np.float32(1e-30))
-    # Given the magnitudes, fair coins per pixel leave ρ² the mean Σ u_i²u_j², whatever the data;
-    # the quotient is about χ².
-    power = unit**2
-    square = (unit @ unit.T).astype(np.float64) ** 2 / np.maximum(
-        (power @ power.T).astype(np.float64), 1e-30
-    )
-    np.fill_diagonal(square, 0)
-    pairs = m * (m - 1) / 2
-    if float(square.sum()) / 2 <= pairs + 8 * np.sqrt(2 * pairs) + 8:
+    square = coin_squares(Y)
+    if not go_together(square):
         return [Finding("Sign masks are independent of each other.", "fine", "")]
     # Seven standard deviations: one normal value in 4·10¹¹ gets there by chance.
     linked = int((square > 7.0**2).any(axis=1).sum())

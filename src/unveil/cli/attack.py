@@ -94,19 +94,21 @@ def attack(
     """Recover private vectors from encodings.
 
     RUN is a run directory; ENCODINGS is a file, and then the options describe how it was made and
-    --out takes the result. CHALLENGE is a folder with encryption.npy and label.npy; it also gets
+    --out takes the result. Without any option how it was made is found out, and without --out the
+    answer is only printed. CHALLENGE is a folder with encryption.npy and label.npy; it also gets
     decryption.npy, an image for every encoding. A long run that was interrupted goes on where it
     stood when RUN is attacked again.
     """
     from unveil import parallel, store
-    from unveil.attacks import recover
+    from unveil.attacks import found_out, recover
     from unveil.auditing.lint import lint_encodings
     from unveil.data.challenge import DECRYPTION, is_challenge, write_decryption
     from unveil.verdict import plain, recovery_facts
 
     # 1. What is attacked, and whether the result has a place.
     challenge = is_challenge(source)
-    encodings, public, words = _read(source, out, challenge, about)
+    unknown = not source.is_dir() and _nothing_said(about, name, like, n_private, overlaps)
+    encodings, public, words = _read(source, challenge, about)
     _must_have_place(source, out)
     # 2. The attack; a long one leaves finished blocks, so that it can go on.
     # A result that goes elsewhere has no place to go on from.
@@ -118,15 +120,20 @@ def attack(
         options = _told(encodings, like, overlaps, similarity, words)
         for word in words:
             click.echo(f"Note: {word}.", err=True)
-        recovery = recover(
-            encodings,
-            public,
-            attack=name,
-            n_private=n_private,
-            rng=seed,
-            progress=progress,
-            **options,
-        )
+        if unknown and similarity is None:
+            encodings, recovery = found_out(
+                encodings.values, encodings.image_shape, rng=seed, progress=progress
+            )
+        else:
+            recovery = recover(
+                encodings,
+                public,
+                attack=name,
+                n_private=n_private,
+                rng=seed,
+                progress=progress,
+                **options,
+            )
     facts = recovery_facts(recovery)
     facts["notes"] = words
     # Slips of the encoder help an attacker, so they are told beside what was recovered.
@@ -140,7 +147,9 @@ def attack(
             write_decryption(part / DECRYPTION, recovery, encodings.shape)
         store.write_json(part / "manifest.json", {**past, "attack": entry})
 
-    if out is None:
+    if out is None and not source.is_dir():
+        pass  # a file alone: the answer is printed
+    elif out is None:
         # Scores that are there belong to the recovery that is replaced.
         with store.whole_set(source, instead_of=("scores.json",)) as part:
             manifest = source / "manifest.json"
@@ -155,12 +164,13 @@ def attack(
     if as_json:
         echo_json({"run": str(out or source), **facts})
     else:
-        _show(console(), facts, out or source)
+        place = source if out is None and source.is_dir() else out
+        _show(console(), facts, place)
     return 0 if facts["verified"] or facts["recognisable"] else 3
 
 
 def _read(
-    source: Path, out: Path | None, challenge: bool, about: dict[str, Any]
+    source: Path, challenge: bool, about: dict[str, Any]
 ) -> tuple[Encodings, NDArray[np.float32] | None, list[str]]:
     from unveil.checks import InputError
 
@@ -169,11 +179,7 @@ def _read(
         if given:
             raise InputError(f"{', '.join(given)}: a run directory says this itself; leave it out")
         return *read_run(source), []
-    found = read_release(source, **about)
-    # Asked last: what is wrong with the file matters more than where a result would go.
-    if out is None and not challenge:
-        raise InputError("no place for the result: add --out with the name of a new folder")
-    return found
+    return read_release(source, **about)
 
 
 def _must_have_place(source: Path, out: Path | None) -> None:
@@ -182,6 +188,8 @@ def _must_have_place(source: Path, out: Path | None) -> None:
 
     if out is not None:
         store.must_be_new(out)
+    elif not source.is_dir():
+        return  # printed, not written
     elif not os.access(source, os.W_OK):
         raise InputError(f"{source} is not writable: add --out with the name of a new folder")
     elif (source / "manifest.json").exists():
@@ -214,7 +222,13 @@ def _told(
     return out
 
 
-def _show(terminal: Console, facts: dict[str, Any], place: Path) -> None:
+def _nothing_said(about: dict[str, Any], *options: object) -> bool:
+    """Whether no option says how encodings were made, or which attack to run."""
+    said = (value for key, value in about.items() if key != "shape")
+    return all(value is None for value in (*said, *options))
+
+
+def _show(terminal: Console, facts: dict[str, Any], place: Path | None) -> None:
     terminal.print(f"[bold]{escape(facts['verdict'])}[/bold]", soft_wrap=True)
     for sentence in facts["summary"]:
         terminal.print(escape(sentence), soft_wrap=True)
@@ -225,4 +239,5 @@ def _show(terminal: Console, facts: dict[str, Any], place: Path) -> None:
                 f"The encoder: {escape(finding['what'])} {escape(finding['consequence'])}",
                 soft_wrap=True,
             )
-    terminal.print(f"Written to {escape(str(place))}.", soft_wrap=True)
+    written = "Nothing was written: add --out." if place is None else f"Written to {place}."
+    terminal.print(escape(written), soft_wrap=True)

@@ -1,0 +1,87 @@
+"""Encodings without a word on how they were made: the scheme is found out, and a wrong one that is
+stated is contradicted."""
+
+import numpy as np
+import pytest
+
+from unveil import Encodings, InputError, Scheme, recover, score, simulate
+from unveil.attacks.scheme_found import find_scheme
+
+
+def made(k, weighting, signs, *, noise=0.0, scale=3.0, m=200, d=80, seed=0):
+    scheme = Scheme(k, weighting=weighting, signs=signs)
+    sim = simulate(scheme, 15, m=m, d=d, noise=noise, rng=seed)
+    return sim, sim.encodings.values * np.float32(scale)
+
+
+@pytest.mark.parametrize(
+    ("k", "weighting", "noise"),
+    [
+        (1, "convex", 0.0),
+        (2, "convex", 0.0),
+        (2, "dirichlet", 0.0),
+        (3, "convex", 0.0),
+        (3, "dirichlet", 0.02),
+    ],
+)
+def test_signs_kept(k, weighting, noise):
+    _, values = made(k, weighting, "kept", noise=noise)
+    found = find_scheme(values, rng=0)
+    assert (found.scheme.k_private, found.scheme.signs) == (k, "kept")
+    assert found.scheme.fixed_weights == (k == 1 or weighting == "convex")
+    assert ("no noise" in found.evidence["noise"]) == (not noise)
+
+
+@pytest.mark.parametrize(
+    ("k", "weighting", "signs"),
+    [(1, "convex", "absolute"), (2, "convex", "random"), (2, "half-normal", "absolute")],
+)
+def test_signs_hidden(k, weighting, signs):
+    sim, values = made(k, weighting, signs, m=140, d=100)
+    found = find_scheme(values, rng=0)
+    assert (found.scheme.k_private, found.scheme.signs) == (k, signs)
+    assert found.scheme.weighting == weighting
+    if k > 1:
+        assert found.recovery.verified.all()
+        assert score(found.recovery, 3 * sim.private).wrong == 0
+
+
+def test_recover_takes_an_array_alone():
+    sim, values = made(3, "dirichlet", "kept")
+    recovery = recover(values, rng=0)
+    assert score(recovery, 3 * sim.private).exact == 15
+    assert recovery.evidence["scheme"]["k_private"] == 3
+    assert set(recovery.evidence["scheme"]["because"]) >= {"k_private", "weighting", "signs"}
+    assert "found out" in recovery.explanation
+
+
+def test_an_array_with_its_scheme_is_not_asked_again():
+    sim, values = made(2, "convex", "kept")
+    recovery = recover(values, scheme=Scheme(2, weighting="convex", signs="kept"), rng=0)
+    assert score(recovery, 3 * sim.private).exact == 15
+    assert "scheme" not in recovery.evidence
+    with pytest.raises(InputError, match="scheme= beside"):
+        recover(values, attack="mixup")
+    with pytest.raises(InputError, match="which have one"):
+        recover(sim.encodings, scheme=Scheme(3))
+
+
+def test_noise_alone_follows_no_scheme():
+    values = np.random.default_rng(0).standard_normal((40, 30)).astype(np.float32)
+    assert find_scheme(values, rng=0) is None
+
+
+@pytest.mark.parametrize(
+    ("truth", "stated", "words"),
+    [
+        (("dirichlet", 3, "kept"), Scheme(2, signs="kept"), "k_private=2"),
+        (("dirichlet", 2, "kept"), Scheme(2, signs="kept"), "weighting='equal'"),
+        (("convex", 2, "random"), Scheme(2, weighting="uniform", signs="kept"), "signs='kept'"),
+    ],
+)
+def test_a_wrong_scheme_is_contradicted_in_words(truth, stated, words):
+    weighting, k, signs = truth
+    _, values = made(k, weighting, signs)
+    recovery = recover(Encodings(values, stated, None), rng=0)
+    assert not recovery.verified.any()
+    assert f"contradict {words}" in recovery.explanation
