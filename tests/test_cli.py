@@ -294,8 +294,8 @@ class TestAttack:
         assert call("score", tmp_path / "run").exit_code == 3
 
     def test_a_file_alone_is_found_out(self, tmp_path: Path) -> None:
-        scheme = unveil.Scheme(2, weighting="dirichlet", signs="kept")
-        sim = unveil.simulate(scheme, 12, m=120, d=40, rng=0)
+        scheme = Scheme(2, weighting="dirichlet", signs="kept")
+        sim = simulate(scheme, 12, m=120, d=40, rng=0)
         np.save(tmp_path / "released.npy", sim.encodings.values)
         answer = call("attack", tmp_path / "released.npy", "--json")
         assert answer.exit_code == 0

@@ -47,7 +47,10 @@ def test_convex_weights_sum_to_one(k_private, k_public):
         ({"k_private": 0, "k_public": 0}, "at least one vector"),
         ({"weighting": "fair"}, "weighting='fair': choose one of equal, paper, convex"),
         ({"weighting": "half-normal", "k_public": 1}, "weights of their own need k_public=0"),
-        ({"pairing": "twins"}, "pairing='twins': choose one of independent, epochs"),
+        (
+            {"pairing": "twins"},
+            "pairing='twins': choose one of independent, epochs, epochs-in-order",
+        ),
         ({"signs": "lost"}, "signs='lost': choose one of absolute, random, kept"),
     ],
 )

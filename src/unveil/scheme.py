@@ -21,10 +21,11 @@ Weighting = Literal[
     "uniform",
     "dirichlet",
     "sorted",
+    "dominant",
     "unknown",
 ]
 Signs = Literal["absolute", "random", "kept"]
-Pairing = Literal["independent", "epochs"]
+Pairing = Literal["independent", "epochs", "epochs-in-order"]
 
 FIXED_WEIGHTINGS: tuple[Weighting, ...] = ("equal", "paper", "convex")
 EXACT_WEIGHTINGS: tuple[Weighting, ...] = (*FIXED_WEIGHTINGS, "half-normal")
@@ -35,10 +36,11 @@ WEIGHTINGS: tuple[Weighting, ...] = (
     "uniform",
     "dirichlet",
     "sorted",
+    "dominant",
     "unknown",
 )
 SIGNS: tuple[Signs, ...] = ("absolute", "random", "kept")
-PAIRINGS: tuple[Pairing, ...] = ("independent", "epochs")
+PAIRINGS: tuple[Pairing, ...] = ("independent", "epochs", "epochs-in-order")
 MOST_MIXED = 10**9
 """Vectors per encoding: beyond it counts of subsets leave 64 bits, and nobody mixes so many."""
 
@@ -58,17 +60,20 @@ class Scheme:
         "convex": every selected entry is 1/(k_public + k_private); entries sum to 1.
         "half-normal": magnitudes of normal numbers divided by their sum, drawn anew for every
         encoding and unknown; no public part.
-        "released", "uniform", "dirichlet", "sorted": weights of private and public vectors
-        together, drawn anew for every encoding and unknown (`unveil.encode.weights`).
+        "released", "uniform", "dirichlet", "sorted", "dominant": weights of private and public
+        vectors together, drawn anew for every encoding and unknown (`unveil.encode.weights`).
         "unknown": one of these; `attack="natural"` finds out which.
     signs : str
         "absolute": y = |Xw|. "random": y = ±Xw with a fair coin per pixel (InstaHide as
         released); it carries the same information. "kept": y = Xw (MixUp).
     pairing : str
         "independent": every encoding draws a subset of private vectors of its own.
-        "epochs": as a training run does. In each epoch encoding i mixes private vector i with
-        those that random permutations put at place i, one for each further slot. A vector may
-        meet itself; its weights then add.
+        "epochs": as a training run does. In each epoch every private vector is mixed with those
+        that random permutations put at its place, one for each further slot. A vector may meet
+        itself; its weights then add. Public vectors of an epoch are as many as private ones, new
+        ones in every epoch, each used once per slot. Rows of an epoch come in random order.
+        "epochs-in-order": the same with the rows of an epoch in the order of the private vectors,
+        so that row numbers give identities away, as in the challenge of InstaHide's authors.
 
     References
     ----------

@@ -82,9 +82,10 @@ def test_the_selection_matrix_holds_the_weight_at_the_chosen_places():
     )
 
 
-def epochs(k, n, m, weighting="equal", seed=0):
+def epochs(k, n, m, weighting="equal", seed=0, pairing="epochs-in-order", public=(0, 0)):
     rngs = (np.random.default_rng([seed, stage]) for stage in range(3))
-    return draw_selection(Scheme(k, 0, weighting, pairing="epochs"), n, 0, m, *rngs)
+    k_public, n_public = public
+    return draw_selection(Scheme(k, k_public, weighting, pairing=pairing), n, n_public, m, *rngs)
 
 
 def test_in_an_epoch_every_vector_has_every_slot_once():
@@ -98,6 +99,41 @@ def test_in_an_epoch_every_vector_has_every_slot_once():
 
 def test_the_last_epoch_is_cut():
     np.testing.assert_array_equal(epochs(2, 7, 17).private, epochs(2, 7, 21).private[:17])
+
+
+def test_row_numbers_give_no_identity_away_unless_asked_for():
+    n, rounds = 6, 3000
+    found = epochs(2, n, n * rounds, "sorted", pairing="epochs")
+    first = np.take_along_axis(found.private, found.weights.argmax(axis=1)[:, None], axis=1)
+    first = first.reshape(rounds, n)
+    # The heavier slot has every vector once in an epoch, at any place.
+    np.testing.assert_array_equal(np.sort(first, axis=1), np.tile(np.arange(n), (rounds, 1)))
+    counts = np.array([np.bincount(first[:, place], minlength=n) for place in range(n)])
+    # 36 binomial counts of mean 500: six standard deviations.
+    assert np.abs(counts - rounds / n).max() < 6 * np.sqrt(rounds / n * (1 - 1 / n))
+
+
+def test_public_vectors_of_an_epoch_are_its_own_and_may_repeat_across_slots():
+    n, n_public, rounds = 8, 30, 400
+    found = epochs(2, n, n * rounds, pairing="epochs", public=(3, n_public))
+    chosen = found.public.reshape(rounds, n, 3)
+    for epoch in chosen[:50]:
+        names, counts = np.unique(epoch, return_counts=True)
+        assert len(names) == n
+        assert (counts == 3).all()
+    # Two slots of a row agree with probability 1/n; three pairs of slots.
+    rows = found.public
+    same = np.mean([rows[:, a] == rows[:, b] for a, b in ((0, 1), (1, 2))])
+    assert same > 0.08
+    # Over all epochs every public vector is used, about equally often.
+    used = np.bincount(rows.ravel(), minlength=n_public)
+    expected = rows.size / n_public
+    assert np.abs(used - expected).max() < 6 * 3 * np.sqrt(expected / 3)
+
+
+def test_fewer_public_vectors_than_private_ones_are_used_again():
+    found = epochs(2, 9, 18, pairing="epochs", public=(1, 4))
+    assert set(found.public.ravel()) == set(range(4))
 
 
 def test_partners_in_an_epoch_are_uniform_and_may_be_the_vector_itself():

@@ -243,6 +243,37 @@ def test_flips_mirror_every_image_with_probability_one_half():
     np.testing.assert_array_equal(sim.private, private)
 
 
+def test_flips_of_an_epoch_are_shared_by_all_slots():
+    """Every copy of an epoch, plain or mirrored, occurs as often as the image has slots."""
+    rng = np.random.default_rng(0)
+    private = rng.standard_normal((6, 24)).astype(np.float32)
+    scheme = Scheme(2, 0, signs="kept", pairing="epochs")
+    how = {"private": private, "m": 60, "image_shape": (4, 6), "rng": 1}
+    shared = simulate(scheme, flips="epoch", **how)
+    mirrored = private.reshape(6, 4, 6)[:, :, ::-1].reshape(6, 24)
+    both = np.concatenate([private, mirrored]).astype(np.float64)
+    weight = scheme.private_weight
+    used = np.zeros((10, 6))
+    for row, (y, pair) in enumerate(
+        zip(shared.encodings.values, shared.selection.private, strict=True)
+    ):
+        tried = {
+            (a, b): np.abs(weight * (both[pair[0] + 6 * a] + both[pair[1] + 6 * b]) - y).max()
+            for a in (0, 1)
+            for b in (0, 1)
+        }
+        a, b = min(tried, key=tried.get)
+        if pair[0] == pair[1]:
+            assert a == b
+        used[row // 6, pair[0]] += a
+        used[row // 6, pair[1]] += b
+    assert set(np.unique(used)) == {0, 2}
+    with pytest.raises(InputError, match="without epochs"):
+        simulate(Scheme(2), flips="epoch", **how)
+    with pytest.raises(InputError, match="choose True"):
+        simulate(scheme, flips="sometimes", **how)
+
+
 def test_flips_change_nothing_else_and_need_a_shape():
     scheme, how = released()
     plain, flipped = simulate(scheme, **how), simulate(scheme, shape=(4, 6), flips=True, **how)

@@ -105,7 +105,7 @@ def cliques_and_flow(
         S, graph = _similarity(encodings, P, overlaps, similarity, limit, progress)
     # 2. to 4. Cliques, refined, and k_private of them for each encoding.
     with clock("cliques"):
-        draw, even = child(seed, "cliques"), scheme.pairing == "epochs"
+        draw, even = child(seed, "cliques"), scheme.pairing != "independent"
         centres = clique_centres(S, k, draw, n=n_private, even=even, graph=graph, progress=progress)
     del S, graph
     if centres is None or centres.scores.shape[1] <= k:

@@ -170,13 +170,15 @@ def shape_of(text: str | None) -> tuple[int, ...] | None:
 def scheme_options(command: F) -> F:
     """How encodings are made; what is left out takes the defaults of unveil.Scheme."""
     for option in (
-        click.option("--pairing", help="independent or epochs.  [default: independent]"),
+        click.option(
+            "--pairing", help="independent, epochs or epochs-in-order.  [default: independent]"
+        ),
         click.option("--signs", help="absolute, random or kept.  [default: absolute]"),
         click.option(
             "--weighting",
             help=(
-                "equal, paper, convex, half-normal, released, uniform, dirichlet, sorted or "
-                "unknown.  [default: equal]"
+                "equal, paper, convex, half-normal, released, uniform, dirichlet, sorted, dominant "
+                "or unknown.  [default: equal]"
             ),
         ),
         click.option("--k-public", type=MIXED, help="Public vectors per encoding.  [default: 0]"),

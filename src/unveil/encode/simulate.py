@@ -4,6 +4,7 @@ seed."""
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +31,7 @@ def simulate(
     noise: float = 0.0,
     image_shape: tuple[int, ...] | None = None,
     labels: ArrayLike | None = None,
-    flips: bool = False,
+    flips: bool | Literal["independent", "epoch"] = False,
     rng: Rng = None,
     shape: tuple[int, ...] | None = None,
 ) -> Simulation:
@@ -57,9 +58,11 @@ def simulate(
     labels : array of int of shape (n_private,) or None
         Class of each private vector, from 0; each encoding releases Σ λ·onehot over its private
         vectors.
-    flips : bool
-        Data augmentation: each time an image is mixed, it is mirrored left to right with
-        probability one half. Needs `image_shape`.
+    flips : bool, "independent" or "epoch"
+        Data augmentation: images are mirrored left to right with probability one half. True or
+        "independent": anew each time an image is mixed. "epoch": as the released code does, once
+        per epoch, so that all slots of an epoch share the copy; for schemes with epochs. Needs
+        `image_shape`.
     rng : int, Generator or None
         The same seed gives the same bytes.
 
@@ -128,7 +131,12 @@ def simulate(
             raise InputError(
                 "flips=True needs to know the images: add image_shape=(height, width[, channels])"
             )
-        parts = _with_flips(*parts, sizes, child(seed, "flips"))
+        if flips not in (True, "independent", "epoch"):
+            raise InputError(f"flips={flips!r}: choose True, 'independent' or 'epoch'")
+        if flips == "epoch" and scheme.pairing == "independent":
+            raise InputError("flips='epoch' without epochs: use pairing='epochs', or flips=True")
+        epoch = n_private if flips == "epoch" else 0
+        parts = _with_flips(*parts, sizes, child(seed, "flips"), epoch)
     # 5. Encode.
     values = encode(*parts, scheme, noise=noise, rng=child(seed, "signs-and-noise"))
     pixel_rms = 1.0 if given_private is None else None
@@ -147,15 +155,22 @@ def _with_flips(
     selection: Selection,
     shape: tuple[int, ...],
     rng: np.random.Generator,
+    epoch: int = 0,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None, Selection]:
-    """Every image with its mirror image, and a selection that takes one of the two."""
+    """Every image with its mirror image, and a selection that takes one of the two.
+
+    epoch: rows that share one coin per image; 0: every use has its own
+    """
 
     def both(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         mirrored = vectors.reshape(len(vectors), *shape)[:, :, ::-1]
         return np.concatenate([vectors, mirrored.reshape(vectors.shape)])
 
     def either(chosen: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-        return chosen + n * rng.integers(0, 2, size=chosen.shape)
+        if not epoch or not chosen.size:
+            return chosen + n * rng.integers(0, 2, size=chosen.shape)
+        coins = rng.integers(0, 2, size=(-(-len(chosen) // epoch), n))
+        return chosen + n * coins[np.arange(len(chosen))[:, None] // epoch, chosen]
 
     n_public = 0 if public is None else len(public)
     chosen = replace(

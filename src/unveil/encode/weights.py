@@ -10,13 +10,15 @@ k_private + k_public of them.
                k_private = 1. No bounds for k = 1. Without public vectors (`train_inside.py`) there
                is the upper bound only
   uniform      uniform numbers divided by their sum
-  dirichlet    Dirichlet(1, …, 1): uniform over the simplex. GradAttack (Huang, Gupta, Song, Li,
-               Arora, NeurIPS 2021) draws Dirichlet(3, 1, …, 1) between bounds, so that its first
-               slot gets more
-  sorted       as released, in descending order before bounds are looked at; private slots come
-               first and get the largest. What the wild has is k = 2, λ ← max(λ, 1 − λ) (MixMatch,
-               Berthelot et al., NeurIPS 2019, and code after it): a record outweighs what it
-               is mixed with
+  dirichlet    Dirichlet(1, …, 1): uniform over the simplex; for k = 2 the Beta(1, 1) of MixUp
+  dominant     Dirichlet(3, 1, …, 1), drawn again while one weight exceeds 0.65 or the smallest is
+               below a bound of its own, 0 in its examples: GradAttack (Huang, Gupta, Song, Li,
+               Arora, NeurIPS 2021; `defenses/mixup.py`, `defenses/instahide.py`). The first slot
+               gets more
+  sorted       as uniform, in descending order: private slots come first and get the largest. The
+               generator of the fusion-denoising attack (FDN) on InstaHide draws so; its two
+               private weights of six have means 0.296 and 0.241. For k = 2 a record outweighs what
+               it is mixed with, as in MixMatch (Berthelot et al., NeurIPS 2019)
 
 Rows that miss the bounds are drawn again all at once; the law is that of drawing one row again and
 again. O(m·k) per round.
@@ -36,6 +38,8 @@ from unveil.scheme import Scheme, Weighting
 LARGEST, LEAST_FIRST = 0.65, 0.3
 """The defaults of --upper and --dom in the released code: no weight above the one, and the first
 two weights not below the other together."""
+FIRST_COUNT = 3.0
+"""The first parameter of GradAttack's Dirichlet law; the others are 1."""
 ROUNDS = 5000
 """After so many draws of a row the bounds are taken to contradict each other."""
 
@@ -61,7 +65,18 @@ def dirichlet(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
 
 
 def descending(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
-    return _within_bounds(lambda rows: -np.sort(-half_normal(rows, scheme, rng), axis=1), m, scheme)
+    return -np.sort(-uniform(m, scheme, rng), axis=1)
+
+
+def dominant(m: int, scheme: Scheme, rng: np.random.Generator, *, smallest: float = 0.0) -> Weights:
+    """`smallest`: what no weight may be below."""
+    counts = np.ones(scheme.k_private + scheme.k_public)
+    counts[0] = FIRST_COUNT
+
+    def misses(found: Weights) -> NDArray[np.bool_]:
+        return np.asarray((found.max(axis=1) > LARGEST) | (found.min(axis=1) < smallest))
+
+    return _redrawn(lambda rows: rng.dirichlet(counts, size=rows), misses, m, scheme)
 
 
 LAWS: Mapping[str, DrawWeights] = {
@@ -70,6 +85,7 @@ LAWS: Mapping[str, DrawWeights] = {
     "uniform": uniform,
     "dirichlet": dirichlet,
     "sorted": descending,
+    "dominant": dominant,
 }
 
 
@@ -116,19 +132,32 @@ def _shares(numbers: Weights) -> Weights:
 
 
 def _within_bounds(draw: Callable[[int], Weights], m: int, scheme: Scheme) -> Weights:
+    # The lower bound belongs to the code that mixes in public images.
+    least = LEAST_FIRST if scheme.k_private and scheme.k_public else 0.0
+
+    def misses(found: Weights) -> NDArray[np.bool_]:
+        return np.asarray((found.max(axis=1) > LARGEST) | (found[:, :2].sum(axis=1) < least))
+
+    return _redrawn(draw, misses, m, scheme)
+
+
+def _redrawn(
+    draw: Callable[[int], Weights],
+    misses: Callable[[Weights], NDArray[np.bool_]],
+    m: int,
+    scheme: Scheme,
+) -> Weights:
+    """Rows drawn again until none misses its bounds; one weight alone has none."""
     weights = draw(m)
     if weights.shape[1] < 2:
         return weights
-    # The lower bound belongs to the code that mixes in public images.
-    least = LEAST_FIRST if scheme.k_private and scheme.k_public else 0.0
     todo = np.arange(m)
     for _ in range(ROUNDS):
-        found = weights[todo]
-        todo = todo[(found.max(axis=1) > LARGEST) | (found[:, :2].sum(axis=1) < least)]
+        todo = todo[misses(weights[todo])]
         if not todo.size:
             return weights
         weights[todo] = draw(todo.size)
     raise InputError(
-        f"weighting={scheme.weighting!r}: the first two of {weights.shape[1]} weights almost "
-        f"never sum to {least}; lower k_public, or use weighting='uniform'"
+        f"weighting={scheme.weighting!r}: {weights.shape[1]} weights almost never keep the bounds "
+        "of their law; lower k_public, or use weighting='uniform'"
     )

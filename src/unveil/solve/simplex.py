@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from unveil.gram.whitened import exact_rank, rank_of, spectrum
+from unveil.gram.whitened import ROUNDING, exact_rank, spectrum
 from unveil.records import Progress
 from unveil.solve.model import PIXEL, Members, rms
 
@@ -39,6 +39,9 @@ COLUMNS = 10
 """Rounds of step 4: one is enough where all subsets are right, and each puts most others right."""
 ENOUGH = 0.95
 """Share of encodings explained from which on no other number of corners is tried."""
+FALLS, FALL, UPTO = 3, 2.0, 0.95
+"""Falls of the spectrum that are tried, by which factor at least, and up to which part of it: the
+smallest eigenvalues of noise fall by large factors as well."""
 HALF = 0.5
 """Share of encodings that must be reproduced to rounding for the rest to be damage, not noise."""
 STILL = 1e-7
@@ -89,30 +92,40 @@ def find_corners(
     lifted = np.column_stack([Y, np.full(m, size)])
     values, vectors = spectrum(lifted)
     best: Corners | None = None
-    for count in _counts(values, min(lifted.shape), n):
+    for count in _counts(values, n):
         if not k < count < m:
             continue
         found = _corners(lifted, values, vectors[:, :count], k, progress)
-        if found is not None and (best is None or found.fits.sum() > best.fits.sum()):
+        if found is not None and (best is None or _better(found, best)):
             best = found
-        if best is not None and best.fits.sum() >= ENOUGH * m:
+        if best is not None and best.exact and best.fits.sum() >= ENOUGH * m:
             break
     return best
 
 
-def _counts(values: Floats, full: int, n: int | None) -> Iterator[int]:
-    """How many corners there may be: the rank, where there is one; the fall of the spectrum, which
-    noise leaves; all that pixels can tell apart."""
+def _better(one: Corners, other: Corners) -> bool:
+    """What is exact, then what explains enough, then what leaves less noise."""
+
+    def worth(found: Corners) -> tuple[bool, bool, float]:
+        return found.exact, bool(found.fits.mean() >= ENOUGH), -found.noise
+
+    return worth(one) > worth(other)
+
+
+def _counts(values: Floats, n: int | None) -> Iterator[int]:
+    """How many corners there may be: the rank; the falls of the spectrum, which noise leaves."""
     if n is not None:
         yield n
         return
-    rank, fall = exact_rank(values), rank_of(values)
-    if rank < full:
-        yield rank
-    if fall is not None and fall != rank:
-        yield fall
-    if rank == full:
-        yield full
+    rank = exact_rank(values)
+    yield rank
+    # The largest falls. The very first is that of what all records have in common.
+    safe = np.maximum(values, ROUNDING * max(float(values[0]), 1e-300))
+    last = max(2, int(UPTO * len(safe)))
+    falls = safe[: last - 1] / safe[1:last]
+    for at in np.argsort(-falls, kind="stable")[:FALLS]:
+        if falls[at] > FALL and at + 1 != rank:
+            yield int(at) + 1
 
 
 def _corners(
