@@ -29,7 +29,10 @@ def told(law, k_private, k_public, scale=1.0, noise=0.0, seed=0):
 @pytest.mark.parametrize("k_private", [2, 3])
 @pytest.mark.parametrize("law", LAWS)
 def test_every_law_is_told_whatever_the_scale(law, k_private, scale):
-    assert told(law, k_private, 4, scale, noise=0.01) == law
+    # Three of seven weights in descending order are nearly equal: noise of a tenth of them would
+    # hide the difference.
+    noise = 0.01 if k_private == 2 else 0.005
+    assert told(law, k_private, 4, scale, noise=noise) == law
 
 
 @pytest.mark.parametrize("law", ["released", "uniform", "dirichlet", "half-normal", "convex"])
@@ -39,7 +42,7 @@ def test_without_public_images_the_ratio_tells(law):
 
 def test_slots_that_sum_to_one_hide_their_order():
     """Two weights in descending order are the same pairs: the first of the two names is given."""
-    assert told("sorted", 2, 0) == "released"
+    assert told("sorted", 2, 0) == "uniform"
 
 
 def test_encodings_that_fit_badly_do_not_count():
