@@ -2,6 +2,7 @@
 apply."""
 
 import sys
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -9,11 +10,13 @@ import numpy as np
 import pytest
 
 import unveil
+import unveil.attacks.mixup
 from unveil import Encodings, InputError, Overlaps, Scheme, recover, score, simulate
 from unveil.data.bundled import fashion_mnist
 from unveil.supports.pursuit import pursue
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+mixup_module = sys.modules["unveil.attacks.mixup"]
 
 
 def attack(sim, **options):
@@ -171,3 +174,21 @@ def test_an_audit_of_kept_signs_runs_this_attack():
     )
     assert result.attack == "mixup"
     assert unveil.plan(Scheme(2, signs="kept"), 30, m=210, d=60).attack == "mixup"
+
+
+def test_a_fit_with_much_noise_does_not_keep_an_exact_one_from_being_tried(monkeypatch):
+    """Alike pictures were fitted by too few vectors, and what left no rest was never looked at."""
+    sim = simulate(Scheme(2, signs="kept"), 30, m=200, d=60, rng=0)
+    real, calls = mixup_module.fit_linear, []
+
+    def noisy_at_first(y, members, trusted, **options):
+        fit = real(y, members, trusted, **options)
+        calls.append(fit)
+        if len(calls) == 1:
+            size = np.sqrt(np.mean(fit.values**2))
+            return replace(fit, exact=False, miss=np.full(len(fit.rows), 0.2 * size))
+        return fit
+
+    monkeypatch.setattr(mixup_module, "fit_linear", noisy_at_first)
+    assert attack(sim).verified.all()
+    assert len(calls) == 2
