@@ -64,6 +64,7 @@ def test_every_attack_has_the_same_signature_as_recover():
             "overlaps",
             "similarity",
             "like",
+            "private_like",
             "n_private",
             "flips",
         }
