@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from unveil import Scheme, cli, simulate
 from unveil.data.bundled import fashion_mnist
 from unveil.encodings import Simulation
+from unveil.images.units import Units
 
 SHAPE = (16, 16, 3)
 
@@ -237,3 +238,26 @@ def test_the_demo_brings_its_own_images(tmp_path: Path) -> None:
     result = call("audit", "--demo", "images", "--private", "gaussian", "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert "--demo brings its own images" in result.stderr
+
+
+def test_images_in_units_of_their_own_through_the_command_line_alone(tmp_path: Path) -> None:
+    """A four-dimensional file keeps its shape, like images are bytes, units are found or said."""
+    pixels = fashion_mnist()[0][:, ::2, ::2]
+    unit = Units("mean/std", (0.3,), (0.2,))
+    x = unit.mixed(pixels.reshape(240, -1).astype(np.float32) / 127.5 - 1, (14, 14))
+    scheme = Scheme(2, 1, weighting="released", signs="random")
+    sim = simulate(scheme, private=x[:6], public=x[6:120], m=90, image_shape=(14, 14), rng=0)
+    np.save(tmp_path / "encodings.npy", sim.encodings.values.reshape(-1, 14, 14, 1))
+    np.save(tmp_path / "like.npy", pixels[120:])
+    told = ["--k-public", 1, "--weighting", "released", "--signs", "random", "--n-private", 6]
+    images = ["--like", tmp_path / "like.npy", "--private-like", tmp_path / "like.npy"]
+    result = call(
+        "attack", tmp_path / "encodings.npy", *told, *images, "--units", "0.3/0.2", "--flips",
+        "--out", tmp_path / "out", "--json",
+    )  # fmt: skip
+    assert result.exit_code in (0, 3), result.output
+    facts = json.loads(result.stdout)
+    assert facts["evidence"]["units"] == "mean/std"
+    assert np.abs(np.load(tmp_path / "out/recovery.npz")["vectors"]).max() <= 1
+    wrong = call("attack", tmp_path / "encodings.npy", *told, "--units", "a/b", "--out", "x")
+    assert (wrong.exit_code, "--units a/b: give a name" in wrong.output) == (2, True)

@@ -23,12 +23,12 @@ NEARLY_ALL = 0.95
 def recovery_facts(recovery: Recovery) -> dict[str, Any]:
     count = int(recovery.verified.sum())
     # An image attack proves nothing exactly: its own estimate of likeness stands in.
-    likeness = np.asarray(recovery.evidence.get("likeness", []))
-    seen = int((likeness > RECOGNISABLE).sum())
-    if len(likeness):
+    probable = np.asarray(recovery.evidence.get("recognisable", []))
+    seen = round(float(probable.sum()))
+    if len(probable):
         verdict = (
-            f"{seen} of {len(likeness)} private images come back recognisably, by the attack's "
-            "own estimate; none is exact."
+            f"About {seen} of {len(probable)} private images come back recognisably, by the "
+            "attack's own estimate; none is exact."
         )
     elif count:
         verdict = f"{_vectors(count)} recovered and verified, {_signs(recovery)}."

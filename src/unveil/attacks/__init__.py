@@ -58,6 +58,7 @@ def recover(
     private_like: DataLike | None = None,
     n_private: int | None = None,
     flips: bool = False,
+    units: str | tuple[ArrayLike, ArrayLike] | None = None,
     rng: Rng = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
@@ -93,6 +94,9 @@ def recover(
         How many private images there are (`natural`).
     flips : bool
         Whether images were mirrored at random before they were mixed (`natural`).
+    units : str or tuple
+        In which units pixels were mixed: [-1,1], [0,1], bytes, cifar10, imagenet, or (mean, std)
+        of pixels from 0 to 1; None: found out (`natural`).
     rng : int, Generator or None
         The same number gives the same bytes.
     memory_limit : int
@@ -137,6 +141,7 @@ def recover(
         "private_like": _as_given(private_like, "private_like"),
         "n_private": n_private,
         "flips": flips or None,
+        "units": units,
     }
     options = {option: value for option, value in given.items() if value is not None}
 

@@ -28,16 +28,18 @@ from unveil.encodings import Encodings
 from unveil.gram.energies import whitened_energies
 from unveil.images.cross_terms import cross_terms
 from unveil.images.labels import ImageMemberships
-from unveil.images.likeness import RECOGNISABLE, Clues, clues_of_likeness, likeness
+from unveil.images.likeness import Clues, clues_of_likeness
 from unveil.images.memberships import image_memberships
 from unveil.images.mirrored import merge_mirrored, mirror
 from unveil.images.pixel_signs import synchronise
 from unveil.images.polarity import SURE
 from unveil.images.prior import ImagePrior, image_prior
+from unveil.images.recognition import recognition
 from unveil.images.rounds import alternate, take_out_public
 from unveil.images.schedule import SCHEDULE
 from unveil.images.sign_fields import folded_fit
 from unveil.images.task import ImageTask, RoundState, WeightLaw
+from unveil.images.units import PLAIN, Units, settle_units
 from unveil.images.weight_law import likeliest_law
 from unveil.parallel import Stopwatch
 from unveil.parallel import memory_limit as settle_limit
@@ -69,6 +71,7 @@ def natural(
     private_like: ArrayLike | None = None,
     n_private: int | None = None,
     flips: bool = False,
+    units: str | tuple[ArrayLike, ArrayLike] | None = None,
     rng: Rng = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
@@ -80,6 +83,9 @@ def natural(
     private_like: other images of the kind of the private ones, such as other faces
     n_private: how many private images there are; None: as many as clusters are found
     flips: images were mirrored at random before they were mixed
+    units: in which pixels were mixed (`images.units`): a name or (mean, std); None: found out
+
+    Images are given in [−1, 1], [0, 1] or as bytes, and come back in [−1, 1].
     """
     # 1. What is refused.
     shape, scheme = encodings.shape, encodings.scheme
@@ -104,18 +110,26 @@ def natural(
     seed = root(rng)
     clock = Stopwatch()
     total = None if n_private is None else (1 + flips) * n_private
-    candidates = None if public is None or not scheme.k_public else as_vectors(public, "public")
+    told = {
+        "like": like,
+        "public": public if scheme.k_public else None,
+        "private_like": private_like,
+    }
+    given, unit = settle_units(
+        {name: _vectors(x, name, encodings.d) for name, x in told.items()},
+        encodings.values, scheme, shape, units, child(seed, "units"),
+    )  # fmt: skip
+    candidates, own = given["public"], given["private_like"]
+    sample = candidates if given["like"] is None else given["like"]
     if candidates is not None and flips:
         candidates = np.concatenate([candidates, mirror(candidates, shape)])
-    sample = candidates if like is None else as_vectors(like, "like")
-    own = None if private_like is None else as_vectors(private_like, "private_like")
     with clock("prior"):
         theirs = None if own is None else image_prior(shape, own, name="private_like")
         prior = theirs if theirs and not scheme.k_public else image_prior(shape, sample)
         if not scheme.k_public:  # like images can only be like the private ones
             theirs = prior
     task = ImageTask(
-        encodings.magnitudes(),
+        unit.of_encodings(encodings.magnitudes()),
         scheme,
         WeightLaw.of(scheme, child(seed, "law")),
         prior,
@@ -154,8 +168,8 @@ def natural(
             for w in (weights, squares)
         )
     # 5. The law of weights, where it is unknown: some rounds with all laws together show it.
-    told = scheme.weighting != "unknown"
-    if not told:
+    law_given = scheme.weighting != "unknown"
+    if not law_given:
         with clock("law"):
             look = alternate(
                 task, weights, squares, images, child(seed, "look"), progress, rounds=LOOK
@@ -168,7 +182,7 @@ def natural(
     # 6. Signs and weights in turn.
     with clock("rounds"):
         state = alternate(task, weights, squares, images, child(seed, "rounds"), progress)
-    if not told:  # weights are better now than after the first rounds, and may say otherwise
+    if not law_given:  # weights are better now than after the first rounds, and may say otherwise
         scheme = likeliest_law(
             state.weighing.best, state.weighing.misfit, encodings.scheme, child(seed, "laws")
         )
@@ -178,16 +192,27 @@ def natural(
             state = take_out_public(task, state, candidates, progress)
     # 8. How good each image is likely to be; mirror images become one.
     with clock("likeness"):
-        offsets = None if state.part is None else state.part.offsets
-        signs = clues_of_likeness(
-            state.signed, state.mixture, state.weighing, prior, offsets, child(seed, "halves")
-        )
+        signs = clues_of_likeness(task, state, state.weighing, child(seed, "halves"))
     if flips:
         with clock("mirrored"):
             images, became = merge_mirrored(state.images, signs.encodings, shape, prior)
             state, signs = state.merged(images, became), signs.merged(became)
     known = prior.known if state.polarity is None else state.polarity > SURE
-    return _recovery(encodings, scheme, state, signs, known or own is not None, clock)
+    state = replace(state, images=unit.to_pixels(state.images, shape))
+    return _recovery(encodings, scheme, unit, state, signs, known or own is not None, clock)
+
+
+def _vectors(images: ArrayLike | None, name: str, d: int) -> Floats | None:
+    """Images (items, pixels), as many pixels as encodings have."""
+    if images is None:
+        return None
+    vectors = as_vectors(images, name)
+    if vectors.shape[1] != d:
+        raise InputError(
+            f"{name} images have {vectors.shape[1]} pixels, encodings {d}: bring them to the "
+            "same size"
+        )
+    return vectors
 
 
 def _soft(task: ImageTask, found: ImageMemberships) -> tuple[sparse.csr_array, sparse.csr_array]:
@@ -222,31 +247,42 @@ def _start(
 def _recovery(
     encodings: Encodings,
     scheme: Scheme,
+    unit: Units,
     state: RoundState,
     signs: Clues,
     signed: bool,
     clock: Stopwatch,
 ) -> Recovery:
+    # 1. Who is in which encoding, and how sure each image is.
     weighing, n = state.weighing, len(state.images)
     m, k = weighing.members.shape
     rows = np.repeat(np.arange(m), k)
     places = (rows, weighing.members.ravel())
-    expected = likeness(signs)
-    seen = int((expected > RECOGNISABLE).sum())
+    sure = recognition(signs, state.polarity)
+    seen = round(float(sure.probability.sum()))
     evidence = {
-        "likeness": expected.tolist(),
+        "likeness": sure.likeness.tolist(),
+        "likeness_low": sure.low.tolist(),
+        "likeness_high": sure.high.tolist(),
+        "recognisable": sure.probability.tolist(),
         "misfit": signs.misfit.tolist(),
         "agreement": signs.agreement.tolist(),
         "encodings": signs.encodings.tolist(),
+        "again": signs.again.tolist(),
         "weighting": scheme.weighting,
+        "units": unit.name,
     }
-    unsure = ""
+    # 2. What a reader must know besides.
+    aside = ""
+    if unit.name != PLAIN.name:
+        aside = f"; pixels were mixed in other units ({unit.name}), and come back in [-1, 1]"
     if state.polarity is not None:
         evidence["polarity"] = state.polarity
         if not signed:
-            unsure = "; whether all are negatives of themselves could not be told"
+            aside += "; whether all are negatives of themselves could not be told"
     if state.part is not None:
         evidence["public_images_found"] = float((state.part.indices >= 0).mean())
+    # 3. Nothing is verified.
     return Recovery(
         vectors=np.clip(state.images, -1, 1),
         status=np.full(n, UNRESOLVED, dtype="<U10"),
@@ -254,13 +290,13 @@ def _recovery(
         members=sparse.csr_array((np.ones(m * k, bool), places), shape=(m, n)),
         residual=signs.misfit,
         reasons=tuple(
-            f"an SSIM of about {value:.1f} is to be expected: fits to two halves of the encodings "
-            f"agree to {agree:.1f}"
-            for value, agree in zip(expected, signs.agreement, strict=True)
+            f"an SSIM of about {value:.1f} is to be expected, {low:.1f} to {high:.1f} in eight of "
+            "ten cases"
+            for value, low, high in zip(sure.likeness, sure.low, sure.high, strict=True)
         ),
         attack=NAME,
-        explanation=f"{n} private images from {m} encodings, {seen} of them probably recognisable; "
-        f"none is exact{unsure}",
+        explanation=f"{n} private images from {m} encodings, about {seen} of them recognisable; "
+        f"none is exact{aside}",
         seconds=clock.seconds,
         evidence=evidence,
         weights=sparse.csr_array((weighing.best.ravel(), places), shape=(m, n)),

@@ -21,6 +21,7 @@ from unveil.cli.options import (
     read_run,
     scheme_options,
     shape_option,
+    units_of,
 )
 from unveil.cli.terminal import console, echo_json, print_evidence, progress_bar
 
@@ -42,6 +43,23 @@ WORTH_RESUMING = 10_000
     "--like",
     type=PATH,
     help="Images like the public ones, for attack natural: .npy, .npz or a folder.",
+)
+@click.option(
+    "--private-like",
+    type=PATH,
+    help="Other images like the private ones, for attack natural: .npy, .npz or a folder.",
+)
+@click.option(
+    "--flips",
+    is_flag=True,
+    default=None,
+    help="Images were mirrored at random before they were mixed, for attack natural.",
+)
+@click.option(
+    "--units",
+    metavar="NAME|MEAN/STD",
+    help="In which pixels were mixed, for attack natural: [-1,1], [0,1], bytes, cifar10, imagenet, "
+    "or numbers per channel as 0.49,0.48,0.45/0.2,0.2,0.2.  [default: found out]",
 )
 @click.option(
     "--n-private",
@@ -81,6 +99,9 @@ def attack(
     source: Path,
     name: str | None,
     like: Path | None,
+    private_like: Path | None,
+    flips: bool | None,
+    units: str | None,
     n_private: int | None,
     overlaps: Path | None,
     similarity: Path | None,
@@ -107,7 +128,9 @@ def attack(
 
     # 1. What is attacked, and whether the result has a place.
     challenge = is_challenge(source)
-    unknown = not source.is_dir() and _nothing_said(about, name, like, n_private, overlaps)
+    unknown = not source.is_dir() and _nothing_said(
+        about, name, like or private_like or flips or units, n_private, overlaps
+    )
     encodings, public, words = _read(source, challenge, about)
     _must_have_place(source, out)
     # 2. The attack; a long one leaves finished blocks, so that it can go on.
@@ -117,7 +140,8 @@ def attack(
         parallel.using(workers=workers, scheduler=scheduler, checkpoint=checkpoint),
         progress_bar("attack", not as_json) as progress,
     ):
-        options = _told(encodings, like, overlaps, similarity, words)
+        images = {"like": like, "private_like": private_like}
+        options = _told(encodings, images, overlaps, similarity, words)
         for word in words:
             click.echo(f"Note: {word}.", err=True)
         if unknown and similarity is None:
@@ -130,6 +154,8 @@ def attack(
                 public,
                 attack=name,
                 n_private=n_private,
+                flips=bool(flips),
+                units=units_of(units),
                 rng=seed,
                 progress=progress,
                 **options,
@@ -198,7 +224,7 @@ def _must_have_place(source: Path, out: Path | None) -> None:
 
 def _told(
     encodings: Encodings,
-    like: Path | None,
+    images: dict[str, Path | None],
     overlaps: Path | None,
     similarity: Path | None,
     words: list[str],
@@ -209,10 +235,11 @@ def _told(
     from unveil.data.arrays import in_units_of
     from unveil.records import Overlaps
 
-    out: dict[str, Any] = {"like": None, "overlaps": None, "similarity": None}
-    if like is not None:
-        out["like"], word = in_units_of(encodings.values, load_vectors(like, "like"), like.name)
-        words += [word] if word else []
+    out: dict[str, Any] = {"overlaps": None, "similarity": None}
+    for name, path in images.items():
+        if path is not None:
+            out[name], word = in_units_of(encodings.values, load_vectors(path, name), path.name)
+            words += [word] if word else []
     if overlaps is not None:
         out["overlaps"] = Overlaps.from_array(
             store.read_array(overlaps), encodings.scheme.k_private

@@ -167,6 +167,21 @@ def shape_of(text: str | None) -> tuple[int, ...] | None:
     return tuple(map(int, sizes))
 
 
+def units_of(text: str | None) -> str | tuple[list[float], list[float]] | None:
+    """A name, or mean/std with a number per channel."""
+    if text is None or "/" not in text:
+        return text
+    from unveil.checks import InputError
+
+    try:
+        mean, std = ([float(value) for value in part.split(",")] for part in text.split("/"))
+    except ValueError:
+        raise InputError(
+            f"--units {text}: give a name, or numbers such as 0.49,0.48,0.45/0.2,0.2,0.2"
+        ) from None
+    return mean, std
+
+
 def scheme_options(command: F) -> F:
     """How encodings are made; what is left out takes the defaults of unveil.Scheme."""
     for option in (

@@ -1,21 +1,24 @@
 """How like the truth each image is, without the truth.
 
-Three things tell: how badly its encodings fit (`misfit`, against what noise explains), how well
-images fitted to two halves of the encodings agree, and how many encodings there are. None is a
-proof: signs were found with all encodings together.
+Four things tell: how badly its encodings fit (`misfit`, against what noise explains), how well
+images fitted to two halves of the encodings agree, how many encodings it has of those to be
+expected, and how like it an image is that starts again from the mean of all on one half of the
+encodings alone. The last is worth most: the halves share weights and nothing else. None is a proof.
+What each is worth was learned on several pairs of sets (`images.recognition`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unveil.images.prior import ImagePrior
 from unveil.images.reweigh import Weighing, whiten
-from unveil.images.sign_fields import Mixture, fit_to_signed
+from unveil.images.sign_fields import Mixture, anneal, fit_to_signed
+from unveil.images.task import ImageTask, RoundState
 
 Floats = NDArray[np.float32]
 COMPONENTS = 256
@@ -26,36 +29,39 @@ EMPTY = 1e-9
 """Guards divisions: an image may be in no encoding of a half."""
 RECOGNISABLE = 0.5
 """SSIM from which on an image counts as seen: what people call recognisable begins about there."""
-AGREEMENT = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
-"""Agreement of halves at which `LIKENESS` was read off."""
-LIKENESS = (0.05, 0.2, 0.4, 0.56, 0.72, 0.81, 0.88, 0.95)
-
-"""Mean SSIM there, over the cells of `python -m benchmarks.natural`, seeds 41000 to 41002. Single
-images are within 0.13 of it (rms)."""
+HALVES = np.geomspace(6.0, 0.2, 8)
+"""ε of the new start on either half (`images.schedule`): coarser than a round, since likeness is
+read off it and no image."""
+SWEEPS = 3
+"""Mean-field sweeps at each ε there."""
 
 
 @dataclass(frozen=True, eq=False)
 class Clues:
     """Of each image (n,): misfit of its encodings, agreement of its two halves (a correlation of
-    whitened components), and the number of encodings it was fitted to, by weight."""
+    whitened components), the number of encodings it was fitted to, by weight; the lower correlation
+    with an image that starts again on one half; expected: encodings of an image on average."""
 
     misfit: NDArray[np.float64]
     agreement: NDArray[np.float64]
     encodings: NDArray[np.float64]
+    again: NDArray[np.float64]
+    expected: float
 
     def merged(self, became: NDArray[np.int64]) -> Clues:
-        """Of images that became one: the mean of misfit and agreement, the sum of encodings."""
+        """Of images that became one: the mean of all, but the sum of encodings."""
         count = np.bincount(became)
-        misfit, agreement, encodings = (
+        misfit, agreement, encodings, again = (
             np.bincount(became, v).astype(np.float64)
-            for v in (self.misfit, self.agreement, self.encodings)
+            for v in (self.misfit, self.agreement, self.encodings, self.again)
         )
-        return Clues(misfit / count, agreement / count, encodings)
-
-
-def likeness(signs: Clues) -> NDArray[np.float64]:
-    """The SSIM to expect of each image."""
-    return np.interp(signs.agreement, AGREEMENT, LIKENESS)
+        return Clues(
+            misfit / count,
+            agreement / count,
+            encodings,
+            again / count,
+            self.expected * len(became) / len(count),
+        )
 
 
 def misfits(weighing: Weighing) -> NDArray[np.float64]:
@@ -67,27 +73,29 @@ def misfits(weighing: Weighing) -> NDArray[np.float64]:
 
 
 def clues_of_likeness(
-    E: Floats,
-    mixture: Mixture,
-    weighing: Weighing,
-    prior: ImagePrior,
-    offsets: Floats | None,
-    rng: np.random.Generator,
+    task: ImageTask, state: RoundState, weighing: Weighing, rng: np.random.Generator
 ) -> Clues:
-    """Clues of every image, from signed encodings E and the mixture that gave them."""
+    """Clues of every image, from signed encodings and the mixture that gave them."""
+    prior, mixture = task.prior, state.mixture
+    offsets = None if state.part is None else state.part.offsets
     W = np.ascontiguousarray(whiten(prior)[:, :COMPONENTS])
     n = mixture.weights.shape[1]
-    # Images fitted to a random half of the encodings, and to the others.
-    first = rng.random(len(E)) < 0.5
-    halves = []
+    centre = np.median(state.images, axis=0).astype(np.float32)
+    start = np.repeat(centre[None], n, axis=0)
+    final = _directions((state.images - centre) @ W)
+    # Images fitted to a random half of the encodings, and to the others; and found anew there.
+    first = rng.random(len(task.Y)) < 0.5
+    halves, again = [], []
     for half in (first, ~first):
         part = Mixture(sparse.csr_array(mixture.weights[half]), mixture.noise[half])
+        known = None if offsets is None else offsets[half]
         rest = 1 - np.asarray(part.weights.sum(axis=1)).ravel().astype(np.float32)
-        images = fit_to_signed(part, n)(
-            E[half], rest, prior.mean, None if offsets is None else offsets[half]
+        images = fit_to_signed(part, n)(state.signed[half], rest, prior.mean, known)
+        halves.append(_directions((images - prior.mean) @ W))
+        new, _ = anneal(
+            task.Y[half], part, start, prior, HALVES, inner=SWEEPS, offsets=known, towards=centre
         )
-        x = (images - prior.mean) @ W
-        halves.append(x / (np.linalg.norm(x, axis=1, keepdims=True) + EMPTY))
+        again.append((_directions((new - centre) @ W) * final).sum(axis=1))
     # (Σλ)²/Σλ²: the number of encodings, were all weights the same.
     total = np.asarray(weighing.weights.sum(axis=0)).ravel()
     squares = np.asarray(weighing.weights.multiply(weighing.weights).sum(axis=0)).ravel()
@@ -95,4 +103,10 @@ def clues_of_likeness(
         misfits(weighing),
         (halves[0] * halves[1]).sum(axis=1),
         total**2 / np.maximum(squares, EMPTY),
+        np.minimum(*again),
+        task.scheme.k_private * len(task.Y) / n,
     )
+
+
+def _directions(x: NDArray[Any]) -> Floats:
+    return np.asarray(x / (np.linalg.norm(x, axis=1, keepdims=True) + EMPTY), np.float32)

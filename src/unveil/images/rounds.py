@@ -27,7 +27,7 @@ from unveil.images.likeness import misfits
 from unveil.images.merged import split_merged
 from unveil.images.missing import regrow, repeated_images
 from unveil.images.own_mean import common_share, consensus, turned
-from unveil.images.polarity import polarity
+from unveil.images.polarity import LEANS, polarity
 from unveil.images.public_part import find_public_part
 from unveil.images.reweigh import Weighing, WeightBounds, reweigh
 from unveil.images.schedule import SCHEDULE
@@ -79,13 +79,13 @@ def alternate(
         weighing = _weigh(task, mixture, images, signed)
         if progress:
             progress("rounds", turn + 1, len(starts))
-        if turn == last:
-            break
-        if looks and turn == SCHEDULE.look:
+        if looks and (turn in SCHEDULE.look or turn == last):
             better = images[np.argsort(misfits(weighing), kind="stable")[: -(-len(images) // 2)]]
             better = turned(better)
             if common_share(better) > SCHEDULE.informative:
                 return _from_own_mean(task, weighing, consensus(better), rng, progress, few)
+        if turn == last:
+            break
         images, weighing = _calibrated(task, images, weighing)
         weights, squares, misfit = weighing.weights, weighing.squares, weighing.misfit
         # 4. Images whose encodings fit badly, or that repeat another, start again from the mean.
@@ -114,6 +114,13 @@ def alternate(
                 rng, task.centre,
             )  # fmt: skip
             weights, squares = _take_over(weights, squares, new, weight)
+    # 6. Images once more with the last weights: signs hardly move.
+    if task.public and last:
+        mixture = task.mixture(weighing.weights, weighing.squares, weighing.misfit)
+        images, signed = anneal(
+            task.Y, mixture, images, prior, SCHEDULE.polish, inner=SCHEDULE.sweeps,
+            towards=task.start,
+        )  # fmt: skip
     return RoundState(images, signed, mixture, weighing)
 
 
@@ -137,7 +144,7 @@ def _from_own_mean(
     )
     # 2. The sign of the whole.
     sure = polarity(task.Y, state.signed, state.weighing.weights, state.mixture.noise, task.prior)
-    sign = np.float32(-1 if sure < 0 else 1)
+    sign = np.float32(-1 if sure < -LEANS else 1)
     # 3. Cool rounds with the mean of public images.
     told = replace(task, centre=sign * consensus(state.images))
     images, weighing = sign * state.images, state.weighing

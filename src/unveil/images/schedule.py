@@ -6,9 +6,10 @@ than those measured in `docs/natural_images.md`, which also lists what lost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,11 @@ class Schedule:
     regrow: tuple[int, ...] = (1, 2, 5, 8)
     """Rounds after which missed images are looked for: early, when most are missing, and twice
     more where there are many rounds."""
-    look: int = 2
-    """Round after which it is seen whether private images have much in common."""
+    look: tuple[int, ...] = (2, 5, 8)
+    """Rounds after which it is seen whether private images have much in common, besides the last:
+    early, and twice more where encodings are few and images slow to show."""
+    polish: NDArray[np.float64] = field(default_factory=lambda: np.geomspace(0.4, 0.1, 4))
+    """ε with which images are fitted to the last weights: hotter ones move signs that are right."""
     faint: float = 0.05
     """A weight below this does not count as a member: reweighing leaves some in every encoding."""
     fewer: float = 0.7
