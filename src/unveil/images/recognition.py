@@ -17,7 +17,7 @@ from scipy.special import expit, ndtr
 from unveil.images.likeness import Clues
 
 Doubles = NDArray[np.float64]
-WORTH = (-4.95, 0.5, 2.91, 1.65, 4.48)
+WORTH = (-5.02, 0.51, 2.93, 1.68, 4.57)
 """Constant, and the worth of: correlation with new starts, agreement of halves, share of the
 encodings to be expected, and the median of the first over all images. Misfit was left out: its size
 depends on the public images."""
@@ -25,7 +25,7 @@ PROBABLE = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Probabilities at which the following were read off."""
 MEAN = (0.29, 0.29, 0.38, 0.74, 0.88, 0.95)
 """The mean SSIM there."""
-LOW = (0.01, 0.01, 0.01, 0.12, 0.82, 0.88)
+LOW = (0.01, 0.01, 0.01, 0.12, 0.82, 0.85)
 """The SSIM that nine images in ten exceed there."""
 HIGH = (0.92, 0.92, 0.92, 0.97, 0.97, 0.99)
 """The SSIM that one image in ten exceeds there."""
