@@ -58,7 +58,7 @@ def recover(
     private_like: DataLike | None = None,
     n_private: int | None = None,
     flips: bool = False,
-    units: str | tuple[ArrayLike, ArrayLike] | None = None,
+    units: str | tuple[Any, Any] | None = None,
     rng: Rng = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
