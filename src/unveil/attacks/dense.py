@@ -3,11 +3,12 @@
     0  c ← LearnPublic           the public part of every encoding, where there is one
     1  S ← similarity            of all pairs of encodings, not rounded (`gram.similarity`)
     2  W ← FactorOverlaps(S)     first guess at every encoding's k vectors (`factor.all_vectors`)
-    3  W, c, x ← Feedback        on a few hundred pixels, until encodings are explained exactly
+    3  W, x ← the likeliest      where noise is loud (`attacks.by_likelihood`); else
+    4  W, c, x ← Feedback        on a few hundred pixels, until encodings are explained exactly
                                  (`solve.subsets.feedback`)
-    4  x ← every pixel, twice    from the explained encodings (`solve.pixels.settle`); under noise
+    5  x ← every pixel, twice    from the explained encodings (`solve.pixels.settle`); under noise
                                  `solve.pixels.noisy`
-    5  status ← Certificate      vector by vector (`certify.certificate`)
+    6  status ← Certificate      vector by vector (`certify.certificate`)
 
 The number of private vectors is estimated from the mean similarity and corrected by the feedback,
 which frees columns nobody needs and adds those that are missing. Dense in m: up to some thousand
@@ -21,12 +22,21 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.attacks.by_likelihood import LOUD, by_likelihood, shared_level
 from unveil.attacks.finish import approximate, certified
 from unveil.attacks.units import Task, in_units
 from unveil.certify.relabelling import relabelled
 from unveil.encodings import Encodings
 from unveil.factor.all_vectors import factor_overlaps
-from unveil.gram.similarity import assisted_similarity, estimate_vectors, similarity
+from unveil.factor.annealed import affordable, anneal
+from unveil.gram.similarity import (
+    above_chance,
+    assisted_similarity,
+    counted,
+    estimate_vectors,
+    misfit,
+    similarity,
+)
 from unveil.parallel import Stopwatch, must_fit, one_blas_thread
 from unveil.parallel import memory_limit as bytes_allowed
 from unveil.records import Overlaps, Progress, Recovery, Supports
@@ -51,6 +61,12 @@ some percent off, and the feedback frees what nobody needs."""
 BYTES_PER_PAIR, BYTES_PER_SEED = 32, 16
 """Memory of the dense route for each pair of encodings, four matrices in double precision; and for
 each encoding and each start of the factorisation."""
+CLEAN = 1.05
+"""Misfit of the first guess up to which its rows are right, and noise is what lowers the level: 1.0
+with all rows right, 1.13 and more where half of them are wrong (k = 6; 2.4 for k = 3)."""
+QUICK = 200
+"""Encodings from which it is asked whether similarities are more than chance: fewer are soon
+tried, and eigenvalues of so few scatter."""
 SEARCHED = 1000
 """Pixels on which a public part is looked for again; what is found must hold at all of them."""
 
@@ -95,6 +111,8 @@ def dense(
             f"{m} encodings of about {n} private vectors: too few, or nothing shared",
             clock.seconds,
         )
+    if P is None and overlaps is None and m >= QUICK and above_chance(S, encodings.d) < 2:
+        return Recovery.empty(encodings, NAME, _like_chance(m), clock.seconds)
     with clock("factor"), one_blas_thread():
         first = factor_overlaps(S, k, n, among=_reliable(supports))
     if first.W.shape[1] <= k:
@@ -104,8 +122,22 @@ def dense(
             "no clusters among the overlaps: check k_private, or use more pixels",
             clock.seconds,
         )
-    # 3. Subsets and pixels by turns, on some of the pixels.
     task = in_units(encodings, P, supports)
+    # 3. Rows that are wrong, or noise? Few encodings are annealed; the level tells. Where noise is
+    # such that no equation survives it: the likeliest subsets.
+    level = shared_level(S, first.W)
+    loud = P is None and overlaps is None and level < LOUD
+    if loud and misfit(S, first.W, level, encodings.d) > CLEAN and affordable(m, k, n):
+        with clock("factor"):
+            cooled = anneal(counted(S, k), first.W, k, n, child(seed, "annealing"))
+        if shared_level(S, cooled.W) > level:
+            first = cooled
+            loud = shared_level(S, first.W) < LOUD
+    if loud:
+        recovery = by_likelihood(encodings, NAME, task, S, first, seed, clock, progress)
+        if recovery is not None:
+            return recovery
+    # 4. Subsets and pixels by turns, on some of the pixels.
     some, c, columns = np.ascontiguousarray(task.y[:, :PIXELS]), None, more_columns(n)
     if task.offsets is not None:
         c = np.ascontiguousarray(task.offsets[:, :PIXELS])
@@ -115,7 +147,7 @@ def dense(
     rows = np.flatnonzero(assignment.exact)
     if len(rows) <= k + 2:
         return Recovery.empty(encodings, NAME, _nothing(m), clock.seconds)
-    # 4–5. Every pixel from what is explained exactly, and the certificate.
+    # 5–6. Every pixel from what is explained exactly, and the certificate.
     facts = {"estimated_n_private": n, "feedback_rounds": assignment.rounds}
     draw = child(seed, "pixels")
     with clock("pixels"):
@@ -136,7 +168,7 @@ def dense(
         if settled is not None:
             part = None if part is None else replace(part, weight=part.weight * task.unit)
             return certified(encodings, NAME, settled, task.unit, part, clock, facts)
-    # 4'. Nothing is exact: every pixel under noise.
+    # 5'. Nothing is exact: every pixel under noise.
     with clock("pixels"):
         noisy = _solve_noisy(task, assignment, child(seed, "noisy"), progress)
     if noisy is not None:
@@ -244,6 +276,13 @@ def _solve_noisy(
         task.y, task.offsets, rows, members, len(used), assignment.noise, rng, progress=progress
     )
     return noisy if noisy is not None and 2 * len(noisy.rows) >= len(task.y) else None
+
+
+def _like_chance(m: int) -> str:
+    return (
+        f"the similarities of the {m} encodings are those of chance: they share nothing, or "
+        "noise hides it; more pixels or more encodings are needed"
+    )
 
 
 def _nothing(m: int) -> str:

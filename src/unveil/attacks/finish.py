@@ -221,7 +221,10 @@ def approximate(
     scheme, m = encodings.scheme, encodings.m
     rows, n = len(noisy.rows), len(noisy.values)
     hidden = 0 if scheme.signs == "kept" else encodings.d
-    if spare_nats(noisy.nats, rows, n, scheme.k_private, m, hidden) < 0:
+    spare = noisy.spare
+    if spare is None:
+        spare = spare_nats(noisy.nats, rows, n, scheme.k_private, m, hidden)
+    if spare < 0:
         why = f"{n} vectors that fit {rows} of {m} encodings up to noise fit as many by chance: "
         why += "more pixels are needed"
         return Recovery.empty(encodings, name, why, clock.seconds)

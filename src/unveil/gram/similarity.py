@@ -24,6 +24,8 @@ REACH, POINTS = 12, 48001
 """The grid of the Hermite coefficients, in standard deviations: the density beyond is 1e-32."""
 TERMS = 8
 """Hermite coefficients kept: zⁿ/n! with z ≤ 1/4 leaves next to nothing of the others."""
+EDGE = 1.01
+"""Room for the largest eigenvalue of chance: it scatters by m^(−2/3) of itself, 1% for 1,000."""
 FOLDED = 3
 """Up to this k, correlations are 1/3 and more, where |y| is the better statistic."""
 
@@ -79,6 +81,39 @@ def _clipped_square_level(z: float) -> float:
         total += float(f @ (polynomial * density)) ** 2 / factorial * z**degree
         before, polynomial = polynomial, x * polynomial - degree * before
     return total
+
+
+def counted(S: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """S with 2 for two shared vectors: `similarity` has about 4 there, since it grows with the
+    square of the correlation."""
+    if k <= FOLDED:
+        two = float(psi(2 / k) / psi(1 / k))
+    else:
+        two = _clipped_square_level(2 / k) / _clipped_square_level(1 / k)
+    return np.where(S > 1, 1 + (S - 1) / (two - 1), S)
+
+
+def misfit(S: NDArray[np.float64], W: NDArray[np.float64], level: float, d: int) -> float:
+    """Mean square of S − level·WWᵀ over pairs that share one vector or none, in units of what
+    chance makes of d pixels: 1 where W is right, more with every wrong row."""
+    shared = W @ W.T
+    pairs = shared < 2
+    np.fill_diagonal(pairs, False)
+    chance = (float(np.trace(S)) / len(S)) ** 2 / d
+    return float(np.mean(np.square((S - level * shared)[pairs]))) / max(chance, 1e-30)
+
+
+def above_chance(S: NDArray[np.float64], d: int) -> int:
+    """Eigenvalues of S larger than those of encodings that share nothing.
+
+    S = FFᵀ for rows F of d pixels, so that without any structure its largest eigenvalue is about
+    c·(1 + √(m/d))², c the mean of its diagonal (Marchenko and Pastur 1967). Pixels that go together
+    have larger ones: they never seem to be less than chance. A vector that s encodings share
+    stands out from s > c·√(m/d) on (Baik, Ben Arous and Péché 2005).
+    """
+    m = len(S)
+    edge = float(np.trace(S)) / m * (1 + np.sqrt(m / d)) ** 2
+    return int((np.linalg.eigvalsh(S) > EDGE * edge).sum())
 
 
 def estimate_vectors(S: NDArray[np.float64], k: int, *, linear: bool = False) -> int:

@@ -27,9 +27,12 @@ PIXELS = 256
 """Pixels of the likelihood ratio: under noise of 5% one says half a nat."""
 MORE_PIXELS = 1536
 """Pixels on which the residual is measured, to one part in thirty."""
-PER_ROW = (8, 30)
+PER_ROW = (3, 8, 30)
 """Candidate pairs per encoding: few where similarity tells much, as for images; more where few
 relations were found."""
+NEXT_TO_NONE = 0.005
+"""Relations per encoding below which more pairs are not worth their time: ten times the pairs have
+a hundred times the relations at most, and one per encoding is the least that is of use."""
 ENOUGH = 3
 """Relations per encoding with which the search ends."""
 SHARP = 5.0
@@ -74,7 +77,7 @@ def find_noisy(
             break
         quads = _sharpest(y, found.quads, noise, rng)
         found = Relations(quads, True, 0)
-        if len(quads) >= ENOUGH * m:
+        if len(quads) >= ENOUGH * m or len(quads) < NEXT_TO_NONE * m:
             break
     return view, found
 

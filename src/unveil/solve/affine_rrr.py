@@ -63,6 +63,11 @@ class Range:
         computed once."""
         return self._pinv
 
+    def leverage(self) -> NDArray[np.float64]:
+        """(rows,) how much of the fit of each row is the row itself."""
+        W = self.W.astype(np.float64)
+        return np.asarray((W @ self.pinv() * W.toarray()).sum(axis=1))
+
     def image(self, x: Values) -> Values:
         return np.asarray(self.W @ x)
 

@@ -58,7 +58,9 @@ what is left over says little, and is not blown up beyond bounds."""
 class NoisySolution:
     """values (n, d); rows (r,) with members (r, k); noise: standard deviation of ε; error (n,):
     standard error of a pixel of each vector; determined (n,): whether the rows determine it at all;
-    nats: what a row that fits says against chance."""
+    nats: what a row that fits says against chance; spare: nats beyond chance for all rows
+    together, where they were measured on rows that were left out; None: to be counted from
+    `nats`."""
 
     values: NDArray[np.float64]
     rows: NDArray[np.int64]
@@ -67,6 +69,7 @@ class NoisySolution:
     error: NDArray[np.float64]
     determined: NDArray[np.bool_]
     nats: float
+    spare: float | None = None
 
 
 def solve_noisy(

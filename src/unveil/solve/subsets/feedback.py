@@ -74,6 +74,11 @@ PATIENCE = (6, 12)
 """Rounds without one more exact row after which the rest is left to later stages: the first where
 more than `MOST` of the rows are exact, the second where more than `SOME` are. Below, only the end
 of all rounds stops the loop."""
+FIRST_EXACT, WORK = 12, 2e11
+"""Rounds without any exact row after which the loop ends: the first at least, and as many as the
+second number of multiplications allows. Of instances at the edge of what is possible one had its
+first exact row in round 34; where m is small that many are made, and where a round takes seconds a
+dozen."""
 REPAIRED = 0.25
 """Share of exact rows from which columns are judged by their support."""
 FEWEST_ROWS, SUPPORT = 3, 0.25
@@ -141,6 +146,8 @@ def feedback(
     expected = m * k / max(1, start.W.shape[1])
     noise = 0.0
     done = still = most = 0
+    pairs = columns**2 / 2 if k == 2 else k * columns
+    hopeless = max(FIRST_EXACT, int(WORK / (2 * pairs * m * p)))
     for done in range(1, rounds + 1):
         # 1. Solve: pixels from the present subsets.
         steps = FIRST_STEPS if done == 1 else STEPS
@@ -173,7 +180,7 @@ def feedback(
         patience = PATIENCE[0 if exact.mean() > MOST else 1]
         if exact.all() and (noise < FEEDBACK.near or still):
             break
-        if still >= patience and exact.mean() > SOME:
+        if (still >= patience and exact.mean() > SOME) or (not most and done >= hopeless):
             break
         # 5. Repair: not after the first round, whose x is the poorest.
         if exact.mean() > REPAIRED and done > 1:

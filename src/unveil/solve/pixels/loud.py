@@ -1,0 +1,210 @@
+"""Every pixel under loud noise: y = |Σ x + ε| with ε of a fifth of the signal and more.
+
+Relaxed reflections (`pixels.noisy`) look for a point at which all encodings hold. Under loud noise
+there is none, and they wander. Here each pixel starts from an eigenvector, and then signs are
+weighed by how likely they are:
+
+  starts   W·x = z and y² = z² + noise, so that T(y) = (q − 1)·c/(1 + c·(q − 1)), q = y²/E[y²], c
+           the share of E[y²] that is no noise, is large where z is. The leading eigenvector of
+           Aᵀ·diag(T)·A, A = W(WᵀW)^(−½), points towards z (the preprocessing of Luo, Alghamdi and
+           Lu, IEEE Trans. Signal Process. 2019). A second start is the leading eigenvector of
+           WᵀTW off its diagonal, which errs at other pixels; the likelier of the two is kept
+  steps    s ← y·tanh(y·μ/(τ² + v)),  x ← LS(s). μ is what the *other* encodings say of z: with h
+           the leverage of a row, μ = (Wx − h·s)/(1 − h), and v = τ²·h/(1 − h) is how well they
+           know it. With its own sign in μ an encoding would confirm itself
+  peaks    single vectors that climbed a wrong peak are put right, and means taken in the end
+           (`pixels.one_by_one`)
+  noise    τ² ← E[(signed y − Wx)²], with the freedom that x uses up put back
+
+What hidden signs cost: one value says y²/τ²·sech²(y·z/τ²) less about z than with its sign, so that
+no estimate is nearer than 1/√information times least squares with all signs known. Cost: an
+eigenvector of an n×n matrix for each pixel and start, and some tens of products n×m.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from unveil.records import Progress
+from unveil.solve.affine_rrr import Range
+from unveil.solve.model import Members, Values
+from unveil.solve.pixels.one_by_one import sweep
+from unveil.solve.pixels.pixels import run_pixels
+
+Floats = NDArray[np.float64]
+BLOCK = 256
+"""Pixels at a time, one thread each."""
+TRIAL_STEPS, STEPS = 15, 30
+"""Steps from each start, after which the likelier one shows, and from that one to the end."""
+WARM = 1.3
+"""The noise of the first steps, relative to what it is: signs that are not sure yet stay open a
+little longer, and half as many pixels end in a wrong basin."""
+LARGEST_LEVERAGE = 0.9
+"""A row that alone holds a vector has leverage 1: nothing else says anything of it. Held below, its
+sign stays open, and no division fails."""
+LEAST_SHARE = 0.05
+"""The share of a pixel's power that is taken to be no noise at least: T must not turn its sign."""
+LOWEST, HIGHEST = -5.0, 2.0
+"""Bounds of T: of the first start, where y is next to nothing, and of the second, where one bright
+encoding would outweigh all others."""
+PLAIN = 40.0
+"""Signs are certain far below: cosh would overflow where y·μ/σ² is in the hundreds."""
+QUIETEST = 1e-3
+"""The least noise that is assumed, in units of the rms of y: below, `pixels.noisy` is exact."""
+NULL = 1e-9
+"""Eigenvalues of WᵀW below this share of the largest are zero: they are counts of rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Loud:
+    """x (n, d); nats (rows,): each row's log-likelihood by what the other rows say; noise: its
+    standard deviation."""
+
+    x: Floats
+    nats: Floats
+    noise: float
+
+
+class Design:
+    """What all pixels share: W (rows, n), least squares onto it, leverages, and W whitened."""
+
+    def __init__(self, members: Members, n: int) -> None:
+        target = Range(members, n, np.ones(len(members)), 1.0)
+        self.members = members
+        self.W = target.W
+        self.C: Floats = target.pinv()
+        dense = self.W.toarray().astype(np.float64)
+        self.fit = np.asarray(self.C @ dense.T, dtype=np.float32)
+        leverage = np.einsum("ij,ji->i", dense, self.C @ dense.T)
+        self.h = np.minimum(leverage, LARGEST_LEVERAGE).astype(np.float32)[:, None]
+        values, vectors = eigh(target.gram)
+        inverse = np.where(values > NULL * values[-1], 1 / np.sqrt(np.maximum(values, NULL)), 0.0)
+        self.root = (vectors * inverse) @ vectors.T
+        self.dense = dense.astype(np.float32)
+        self.white = np.asarray(dense @ self.root, dtype=np.float32)
+
+    def others(self, x: Values, s: Values, noise: float) -> tuple[Values, Values]:
+        """(mean, variance with that of the noise) of each encoding's sum by the other ones."""
+        mean = (self.W @ x - self.h * s) / (1 - self.h)
+        return mean, np.asarray(np.float32(noise**2) / (1 - self.h))
+
+
+def solve_loud(
+    y: Values,
+    members: Members,
+    n: int,
+    noise: float,
+    rng: np.random.Generator,
+    *,
+    fine: bool = True,
+    progress: Progress | None = None,
+) -> Loud:
+    """The most likely x, y (rows, d) with unit weights; `noise`: a guess at its standard deviation.
+
+    fine: whether single vectors are put right and means taken, which most of the time goes into;
+    subsets can be told without
+    """
+    d = y.shape[1]
+    design = Design(members, n)
+    x, nats = np.zeros((n, d)), np.zeros((len(y), -(-d // BLOCK)))
+    power = np.zeros(-(-d // BLOCK))
+    floor = QUIETEST * float(np.sqrt(np.mean(np.square(y, dtype=np.float64))))
+    noise = max(noise, floor)
+    out = x, nats, power
+    fill = partial(_fill, y, design, noise, fine, out)
+    run_pixels(fill, d, rng, block=BLOCK, progress=progress)
+    return Loud(x, nats.sum(axis=1), max(float(np.sqrt(power.sum() / d)), floor))
+
+
+def _fill(
+    y: Values,
+    design: Design,
+    noise: float,
+    fine: bool,
+    out: tuple[Floats, Floats, Floats],
+    task: tuple[slice, np.random.Generator],
+) -> None:
+    """The likelier of both starts at each of these pixels, and the noise that is left there."""
+    pixels, _ = task
+    part = np.ascontiguousarray(y[:, pixels])
+    # 1. Both starts, a few steps each.
+    best = np.full(part.shape[1], -np.inf)
+    x = np.zeros((len(design.C), part.shape[1]), np.float32)
+    for start in _starts(part, design, noise):
+        found, s = _steps(part, design, start, WARM * noise, TRIAL_STEPS)
+        likely = nats_of(part, *design.others(found, s, noise)).sum(axis=0)
+        better = likely > best
+        x[:, better], best[better] = found[:, better], likely[better]
+    # 2. The likelier one to the end; single vectors on a wrong peak are put right on the way.
+    found, _ = _steps(part, design, x, noise, STEPS)
+    if fine:
+        found = sweep(part, design.members, found, noise, mean=False)
+    found, s = _steps(part, design, found, noise, TRIAL_STEPS)
+    # 3. What the others say of each encoding, and the noise that is left.
+    values, nats, power = out
+    block = pixels.start // BLOCK
+    nats[:, block] = nats_of(part, *design.others(found, s, noise)).sum(axis=1)
+    # Signed by what the fit itself says: E[(s·y − μ)²] over both signs.
+    fit = design.W @ found
+    signed = part * np.tanh(part * fit / np.float32(noise**2))
+    left = np.mean(part * part - 2 * signed * fit + fit * fit, axis=0, dtype=np.float64)
+    power[block] = float(left.sum()) / max(1 - float(design.h.mean()), 1 - LARGEST_LEVERAGE)
+    # 4. Means instead of the highest values: a second sweep of them changes next to nothing.
+    values[:, pixels] = sweep(part, design.members, found, noise, mean=True) if fine else found
+
+
+def _steps(y: Values, design: Design, x: Values, noise: float, steps: int) -> tuple[Values, Values]:
+    """x and the likely signed encodings, each sign weighed by what the others say."""
+    s = np.zeros_like(y)
+    for step in range(steps):
+        mean, variance = design.others(x, s if step else np.asarray(design.W @ x), noise)
+        s = y * np.tanh(y * mean / variance)
+        x = design.fit @ s
+    return x, s
+
+
+def _starts(y: Values, design: Design, noise: float) -> tuple[Values, Values]:
+    """Two guesses at x (n, pixels), from eigenvectors."""
+    power = np.maximum(np.mean(y * y, axis=0), np.float32(1e-30))
+    q = y * y / power
+    c = np.maximum(1 - noise**2 / power, LEAST_SHARE).astype(np.float32)
+    first = np.maximum((q - 1) * c / np.maximum(1 + c * (q - 1), -c / LOWEST), LOWEST)
+    second = np.minimum(q - 1, HIGHEST)
+    n, d = design.dense.shape[1], y.shape[1]
+    whitened, plain = np.empty((n, d)), np.empty((n, d))
+    for p in range(d):
+        whitened[:, p] = design.root @ _leading((design.white.T * first[:, p]) @ design.white)
+        pairs = (design.dense.T * second[:, p]) @ design.dense
+        np.fill_diagonal(pairs, 0)
+        plain[:, p] = _leading(pairs)
+    # As large as the encodings are, without their noise.
+    size = np.sqrt(c * power)
+    out = []
+    for x in (whitened, plain):
+        image = np.sqrt(np.mean(np.square(design.W @ x), axis=0))
+        out.append((x * (size / np.maximum(image, 1e-30))).astype(np.float32))
+    return out[0], out[1]
+
+
+def _leading(matrix: Values) -> Floats:
+    last = len(matrix) - 1
+    return np.asarray(eigh(matrix, subset_by_index=[last, last], check_finite=False)[1][:, 0])
+
+
+def nats_of(y: Values, mean: Values | float, variance: Values | float) -> Floats:
+    """log of the density of |N(mean, variance)| at y."""
+    size = np.abs(mean)
+    out = -((y - size) ** 2) / (2 * variance) + np.log1p(np.exp(-2 * y * size / variance))
+    return np.asarray(out - 0.5 * np.log(2 * np.pi * variance), dtype=np.float64)
+
+
+def information(y: Values, mean: Values, variance: Values | float) -> float:
+    """What a magnitude says of its sum, on average, to what it says with its sign: from 1, where
+    signs are plain, down to 0."""
+    lost = y * y / variance / np.cosh(np.minimum(y * np.abs(mean) / variance, PLAIN)) ** 2
+    return float(np.clip(1 - np.mean(lost, dtype=np.float64), 0.0, 1.0))

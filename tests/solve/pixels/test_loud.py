@@ -1,0 +1,63 @@
+"""Loud noise: near to least squares with all signs known, and honest about the noise."""
+
+import numpy as np
+import pytest
+
+from unveil import Scheme, simulate
+from unveil.solve.pixels.loud import Design, information, nats_of, solve_loud
+
+
+def noisy(k, noise, n=30, m=400, d=60, seed=0):
+    """(x, members, signed sums with noise), unit weights."""
+    rng = np.random.default_rng(seed)
+    sim = simulate(Scheme(k), n, m=m, d=d, rng=seed)
+    members = sim.selection.private
+    mix = sim.private[members].sum(axis=1) + noise * rng.standard_normal((m, d))
+    return sim.private.astype(float), members, mix
+
+
+@pytest.mark.parametrize(("k", "noise"), [(2, 0.28), (2, 0.57), (3, 0.35)])
+def test_close_to_least_squares_with_signs_known(k, noise):
+    x, members, mix = noisy(k, noise)
+    y = np.abs(mix).astype(np.float32)
+    # Half as much noise again is assumed to begin with.
+    first = solve_loud(y, members, 30, 1.5 * noise, np.random.default_rng(0), fine=False)
+    out = solve_loud(y, members, 30, first.noise, np.random.default_rng(0))
+    design = Design(members, 30)
+    best = design.fit @ mix
+    signs = np.sign((out.x * x).sum(axis=0))
+    ratio = np.sqrt(np.mean((out.x * signs - x) ** 2) / np.mean((best - x) ** 2))
+    assert ratio < 1.3
+    assert out.noise == pytest.approx(noise, rel=0.06)
+    # What is said of the loss: no more than there is, and most of it.
+    told = information(y, (design.W @ x).astype(np.float32), noise**2)
+    assert 1.0 < told**-0.5 < ratio < 1.25 * told**-0.5
+
+
+def test_other_rows_alone_predict_a_row():
+    """Leverage takes a row's own part out exactly."""
+    _, members, mix = noisy(2, 0.3, n=8, m=40, d=5)
+    design = Design(members, 8)
+    s = mix.astype(np.float32)
+    mean, variance = design.others(design.fit @ s, s, 0.3)
+    without = Design(np.delete(members, 7, axis=0), 8)
+    x = without.fit @ np.delete(s, 7, axis=0)
+    np.testing.assert_allclose(mean[7], x[members[7]].sum(axis=0), atol=1e-4)
+    w = np.zeros(8)
+    w[members[7]] = 1
+    assert variance[7, 0] == pytest.approx(0.09 * (1 + w @ without.C @ w), rel=1e-4)
+
+
+def test_the_density_of_a_magnitude_sums_to_one():
+    y = np.linspace(0, 12, 40001)
+    for mean, variance in ((0.0, 1.0), (1.5, 0.3), (-2.0, 2.0)):
+        area = np.exp(nats_of(y, mean, variance)).sum() * (y[1] - y[0])
+        assert area == pytest.approx(1, abs=1e-3)
+
+
+def test_a_vector_that_no_row_uses_stays_zero():
+    _, members, mix = noisy(2, 0.4, n=10, m=80, d=10)
+    y = np.abs(mix).astype(np.float32)
+    out = solve_loud(y, members, 11, 0.4, np.random.default_rng(0))
+    assert np.isfinite(out.x).all()
+    assert np.abs(out.x[10]).max() == 0

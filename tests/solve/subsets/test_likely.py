@@ -1,0 +1,68 @@
+"""Subsets under loud noise: put right, merged, and held against chance."""
+
+import numpy as np
+import pytest
+
+from unveil import Scheme, simulate
+from unveil.solve.subsets.likely import backed, beyond_chance, likely_subsets
+
+
+def noisy(k=2, noise=0.5, n=20, m=240, d=150, seed=0):
+    rng = np.random.default_rng(seed)
+    sim = simulate(Scheme(k), n, m=m, d=d, rng=seed)
+    members = sim.selection.private
+    mix = sim.private[members].sum(axis=1) + noise * rng.standard_normal((m, d))
+    return sim.private.astype(float), members, np.abs(mix).astype(np.float32)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_wrong_rows_are_put_right(k):
+    _, members, y = noisy(k)
+    rng = np.random.default_rng(1)
+    start = members.copy()
+    for i in range(40):
+        start[i] = rng.choice(20, k, replace=False)
+    out = likely_subsets(y, start, 20, 0.6, rng)
+    assert out is not None
+    assert out.explained.all()
+    np.testing.assert_array_equal(np.sort(out.members, axis=1), np.sort(members, axis=1))
+    assert out.noise == pytest.approx(0.5, rel=0.15)
+
+
+def test_two_columns_of_one_vector_become_one():
+    _, members, y = noisy()
+    start = members.copy()
+    start[120:][start[120:] == 7] = 20
+    out = likely_subsets(y, start, 21, 0.5, np.random.default_rng(1))
+    assert out is not None
+    assert out.n == 20
+    assert out.explained.all()
+
+
+def test_a_row_with_an_unknown_member_is_not_explained():
+    x, members, y = noisy()
+    rng = np.random.default_rng(2)
+    stranger = x[members[0, 0]] + rng.standard_normal(150) + 0.5 * rng.standard_normal(150)
+    y = np.vstack([y, np.abs(stranger)[None]]).astype(np.float32)
+    theirs = np.vstack([members, members[:1]])
+    said = backed(y, x, theirs, 0.5)
+    assert said[:-1].all()
+    assert not said[-1]
+
+
+def test_true_subsets_beat_chance_and_those_of_noise_do_not():
+    _, members, y = noisy()
+    rng = np.random.default_rng(3)
+    assert beyond_chance(y, members, 20, 0.5, rng) > 1000
+    shuffled = rng.permutation(members)
+    assert beyond_chance(y, shuffled, 20, 0.5, rng) < 0
+    pure = np.abs(rng.standard_normal(y.shape)).astype(np.float32) * np.float32(1.5)
+    assert beyond_chance(pure, members, 20, 0.5, rng) < 0
+
+
+def test_constant_pixels_are_chance():
+    """They are predicted to the last digit, and by their mean as well."""
+    _, members, _ = noisy()
+    rng = np.random.default_rng(4)
+    flat = 2 + 0.1 * rng.standard_normal((240, 150)).astype(np.float32)
+    assert beyond_chance(flat, members, 20, 0.1, rng) < 0
