@@ -1,9 +1,9 @@
 """Which private vectors does every encoding use? By annealing, where clusters are small.
 
-S ≈ WWᵀ off the diagonal, with k ones in every row of W, as in `factor.all_vectors`. Refinement there
+S ≈ WWᵀ off the diagonal, with k ones in every row of W, as in `factor.all_vectors`. Refinement
 moves all rows at once towards a projection, and gets stuck where a vector is in few encodings: at
-two encodings per vector and k = 3 with a third of the rows right, from overlaps that are nearly all
-readable. Here one row moves at a time, and may move uphill:
+two encodings per vector and k = 3 with a third of the rows right, though nearly all overlaps can be
+read. Here one row moves at a time, and may move uphill:
 
   energy   E(W) = Σ_{i<j} (S_ij − (WWᵀ)_ij)²
   move     row i gives up vector a and takes b, with probability ∝ exp(−E/T) over all b, a among
