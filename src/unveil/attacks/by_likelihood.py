@@ -42,6 +42,8 @@ FEWER = 0.85
 """Share of the first estimate below which the factorisation is worth repeating."""
 PIXELS = 384
 """Pixels on which subsets are found: each says a quarter of a nat at noise of six tenths."""
+COMPLETE = 0.99
+"""The share of encodings from which no vector is taken to be missing."""
 ENOUGH = 0.5
 """The share of encodings that must be explained: a fit of fewer may be anything."""
 LEAST, MOST = 0.02, 0.8
@@ -78,14 +80,22 @@ def by_likelihood(
             first = factor_overlaps(S, k, n, rounds=2)
             level = shared_level(S, first.W)
     guess = np.clip(1 - np.sqrt(max(level, 0.0)), LEAST, MOST)
-    # 3. Subsets, on some of the pixels.
+    # 3. Subsets, on some of the pixels; where rows are left, once more with more columns.
     draw = child(seed, "likely")
     some = np.sort(draw.permutation(encodings.d)[:PIXELS])
-    start = np.argsort(-first.W, axis=1, kind="stable")[:, :k].astype(np.int64)
     noise = float(np.sqrt(k * guess))
-    with clock("subsets"), one_blas_thread():
-        y = np.ascontiguousarray(task.y[:, some])
-        likely = likely_subsets(y, start, first.W.shape[1], noise, draw, progress=progress)
+    y = np.ascontiguousarray(task.y[:, some])
+    likely = None
+    for turn in range(2):
+        start = np.argsort(-first.W, axis=1, kind="stable")[:, :k].astype(np.int64)
+        with clock("subsets"), one_blas_thread():
+            found = likely_subsets(y, start, first.W.shape[1], noise, draw, progress=progress)
+        if likely is None or (found and found.explained.sum() > likely.explained.sum()):
+            likely = found
+        if turn or likely is None or not ENOUGH <= likely.explained.mean() < COMPLETE:
+            break
+        with clock("factor"), one_blas_thread():
+            first = factor_overlaps(S, k, round(MORE * first.W.shape[1]) + 1, rounds=2)
     # What is exact after all is for the exact route, which proves it.
     if likely is None or likely.explained.sum() < ENOUGH * m or likely.noise < LOUDEST * k**0.5:
         return None

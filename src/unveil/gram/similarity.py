@@ -99,6 +99,8 @@ def misfit(S: NDArray[np.float64], W: NDArray[np.float64], level: float, d: int)
     shared = W @ W.T
     pairs = shared < 2
     np.fill_diagonal(pairs, False)
+    if not pairs.any():
+        return 1.0
     chance = (float(np.trace(S)) / len(S)) ** 2 / d
     return float(np.mean(np.square((S - level * shared)[pairs]))) / max(chance, 1e-30)
 

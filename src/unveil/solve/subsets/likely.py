@@ -33,6 +33,9 @@ ROUNDS = 8
 """Rounds at most; from a factorisation with nine rows of ten right it takes three."""
 FEWEST = 3
 """Rows that a column needs: two say nothing of each other that noise would not."""
+RARE = 0.25
+"""The same as a share of the typical number: a second column of one vector has a few of its rows,
+and values too poor to be recognised by."""
 SAME = 3.0
 """Two columns are one vector when their mean squared difference is below so many times what their
 errors make it: sharing rows and hidden signs add to these, and different vectors are ten times as
@@ -78,7 +81,8 @@ def likely_subsets(
         design = Design(named, n)
         first = _same(x, design, noise)
         uses = np.bincount(first[named].ravel(), minlength=n)
-        usable = (uses >= FEWEST) & (first == np.arange(n))
+        least = max(FEWEST, RARE * float(np.median(uses)))
+        usable = (uses >= least) & (first == np.arange(n))
         if usable.sum() <= k:
             return None
         # 3. Every row's best subset.
