@@ -5,7 +5,7 @@
                                         the power that is signal
     2  n, W ← FactorOverlaps(S/L)       once more, where the noise had made n seem too large
                                         (`factor.all_vectors`)
-    3  W ← the likeliest subsets        on a few hundred pixels (`solve.subsets.likely`)
+    3  W ← the likeliest subsets        on a few hundred pixels (`solve.grow.likely`)
     4  x ← every pixel                  by eigenvectors, then by likely signs (`solve.pixels.loud`)
     5  more than chance?                rows predicted by vectors made without them
 
@@ -27,10 +27,10 @@ from unveil.gram.similarity import estimate_vectors
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.records import Progress, Recovery
 from unveil.seeds import child
+from unveil.solve.grow.likely import beyond_chance, likely_subsets
 from unveil.solve.model import LOUDEST, renamed, touched_by_null
 from unveil.solve.pixels.loud import Design, information, solve_loud
 from unveil.solve.pixels.noisy import NoisySolution
-from unveil.solve.subsets.likely import beyond_chance, likely_subsets
 
 LOUD = 0.97
 """The level of shared pairs below which noise is taken to be loud: 0.98 at noise of a tenth of the

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unveil import Scheme, simulate
-from unveil.solve.subsets.likely import backed, beyond_chance, likely_subsets
+from unveil.solve.grow.likely import backed, beyond_chance, likely_subsets
 
 
 def noisy(k=2, noise=0.5, n=20, m=240, d=150, seed=0):
