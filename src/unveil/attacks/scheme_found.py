@@ -91,7 +91,9 @@ def find_scheme(
             continue
         if best is None or gain > best[0]:
             best = gain, _told(scheme, recovery, seen)
-        if recovery.explained >= EXPLAINS * m:
+        # Exact, with equal weights, and yet nothing verified: another k may be the right one.
+        sure = recovery.verified.any() or not recovery.exact or recovery.weights is not None
+        if sure and recovery.explained >= EXPLAINS * m:
             break
     if best is not None:
         return best[1]
