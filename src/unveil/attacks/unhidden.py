@@ -104,6 +104,7 @@ def unhidden(
             "the encodings are not sums of few vectors as they are: signs were hidden; "
             "use attack='relations'"
         )
+    # 1. As if signs had been kept.
     kept = replace(
         encodings, values=np.abs(encodings.values), scheme=replace(encodings.scheme, signs="kept")
     )
@@ -114,6 +115,8 @@ def unhidden(
     words = (
         f"{recovery.explanation}; no sign was hidden, since the sums are not negative: |Xw| = Xw"
     )
+    # 2. Values that could be negative after all: no encoding with them would show it. With a public
+    # part the sums are its own, and signs are known.
     if encodings.scheme.k_public:
         return replace(recovery, attack=NAME, explanation=words)
     doubtful = (

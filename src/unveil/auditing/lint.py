@@ -71,12 +71,15 @@ def lint_encodings(
     >>> [finding.what for finding in lint_encodings(sim.encodings) if finding.severity == "high"]
     ['Signs are kept, as in MixUp.']
     """
+    # 1. What encodings show by themselves. Where it is known who was mixed, subsets say more than
+    # equal rows do.
     found = [
         duplicates(encodings.values) if chosen is None else repeated_subsets(chosen, n_private),
         self_pairs(encodings),
         *sign_masks(encodings),
         fixed_weights(encodings),
     ]
+    # 2. The public part, as far as it is sure: a guess would accuse an honest encoder.
     if supports is not None and n_public and supports.indices.size:
         rows = (
             np.ones(len(supports.indices), bool) if supports.certain is None else supports.certain

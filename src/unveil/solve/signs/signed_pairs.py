@@ -165,6 +165,8 @@ def _along_signs(  # type: ignore[no-untyped-def]
     component stays unknown."""
     n = len(indptr) - 1
     side[:] = 0
+    # 1. Breadth first from any vector, as if its value were 0: each edge gives the next value, and
+    # an odd cycle gives t.
     for start in range(n):
         if side[start] != 0:
             continue
@@ -186,10 +188,12 @@ def _along_signs(  # type: ignore[no-untyped-def]
                 elif side[u] == side[v]:
                     total += side[v] * (z - x[u] - x[v]) / 2
                     odd += 1
+        # 2. The mean of what odd cycles say, for the whole component.
         for i in range(size):
             v = queue[i]
             known[v] = odd > 0
             x[v] = x[v] + side[v] * total / odd if odd > 0 else 0.0
+    # 3. Rounding has added up along the way: each value again from all of its edges.
     for _ in range(SWEEPS):
         for v in range(n):
             if known[v]:

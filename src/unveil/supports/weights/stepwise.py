@@ -105,6 +105,7 @@ def learn_weights(
         np.empty(m),
         np.empty(m),
     )
+    # Every row is searched from several starts at once, and each worker holds a block of them.
     block = max(1, block_rows(m, encodings.d, limit) // STARTS)
     at_once = max(
         1, min(workers, limit // (4 * encodings.d * (public.columns + 8 * STARTS * block)))
