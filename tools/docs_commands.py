@@ -43,6 +43,8 @@ ELSEWHERE = {
     ".venv/bin/python -m examples.make_gallery": "the first part of `make gallery`; tests draw too",
     ".venv/bin/python tools/draw_house.py": "tests compare the picture",
     ".venv/bin/python tools/check_house.py": "part of `make lint`",
+    "unveil attack encodings.npy --k-public 4": "pictures, minutes; tests of "
+    "the command line attack smaller ones, and `python -m benchmarks.natural units` these",
     "python -m benchmarks": "minutes to hours: `python -m benchmarks.run` runs all of them",
     "unveil attack runs/demo --attack mine": "the page adds this attack; its test does so too",
     "unveil compare --attack mine": "the same",
