@@ -161,10 +161,16 @@ def _draw_exact(plot: Any, axis: str, points: dict[str, Any]) -> None:
         plot.plot(xs, most, color=COLOURS[colour], ls=":", label=f"used twice, {label}")
         if axis == "d":
             least = next(d for d in range(5, 9999) if stands_out(int(group), N, 7 * N, d))
-            plot.axvline(least, color=COLOURS[colour], ls="--", lw=0.8)
+            plot.axvline(
+                least, color=COLOURS[colour], ls="--", lw=0.8,
+                label=f"similarity ends, {label}",
+            )  # fmt: skip
             plot.set_xscale("log")
     plot.set_ylabel(f"share of {N} vectors")
     plot.set_ylim(-0.03, 1.05)
+    if axis == "k":
+        # There is no encoding of two and a half vectors.
+        plot.set_xticks(sorted({x for runs in series.values() for x, _ in runs}))
 
 
 def _draw_noise(plot: Any, axis: str, points: dict[str, Any]) -> None:
@@ -182,7 +188,10 @@ def _draw_noise(plot: Any, axis: str, points: dict[str, Any]) -> None:
         label=f"share of {N} vectors found",
     )  # fmt: skip
     edge = next(s for s in np.arange(0.1, 9, 0.01) if not stands_out(2, N, 10 * N, 512, float(s)))
-    plot.axvline(edge, color=COLOURS["grey"], ls="--", lw=0.8)
+    plot.axvline(
+        edge, color=COLOURS["grey"], ls="--", lw=0.8, label="similarities show nothing right of here"
+    )
+    plot.set_ylabel("share, or ratio of errors")
     plot.set_ylim(0, 2)
 
 
