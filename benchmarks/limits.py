@@ -189,7 +189,11 @@ def _draw_noise(plot: Any, axis: str, points: dict[str, Any]) -> None:
     )  # fmt: skip
     edge = next(s for s in np.arange(0.1, 9, 0.01) if not stands_out(2, N, 10 * N, 512, float(s)))
     plot.axvline(
-        edge, color=COLOURS["grey"], ls="--", lw=0.8, label="similarities show nothing right of here"
+        edge,
+        color=COLOURS["grey"],
+        ls="--",
+        lw=0.8,
+        label="similarities show nothing right of here",
     )
     plot.set_ylabel("share, or ratio of errors")
     plot.set_ylim(0, 2)
