@@ -80,7 +80,7 @@ def test_the_usual_order():
     assert usual(Situation(Scheme(0, 2), 100)) == ("phase-retrieval",)
     assert usual(Situation(Scheme(2, 2, "released"), 100, images=True)) == ("natural",)
     assert usual(Situation(Scheme(2, 2, "released"), 100)) == LAST[1:]
-    assert usual(Situation(Scheme(2, 1), 7000)) == ("relations", "paper")
+    assert usual(Situation(Scheme(2, 1), 7000)) == ("full", *LAST)
     assert usual(Situation(Scheme(2, weighting="half-normal"), 100)) == ("full",)
     assert usual(Situation(Scheme(1), 100)) == ("full",)
 

@@ -362,7 +362,7 @@ def test_seconds_of_a_route_that_failed_are_kept(monkeypatch):
     sim = simulate(Scheme(2), 20, m=90, d=300, rng=0)
     module = sys.modules["unveil.attacks.full"]
 
-    def failing(encodings, seed, clock, **_):
+    def failing(encodings, public, seed, clock, **_):
         clock.seconds["overlaps"] = 123.0
         return Recovery.empty(encodings, "full", "nothing", clock.seconds)
 

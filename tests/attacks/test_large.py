@@ -10,10 +10,11 @@ from unveil.attacks.large import MOST_VECTORS, large
 from unveil.factor.cliques import CliqueSubsets
 from unveil.parallel import Stopwatch
 from unveil.records import AMBIGUOUS
+from unveil.solve.pairs.growth import likely_beside, likely_members
 
 
 def attack(encodings, seed=0, **options):
-    return large(encodings, np.random.SeedSequence(seed), Stopwatch(), **options)
+    return large(encodings, None, np.random.SeedSequence(seed), Stopwatch(), **options)
 
 
 @pytest.mark.parametrize(("k", "n", "m", "d"), [(2, 150, 1050, 900), (3, 80, 800, 2500)])
@@ -133,3 +134,34 @@ def test_where_it_explains_too_little_the_dense_route_takes_over():
     assert not len(attack(sim.encodings, least=1.1))
     found = score(full(sim.encodings, rng=0), sim.private)
     assert (found.exact, found.wrong) == (60, 0)
+
+
+def test_a_public_part_is_taken_off_and_settles_the_signs():
+    sim = simulate(Scheme(2, 2), 60, n_public=300, m=420, d=700, rng=3)
+    recovery = large(sim.encodings, sim.public, np.random.SeedSequence(0), Stopwatch())
+    found = score(recovery, sim.private)
+    used = np.bincount(sim.selection.private.ravel(), minlength=60)
+    assert (found.exact, found.wrong) == (int((used >= 2).sum()), 0)
+    assert recovery.signed
+    assert recovery.explained == 420
+
+
+def test_a_wrong_public_list_is_verified_nowhere():
+    sim = simulate(Scheme(2, 2), 40, n_public=200, m=280, d=500, rng=4)
+    other = simulate(Scheme(2, 2), 40, n_public=200, m=280, d=500, rng=5).public
+    recovery = large(sim.encodings, other, np.random.SeedSequence(0), Stopwatch())
+    assert not recovery.verified.any()
+
+
+def test_with_a_public_part_the_matched_filter_knows_the_sign():
+    # Two of a hundred vectors are in every sum, at a hundred pixels. Beside c both are among the
+    # four likeliest in 99% of cases, by squares alone in 83%.
+    rng = np.random.default_rng(6)
+    x, c = rng.normal(size=(100, 100)), rng.normal(size=(200, 100))
+    pairs = np.array([rng.choice(100, 2, replace=False) for _ in range(200)])
+    y = np.abs(x[pairs].sum(axis=1) + c)
+
+    def hits(leads):
+        return (leads[:, :, None] == pairs[:, None, :]).any(axis=1).mean()
+
+    assert hits(likely_beside(y - c, -y - c, x, 4)) > 0.95 > hits(likely_members(y, x, 4))

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from unveil.attacks.full import LARGEST, takes
 from unveil.attacks.noisy_relations import LARGEST as MOST_FOR_NOISY
+from unveil.attacks.relations import LARGEST as MOST_BESIDE_PUBLIC
 from unveil.attacks.tensor import MOST as MOST_IN_TENSOR
 from unveil.attacks.unhidden import nothing_hidden
 from unveil.attacks.unmix import takes as unmixed
@@ -175,6 +176,8 @@ def _unhidden(s: Situation) -> str:
 def _relations(s: Situation) -> str:
     if s.m > MOST_FOR_RELATIONS:
         return f"more than {MOST_FOR_RELATIONS:,} encodings: all pairs would be compared"
+    if s.scheme.k_public and s.m > MOST_BESIDE_PUBLIC:
+        return f"more than {MOST_BESIDE_PUBLIC:,} encodings with a public part"
     return _fixed(s, 2)
 
 

@@ -44,7 +44,8 @@ vectors that no other encoding does."""
 
 def takes(scheme: Scheme, m: int) -> bool:
     """Whether `full` can take m encodings of this scheme on."""
-    sparse_route = scheme.k_private >= 2 and not scheme.k_public and scheme.fixed_weights
+    pairs, others = scheme.k_private == 2, scheme.k_private > 2 and not scheme.k_public
+    sparse_route = scheme.fixed_weights and (pairs or others)
     exact = scheme.k_private >= 1 and scheme.weighting in EXACT_WEIGHTINGS
     return exact and (m <= LARGEST or sparse_route)
 
@@ -73,8 +74,9 @@ def full(
     scheme.require_weighting(*EXACT_WEIGHTINGS)
     if not takes(scheme, m):
         raise InputError(
-            f"m={m}: with a public part, unknown weights or k_private=1 the full attack handles "
-            f"up to {LARGEST} encodings; pass a part of them, or use attack='paper'"
+            f"m={m}: with unknown weights, k_private=1, or a public part beside more than two "
+            f"private vectors the full attack handles up to {LARGEST} encodings; pass a part of "
+            "them, or use attack='paper'"
         )
     P = as_public(public, encodings)
     P = P if scheme.k_public else None
@@ -97,11 +99,13 @@ def full(
         recovery = by_patches(encodings, seed, clock, progress=progress)
         if recovery.verified.any() or recovery.explained >= ENOUGH * m:
             return recovery
-    # 4. Overlaps that can be read one by one.
-    if P is None and m >= SPARSE_FROM:
+    # 4. Overlaps that can be read one by one. Beside a public part, which takes longest to learn,
+    # only where the next route cannot follow.
+    if m > LARGEST or (P is None and m >= SPARSE_FROM):
         least = ENOUGH if m <= LARGEST else 0.0
         recovery = large(
             encodings,
+            P,
             seed,
             clock,
             overlaps=given,

@@ -1,6 +1,7 @@
 """The full attack for many encodings: overlaps are rounded, kept sparse, and every stage costs what
 they hold.
 
+    0  c ← LearnPublic                      the public part of every encoding, where there is one
     1  M ← GramExtract                      overlaps of all pairs, some of them wrong
                                             (`gram.gram_extract`)
     2  W ← cliques of M                     first guess at every encoding's subset
@@ -15,7 +16,8 @@ they hold.
 Where `full` pools noisy similarities over all encodings, this route needs most single overlaps to
 be readable: for the same n and m two or three times the pixels. In return it is much faster,
 nothing is m×m, and for k = 2 nothing is n×n: tens of thousands of encodings are a matter of a
-minute or two. For k ≥ 3 an n×n inverse bounds the number of vectors. No public part.
+minute or two. For k ≥ 3 an n×n inverse bounds the number of vectors. A public part for k = 2 alone:
+growth and peeling take it off every sum, and it settles the signs.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from dataclasses import replace
 import numpy as np
 
 from unveil.attacks.finish import certified
+from unveil.attacks.units import Task, in_units
 from unveil.encodings import Encodings
 from unveil.factor.cliques import CliqueSubsets, find_cliques
 from unveil.gram.gram_extract import gram_extract
@@ -32,11 +35,12 @@ from unveil.parallel import Stopwatch, rows_per_block
 from unveil.parallel import memory_limit as bytes_allowed
 from unveil.records import Overlaps, Progress, Recovery
 from unveil.seeds import child
-from unveil.solve.model import rms
+from unveil.solve.model import Values, rms
 from unveil.solve.pairs.growth import grow_pairs
 from unveil.solve.pairs.peeled import solve_by_peeling
 from unveil.solve.pairs.short_feedback import short_feedback
 from unveil.solve.pixels.settle import Settled, settle
+from unveil.supports.learn_public import learn_public
 
 NAME = "full"
 PIXELS = 256
@@ -53,6 +57,7 @@ Solved = tuple[Settled, float]
 
 def large(
     encodings: Encodings,
+    P: Values | None,
     seed: np.random.SeedSequence,
     clock: Stopwatch,
     *,
@@ -68,10 +73,18 @@ def large(
     """
     m, k = encodings.m, encodings.scheme.k_private
     limit = bytes_allowed(memory_limit)
+    # 0. The public part.
+    supports = task = None
+    if P is not None:
+        with clock("learn public"):
+            supports = learn_public(encodings, P, memory_limit=memory_limit, progress=progress)
+        task = in_units(encodings, P, supports)
     # 1–2. Overlaps, and the subsets that their cliques suggest.
     if overlaps is None:
         with clock("overlaps"):
-            overlaps = gram_extract(encodings, memory_limit=memory_limit, progress=progress)
+            overlaps = gram_extract(
+                encodings, P, supports=supports, memory_limit=memory_limit, progress=progress
+            )
     with clock("factor"):
         first = find_cliques(overlaps)
     if k > 2 and first.columns > MOST_VECTORS:
@@ -80,10 +93,10 @@ def large(
         return Recovery.empty(encodings, NAME, why, clock.seconds)
     # 3–4. Subsets checked, then every pixel.
     solved, rounds = None, 0
-    if first.columns > k:
-        solved, rounds = (_pairs if k == 2 else _subsets)(
-            encodings, first, seed, least, limit, clock, progress
-        )
+    if first.columns > k and k == 2:
+        solved, rounds = _pairs(encodings, task, first, seed, least, limit, clock, progress)
+    elif first.columns > k:
+        solved, rounds = _subsets(encodings, first, seed, least, limit, clock, progress)
     if solved is None:
         return Recovery.empty(encodings, NAME, _nothing(encodings, overlaps), clock.seconds)
     # 5. The certificate.
@@ -92,7 +105,8 @@ def large(
         "wrong_overlaps_expected": overlaps.expected_errors,
         "feedback_rounds": rounds,
     }
-    recovery = certified(encodings, NAME, *solved, None, clock, facts)
+    part = None if task is None else task.public_in_pixels()
+    recovery = certified(encodings, NAME, *solved, part, clock, facts)
     # Where most is left unexplained, say why that may be.
     if 2 * recovery.explained < m:
         return replace(
@@ -103,6 +117,7 @@ def large(
 
 def _pairs(
     encodings: Encodings,
+    task: Task | None,
     first: CliqueSubsets,
     seed: np.random.SeedSequence,
     least: float,
@@ -110,25 +125,36 @@ def _pairs(
     clock: Stopwatch,
     progress: Progress | None,
 ) -> tuple[Solved | None, int]:
-    """k = 2: growth, then peeling of the vectors it reaches."""
-    m, d, a = encodings.m, encodings.d, encodings.scheme.private_weight
+    """k = 2: growth, then peeling of the vectors it reaches. `task`: the encodings beside their
+    public part; without one they are taken as they are, which saves a copy."""
+    m, d = encodings.m, encodings.d
+    if task is None:
+        values, offsets, a = encodings.values, None, encodings.scheme.private_weight
+        scale = unit = rms(encodings.values) / np.sqrt(2) / a
+    else:
+        values, offsets, a = task.y, task.offsets, 1.0
+        scale, unit = 1.0, task.unit
     with clock("growth"):
         pixels = rows_per_block(BYTES_PER_ROW * m, limit, most=min(d, PIXELS))
-        some = np.abs(encodings.values[:, :pixels])
         grown = grow_pairs(
-            some, a, first.members, first.columns, child(seed, "growth"), progress=progress
+            np.abs(values[:, :pixels]),
+            a,
+            first.members,
+            first.columns,
+            child(seed, "growth"),
+            offsets=None if offsets is None else offsets[:, :pixels],
+            progress=progress,
         )
     # Too little holds on a few pixels: the dense route is left to try.
     if grown.right.mean() < least:
         return None, grown.rounds
     rows = np.flatnonzero(grown.right)
-    unit = rms(encodings.values) / np.sqrt(2) / a
     with clock("pixels"):
         settled = solve_by_peeling(
-            encodings.values,
-            None,
+            values,
+            offsets,
             a,
-            unit,
+            scale,
             rows,
             grown.members[rows],
             child(seed, "pixels"),

@@ -22,7 +22,7 @@ Cost: m²/2 pairs for 1, an m×m eigenproblem for 2, a few dozen operations per 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -146,9 +146,7 @@ def relations(
         return approximate(
             encodings, NAME, rounded, task.unit, P is not None, clock, facts, doubtful
         )
-    part = (
-        None if task.public is None else replace(task.public, weight=task.public.weight * task.unit)
-    )
+    part = task.public_in_pixels()
     return certified(
         encodings, NAME, settled, task.unit, part, clock, facts, doubtful=doubtful, nats=nats
     )

@@ -3,7 +3,7 @@ private pixel."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,12 @@ class Task:
     public: PublicPart | None
     unit: float
     scheme: Scheme
+
+    def public_in_pixels(self) -> PublicPart | None:
+        """The public part in the units of the encodings, as the certificate takes it."""
+        if self.public is None:
+            return None
+        return replace(self.public, weight=self.public.weight * self.unit)
 
 
 def in_units(encodings: Encodings, P: Values | None, supports: Supports | None) -> Task:

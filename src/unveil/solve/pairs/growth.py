@@ -83,12 +83,13 @@ def grow_pairs(
     columns: int,
     rng: np.random.Generator,
     *,
+    offsets: NDArray[np.float32] | None = None,
     progress: Progress | None = None,
 ) -> Growth:
-    """Grow, merge, search and add until nothing changes; `magnitudes` (m, p) on the pixels to
-    use."""
-    hi, lo = sums(magnitudes, None, a)
-    near = near_sums(hi)
+    """Grow, merge, search and add until nothing changes; `magnitudes` (m, p) on the pixels to use,
+    `offsets` the public part of the encodings there."""
+    hi, lo = sums(magnitudes, offsets, a)
+    near = GROWTH.near * rms(magnitudes) / a
     m = len(members)
     right = np.zeros(m, bool)
     turn = 0
@@ -105,7 +106,10 @@ def grow_pairs(
             break
         # 3. Search the pair of each row that is left.
         names = np.flatnonzero(known)
-        leads = names[likely_members(hi[left], x[names], LEADS)]
+        if offsets is None:
+            leads = names[likely_members(hi[left], x[names], LEADS)]
+        else:
+            leads = names[likely_beside(hi[left], lo[left], x[names], LEADS)]
         found = np.empty((len(left), 2), np.int64)
         _search(hi[left], lo[left], x, names, leads, near, SHARE, found)
         hit = found[:, 0] >= 0
@@ -229,6 +233,23 @@ def likely_members(y: NDArray[np.floating[Any]], x: NDArray[np.floating[Any]], m
     for s in range(0, len(y), BLOCK):
         likeness = feature(y[s : s + BLOCK]) @ vectors.T
         out[s : s + BLOCK] = np.argpartition(-likeness, most - 1, axis=1)[:, :most]
+    return out
+
+
+def likely_beside(hi: Sums, lo: Sums, x: Sums, most: int) -> Index:
+    """`likely_members` where a public part c is known: y² − c² = q² + 2cq for a private part q, so
+    that a member x of it shows in x² and, with its sign, in 2cx. In sums, y² − c² = −hi·lo and
+    2c = −(hi + lo)."""
+    squares = np.asarray(x**2 - (x**2).mean(axis=1, keepdims=True), dtype=np.float32)
+    vectors, out = np.asarray(x, dtype=np.float32), np.empty((len(hi), most), np.int64)
+    for s in range(0, len(hi), BLOCK):
+        rows = slice(s, s + BLOCK)
+        above = -hi[rows] * lo[rows]
+        top = BRIGHTEST * np.abs(above).mean(axis=1, keepdims=True)
+        above = np.clip(above, -top, top)
+        with_sign = np.asarray(-above * (hi[rows] + lo[rows]), dtype=np.float32)
+        likeness = with_sign @ vectors.T + np.asarray(above, dtype=np.float32) @ squares.T
+        out[rows] = np.argpartition(-likeness, most - 1, axis=1)[:, :most]
     return out
 
 
