@@ -61,3 +61,13 @@ def test_a_vector_that_no_row_uses_stays_zero():
     out = solve_loud(y, members, 11, 0.4, np.random.default_rng(0))
     assert np.isfinite(out.x).all()
     assert np.abs(out.x[10]).max() == 0
+
+
+def test_encodings_without_noise_leave_a_number_and_not_less_than_nothing():
+    # What is left of exact encodings is rounding, and a difference of large squares in float32 has
+    # either sign: its root was no number, and the next round had no start.
+    _, members, mix = noisy(2, 0.0, n=24, m=360, d=64)
+    y, found = np.abs(mix).astype(np.float32), 0.05
+    for seed in range(4):
+        found = solve_loud(y, members, 24, found, np.random.default_rng(seed)).noise
+        assert 0 < found < 0.05

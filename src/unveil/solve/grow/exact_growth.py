@@ -216,6 +216,9 @@ class Growth:
             where = np.unique(order[start[g] : start[g] + size[g]] % (len(left) * partners))
             rows, once = np.unique(left[where // partners], return_index=True)
             who = subsets[where[once] // partners % len(subsets), where[once] % partners]
+            # With fewer rows there are not more readings to tell apart: no need to look at pixels.
+            if len(rows) < fewest or (fewest > 2 and not _one_reading(who)):
+                continue
             value, _, agree = self._agreed(rows, who, pixels)
             fits = agree.all(axis=1)
             if fewest > 2 and not _one_reading(who[fits]):

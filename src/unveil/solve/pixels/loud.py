@@ -149,10 +149,11 @@ def _fill(
     values, nats, power = out
     block = pixels.start // BLOCK
     nats[:, block] = nats_of(part, *design.others(found, s, noise)).sum(axis=1)
-    # Signed by what the fit itself says: E[(s·y − μ)²] over both signs.
-    fit = design.W @ found
-    signed = part * np.tanh(part * fit / np.float32(noise**2))
-    left = np.mean(part * part - 2 * signed * fit + fit * fit, axis=0, dtype=np.float64)
+    # Signed by what the fit itself says: E[(s·y − μ)²] over both signs, as a sum of two terms that
+    # are not negative: y² − 2·E[s]·y·μ + μ² can come out below zero in float32.
+    fit = np.abs(design.W @ found)
+    unsure = 1 - np.tanh(part * fit / np.float32(noise**2))
+    left = np.mean((part - fit) ** 2 + 2 * part * fit * unsure, axis=0, dtype=np.float64)
     power[block] = float(left.sum()) / max(1 - float(design.h.mean()), 1 - LARGEST_LEVERAGE)
     # 4. Means instead of the highest values: a second sweep of them changes next to nothing.
     values[:, pixels] = sweep(part, design.members, found, noise, mean=True) if fine else found
