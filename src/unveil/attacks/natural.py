@@ -1,6 +1,6 @@
 """Natural images: private images out of encodings as InstaHide released them, with no training.
 
-    1  K ← whitened products of y²           which encodings are alike (`gram.energies`)
+    1  K ← whitened products of y²           which encodings are alike (`gram.stationary`)
     2  p, λ ← clusters, then posteriors      who mixes whom, softly (`images.memberships`)
     3  x ← cross terms, pixel by pixel       values up to a sign per pixel (`images.cross_terms`)
        x ← signs from neighbouring pixels    (`images.pixel_signs`)
@@ -25,7 +25,7 @@ from scipy import sparse
 
 from unveil.checks import InputError, as_vectors
 from unveil.encodings import Encodings
-from unveil.gram.energies import whitened_energies
+from unveil.gram.stationary import stationary_energies
 from unveil.images.cross_terms import cross_terms
 from unveil.images.labels import ImageMemberships
 from unveil.images.likeness import Clues, clues_of_likeness
@@ -138,7 +138,7 @@ def natural(
     )
     # 3. Who mixes whom, softly: from squares, which do not depend on signs.
     with clock("similarity"):
-        energies = whitened_energies(task.Y)
+        energies = stationary_energies(task.Y, shape)
     with clock("memberships"):
         draw = child(seed, "clusters")
         found = image_memberships(

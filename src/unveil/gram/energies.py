@@ -36,11 +36,17 @@ class Energies:
 
 
 def whitened_energies(Y: NDArray[np.float32]) -> Energies:
-    m, d = Y.shape
-    shrinkage = SHRINKAGE * max(1.0, d / m)
+    """Of magnitudes (m, d)."""
     F = Y * Y
     mean = F.mean(axis=0)
     F -= mean  # what all encodings have in common is told apart, as `level`
+    return energies_of(F, mean)
+
+
+def energies_of(F: NDArray[np.float32], mean: NDArray[np.float32]) -> Energies:
+    """Of squares (m, d) around their mean (d,); F is overwritten."""
+    m, d = F.shape
+    shrinkage = SHRINKAGE * max(1.0, d / m)
     # Fewer pixels than encodings: whiten the squares themselves.
     if d <= m:
         C = F.T @ F
@@ -48,8 +54,8 @@ def whitened_energies(Y: NDArray[np.float32]) -> Energies:
         C[np.diag_indices(d)] += np.float32(shrinkage * np.trace(C) / d + 1e-12)
         L = cholesky(C, lower=True, overwrite_a=True, check_finite=False)
         Z = solve_triangular(L, F.T, lower=True, overwrite_b=True, check_finite=False)
-        flat = solve_triangular(L, mean, lower=True, check_finite=False)
-        return Energies(np.asarray(Z.T @ Z), np.asarray(flat @ Z), float(flat @ flat))
+        common = solve_triangular(L, mean, lower=True, check_finite=False)
+        return Energies(np.asarray(Z.T @ Z), np.asarray(common @ Z), float(common @ common))
     # (FᵀF/m + s·I)⁻¹ by the m×m products alone: F(…)⁻¹Fᵀ = K(K/m + s·I)⁻¹, and likewise for the
     # mean.
     K = F @ F.T
