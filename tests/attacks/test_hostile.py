@@ -47,3 +47,20 @@ def test_wrong_k_with_a_common_vector_is_seen_through():
         values = unveil.simulate(unveil.Scheme(3), private=x, m=245, rng=seed).encodings.values
         recovery = unveil.learn_private_image(unveil.Encodings(values, unveil.Scheme(2)))
         assert not recovery.verified.any()
+
+
+def test_encodings_that_were_not_solved_with_speak_against_a_value_that_fits_the_others():
+    # Eight encodings of one vector fit a wrong value of a pixel to 7e-5 by chance; twenty others,
+    # told by their other pixels, miss it by 0.03.
+    trap = hostile.family("planted", 90_000)
+    recovery = unveil.recover(trap.encodings, attack="tensor", rng=0)
+    assert unveil.score(recovery, trap.private).wrong == 0
+    assert recovery.doubtful is not None
+    assert recovery.doubtful.any(axis=0).sum() == 1
+    assert recovery.verified.sum() >= 14
+
+
+def test_data_in_which_overlaps_show_one_cluster_end_in_words():
+    trap = hostile.family("heavy tails", 90_003)
+    answer, wrong = hostile.spring(trap, "noisy-relations")
+    assert (answer, wrong) == ("nothing", 0)

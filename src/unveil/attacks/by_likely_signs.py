@@ -105,6 +105,9 @@ def by_likely_signs(
             continue
         with clock("factor"), one_blas_thread():
             W = factor_overlaps(S, 2, n, rounds=1).W
+        # Overlaps of wild data may show a single cluster: nobody has a partner then.
+        if W.shape[1] < 2:
+            continue
         with clock("pixels"):
             x, members, miss = noisy_start(some, patterns, W, noise)
             rows = np.flatnonzero(miss <= (2 * noise) ** 2)

@@ -21,7 +21,7 @@ from unveil.certify.open_values import open_values
 from unveil.encodings import Encodings
 from unveil.parallel import Stopwatch
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Recovery
-from unveil.solve.model import PIXEL, Members, PublicPart, Values, rms, uses
+from unveil.solve.model import PIXEL, ROW, Members, PublicPart, Values, rms, uses
 from unveil.solve.pixels.chance import DRAWS, chance_nats, spare_nats
 from unveil.solve.pixels.noisy import NoisySolution
 from unveil.solve.pixels.pixels import PixelSolution
@@ -99,6 +99,8 @@ def certified(
         if not searched and solution.solved.all():
             found = open_values(members, solution.values, part, solution.misfit)
             doubtful = found if found.any() else None
+        if not kept:
+            doubtful = _missed_by_repeats(encodings, settled, solution, public, doubtful)
         if nats is None:
             nats = _nats(encodings, solution, public)
         against, theirs = _against(encodings, settled, solution, public, doubtful)
@@ -170,6 +172,33 @@ def _some(
     """y and c of these rows, in units in which private weights are 1."""
     y = (encodings.magnitudes(rows) / encodings.scheme.private_weight).astype(np.float32)
     return y, None if public is None else public.total(rows)
+
+
+def _missed_by_repeats(
+    encodings: Encodings,
+    settled: Settled,
+    solution: PixelSolution,
+    public: PublicPart | None,
+    doubtful: NDArray[np.bool_] | None,
+) -> NDArray[np.bool_] | None:
+    """`doubtful`, and what encodings that were not solved with speak against. They were told by
+    nearly all of their pixels; at one that they miss, the values of their vectors fitted the others
+    by chance."""
+    rows, members = settled.repeats
+    if not len(rows) or not solution.solved.all():
+        return doubtful
+    y, c = _some(encodings, rows, public)
+    totals = solution.values[members].sum(axis=1)
+    if c is not None:
+        totals = totals + c
+    missed = np.abs(np.abs(totals) - y) > ROW * rms(y)
+    if not missed.any():
+        return doubtful
+    out = np.zeros(solution.values.shape, bool) if doubtful is None else doubtful.copy()
+    row, pixel = np.nonzero(missed)
+    for member in members.T:
+        out[member[row], pixel] = True
+    return out
 
 
 def _nats(

@@ -66,8 +66,9 @@ COMPLETED = 0.99
 """`subsets.completion`: share of pixels for rows left over. x is exact by then, and the pixels that
 a right row misses are single ones; how near is for the caller to say."""
 ROW = 1e-3
-"""`certify.contradictions`, `attacks.alone`, `floral.sign_system`: how near one encoding must come
-at one pixel, where x rests on a few encodings only, and their rounding adds up."""
+"""`certify.contradictions`, `attacks.alone`, `attacks.finish`, `floral.sign_system`: how near one
+encoding must come at one pixel, where x rests on a few encodings only, and their rounding adds
+up."""
 PIXEL = 1e-4
 """`pixels.pixels`, `pairs.peeling`, `solve.linear`, `attacks.finish`: a pixel is solved when no
 encoding misses it by more. x is then least squares of many rows in double precision, and rounding
