@@ -23,13 +23,14 @@ from unveil.attacks.finish import approximate
 from unveil.attacks.units import Task
 from unveil.encodings import Encodings
 from unveil.factor.all_vectors import Factorisation, factor_overlaps
+from unveil.folded import information, signed
 from unveil.gram.similarity import estimate_vectors
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.records import Progress, Recovery
 from unveil.seeds import child
 from unveil.solve.grow.likely import beyond_chance, likely_subsets
 from unveil.solve.model import LOUDEST, renamed, touched_by_null
-from unveil.solve.pixels.loud import Design, information, solve_loud
+from unveil.solve.pixels.loud import Design, solve_loud
 from unveil.solve.pixels.noisy import NoisySolution
 
 LOUD = 0.97
@@ -116,8 +117,8 @@ def by_likelihood(
     design = Design(members, n)
     x = loud.x.astype(np.float32)
     fit = np.asarray(design.W @ x)
-    signed = y * np.tanh(y * fit / np.float32(loud.noise**2))
-    told = information(y, *design.others(x, signed, loud.noise))
+    likely_y = signed(y, fit, np.float32(loud.noise**2))
+    told = information(y, *design.others(x, likely_y, loud.noise))
     error = loud.noise * np.sqrt(np.diag(design.C) / max(told, LEAST))
     determined = ~touched_by_null((design.W.T @ design.W).toarray().astype(np.float64))
     nats = spare / max(1, len(rows))

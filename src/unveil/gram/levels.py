@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
+from unveil.folded import signed
 from unveil.scheme import Scheme
 
 Array = NDArray[np.float64]
@@ -141,7 +142,7 @@ def assisted_levels(k_private: int, k_public: int, ratio: float) -> Levels:
         H[n + 1] = (nodes * H[n] - np.sqrt(n) * H[n - 1]) / np.sqrt(n + 1)
     H *= weights
     g, mu = nodes[:, None], np.sqrt(ratio) * nodes[None, :]
-    r = (mu + g) * np.tanh((mu + g) * mu) - mu
+    r = signed(mu + g, mu) - mu
     # Mehler: a coefficient of degree n counts with the n-th power of the correlation.
     private = (np.arange(k_private + 1) / k_private)[:, None] ** np.arange(degree)
     public = (np.arange(k_public + 1) / max(k_public, 1))[:, None] ** np.arange(degree)

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from unveil.checks import InputError, row_blocks
 from unveil.encodings import Encodings
+from unveil.folded import signed
 from unveil.gram.levels import Levels, assisted_levels, folded_levels, squares_levels
 from unveil.scheme import Scheme
 from unveil.supports.folded.survey import mean_square
@@ -130,10 +131,8 @@ def _assisted_rows(
 ) -> Floats:
     assert public.vectors is not None
     out = np.empty(values.shape, np.float32)
-    sharpness, scale = (
-        np.float32(1 / public.variance),
-        np.float32(1 / np.sqrt(public.variance * values.shape[1])),
-    )
+    variance = np.float32(public.variance)
+    scale = np.float32(1 / np.sqrt(public.variance * values.shape[1]))
     for at, rows in row_blocks(values, 1 << 18):
         y = np.abs(rows)
         chosen = public.supports[start + at : start + at + len(rows)]
@@ -142,8 +141,7 @@ def _assisted_rows(
         for column in chosen.T:
             mu += public.vectors[column]
         mu *= np.float32(public.weight)
-        r = np.tanh(y * mu * sharpness)
-        r *= y
+        r = signed(y, mu, variance)
         r -= mu
         r *= scale
         r[y.min(axis=1) == y.max(axis=1)] = 0

@@ -25,6 +25,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from unveil.folded import log_cosh
 from unveil.gram.folded_normal import Floats, Patterns
 from unveil.parallel import one_blas_thread, run_blocks, where, worker_count
 
@@ -55,8 +56,7 @@ def shared_nats(patterns: Patterns, noise: float) -> tuple[Floats, NDArray[np.bo
     own = u**2 @ (half**2 / (1 - half**2))
     cross = (u * (half / (1 - half**2))) @ u.T
     base = -0.5 * np.log(1 - half**2).sum() - 0.5 * (own[:, None] + own)
-    size = np.abs(cross)
-    return base + size + np.log1p(np.exp(-2 * size)) - log(2), cross < 0
+    return base + log_cosh(np.abs(cross)), cross < 0
 
 
 def find_signed(

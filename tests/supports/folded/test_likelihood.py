@@ -1,11 +1,10 @@
-"""The folded-normal likelihood: plain NumPy twins in float64, the gradient by differences, the
-kernel for tanh."""
+"""The folded-normal likelihood: plain NumPy twins in float64, the gradient by
+differences."""
 
 import numpy as np
 import pytest
-from numba import njit
 
-from unveil.supports.folded.likelihood import Model, gradient, log_likelihood, tanh32
+from unveil.supports.folded.likelihood import Model, gradient, log_likelihood
 
 
 def instance(seed=0, m=4, n=9, d=300, k=3):
@@ -61,15 +60,6 @@ def test_negative_members_are_left_out_and_rows_pick_their_encoding():
     at = gradient(Y, P, rows, gaps, weights, np.full(4, 1.0))
     assert (at.members[:, 1] == 0).all()
     np.testing.assert_allclose(at.log_likelihood, L)
-
-
-def test_the_fast_tanh_is_right_to_float32():
-    @njit
-    def every(x):
-        return np.array([tanh32(v) for v in x])
-
-    x = np.linspace(-20, 20, 4001).astype(np.float32)
-    np.testing.assert_allclose(every(x), np.tanh(x.astype(np.float64)), atol=3e-7)
 
 
 def test_far_tails_stay_finite():

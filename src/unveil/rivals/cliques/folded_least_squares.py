@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.folded import log_density, lost, maximise
 from unveil.records import Progress
 from unveil.solve.affine_rrr import solve_all
 from unveil.solve.pixels.pixels import run_pixels
@@ -189,23 +190,27 @@ def _maximise(
     m, n = system.W.shape
     spent = 1 - min(MOST_SPENT, n / m)
     tau2 = np.full(y.shape[1], max(system.noise, FLOOR), np.float32)
-    for _ in range(STEPS):
-        mean = system.W @ x
-        signed = y * np.tanh(y * mean / tau2)
-        x = system.fit(signed, tau2 / variance)
-        mean = system.W @ x
+
+    def left(likely: Floats, mean: Floats) -> Floats:
         # y² has mean 1 here.
-        left = 1 + np.mean(mean * (mean - 2 * signed), axis=0, dtype=np.float64)
-        tau2 = np.clip(left / spent, FLOOR, 1.0).astype(np.float32)
-    return x, tau2
+        rest = 1 + np.mean(mean * (mean - 2 * likely), axis=0, dtype=np.float64)
+        return np.clip(rest / spent, FLOOR, 1.0).astype(np.float32)
+
+    return maximise(
+        y,
+        x,
+        tau2,
+        lambda x: system.W @ x,
+        lambda likely, tau2: system.fit(likely, tau2 / variance),
+        STEPS,
+        left,
+    )
 
 
 def _likelihood(
     system: FoldedSystem, y: Floats, x: Floats, tau2: Floats, variance: Floats
 ) -> Values:
-    mean = system.W @ x
-    z = np.abs(y * mean) / tau2
-    fit = z + np.log1p(np.exp(-2 * z)) - (y**2 + mean**2) / (2 * tau2) - np.log(tau2) / 2
+    fit = log_density(y, system.W @ x, tau2)
     return np.asarray(fit.sum(axis=0, dtype=np.float64) - (x**2).sum(axis=0) / (2 * variance))
 
 
@@ -215,9 +220,7 @@ def _standard_error(
     """The observed information, averaged over pixels: a sign that is in doubt takes away from what
     an encoding tells."""
     variance = np.mean(x**2, axis=0) + 1e-30
-    # Beyond 300 cosh² overflows, and 1/cosh² is zero long before.
-    z = np.minimum(np.abs(y * (system.W @ x)) / tau2, 300)
-    told = np.mean((1 - y**2 / tau2 / np.cosh(z) ** 2) * variance / tau2, axis=1)
+    told = np.mean((1 - lost(y, system.W @ x, tau2)) * variance / tau2, axis=1)
     information = (
         system.Wt @ sparse.diags_array(np.maximum(told, 0)) @ system.W
     ).toarray() + np.eye(len(x))

@@ -24,6 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.folded import log_density, maximise
+
 PIXELS = 4096
 """Enough for tens of nats per encoding; more pixels only cost time."""
 SMALLEST = 1e-3
@@ -75,26 +77,11 @@ def gather_evidence(
     for row, (y, c) in enumerate(zip(Y, C, strict=True)):
         B, whole, shared = _candidates(tau[row], free[row], k)
         spread = np.maximum(k - (B**2).sum(axis=1), SMALLEST * k)[:, None] * weight**2 * v
-        fit = folded_log_likelihood(y, weight * B @ X + c, spread).sum(axis=1)
-        best = folded_log_likelihood(y, weight * free[row] @ X + c, variance[row]).sum()
+        fit = log_density(y, weight * B @ X + c, spread).sum(axis=1)
+        best = log_density(y, weight * free[row] @ X + c, variance[row]).sum()
         reading[row] = fit[whole].max() - fit[shared].max()
         excess[row] = best - fit[whole].max()
     return Evidence(reading, excess)
-
-
-def folded_log_likelihood(
-    magnitudes: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    variance: NDArray[np.float64] | float,
-) -> NDArray[np.float64]:
-    """log density of |N(mean, variance)| at the magnitudes, less the constant log √(2/π)."""
-    centre = np.abs(mean)
-    return np.asarray(
-        -0.5 * (magnitudes - centre) ** 2 / variance
-        + np.log1p(np.exp(-2 * magnitudes * centre / variance))
-        - np.log(2)
-        - 0.5 * np.log(variance)
-    )
 
 
 def _fit_freely(
@@ -108,19 +95,22 @@ def _fit_freely(
     """Maximum likelihood of (b, variance) in (*) by EM, all encodings at once; the hidden variable
     is the sign of y."""
     solve = np.linalg.pinv(weight * X)
-    b = start + OFF_ZERO
     power = (Y**2).mean(axis=1)
-    variance = np.maximum(power / 2, smallest)
-    for _ in range(STEPS):
-        # Expectation: the sign of y, as sure as it is. Maximisation: least squares.
-        mean = weight * b @ X + C
-        signed = Y * np.tanh(Y * mean / variance[:, None])
-        b = (signed - C) @ solve
-        mean = weight * b @ X + C
-        variance = np.maximum(
-            power - 2 * (signed * mean).mean(axis=1) + (mean**2).mean(axis=1), smallest
-        )
-    return b, variance
+
+    def left(likely: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+        rest = power - 2 * (likely * mean).mean(axis=1) + (mean**2).mean(axis=1)
+        return np.asarray(np.maximum(rest, smallest)[:, None])
+
+    b, variance = maximise(
+        Y,
+        start + OFF_ZERO,
+        np.maximum(power / 2, smallest)[:, None],
+        lambda b: weight * b @ X + C,
+        lambda likely, _: (likely - C) @ solve,
+        STEPS,
+        left,
+    )
+    return b, variance[:, 0]
 
 
 def _candidates(

@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from unveil.folded import log_density
 from unveil.records import Progress
 from unveil.solve.model import Members, Values, all_different, renamed
 from unveil.solve.pixels.chance import LUCK
-from unveil.solve.pixels.loud import Design, nats_of, solve_loud
+from unveil.solve.pixels.loud import Design, solve_loud
 from unveil.solve.subsets.descent import reassign, restart
 
 ROUNDS = 8
@@ -125,10 +126,10 @@ def backed(y: Values, x: NDArray[np.float64], members: Members, noise: float) ->
     k = members.shape[1]
     total = x[members].sum(axis=1)
     variance = noise**2
-    full = nats_of(y, total, variance).sum(axis=1)
+    full = log_density(y, total, variance).sum(axis=1)
     unknown = variance + float(np.mean(np.square(x)))
     without = np.max(
-        [nats_of(y, total - x[members[:, j]], unknown).sum(axis=1) for j in range(k)], axis=0
+        [log_density(y, total - x[members[:, j]], unknown).sum(axis=1) for j in range(k)], axis=0
     )
     return np.asarray(full > without + log(len(x)) + LUCK)
 
@@ -149,13 +150,13 @@ def beyond_chance(
     # 2. What these say of the rows left out: the sum of the members, as well as it is known.
     known = C[theirs[:, :, None], theirs[:, None, :]].sum(axis=(1, 2))
     variance = noise**2 * (1 + known[:, None])
-    own = nats_of(part[out], loud.x[theirs].sum(axis=1), variance)
+    own = log_density(part[out], loud.x[theirs].sum(axis=1), variance)
     # 3. Chance: each pixel has the values it has, whether about zero or about its mean.
     power = np.mean(np.square(part[~out], dtype=np.float64), axis=0)
     mean = part[~out].mean(axis=0, dtype=np.float64)
     spread = np.maximum(power - mean**2, 1e-12 * power + 1e-30)
-    about_zero = nats_of(part[out], 0.0, np.maximum(power, 1e-30))
-    about_mean = nats_of(part[out], mean, spread)
+    about_zero = log_density(part[out], 0.0, np.maximum(power, 1e-30))
+    about_mean = log_density(part[out], mean, spread)
     chance = np.maximum(about_zero.sum(axis=0), about_mean.sum(axis=0)).sum()
     # 4. All pixels, all rows.
     gain = (float(own.sum()) - float(chance)) / (out.sum() * len(some)) * y.shape[1]

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.folded import signed
 from unveil.gram.folded_normal import Floats, Patterns
 from unveil.solve.model import Members
 from unveil.solve.subsets.descent import reassign
@@ -66,7 +67,7 @@ def alternate(
         if np.array_equal(members, before):
             break
         weight, typical = row_weights(miss, noise)
-        z = y * np.tanh(y * x[members].sum(axis=1) / typical)
+        z = signed(y, x[members].sum(axis=1), typical)
         x = _least_squares(members, len(x), weight, z, RIDGE[1])
     return x, members, miss
 

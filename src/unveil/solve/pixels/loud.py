@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from unveil.folded import expected_square, log_density, lost, signed
 from unveil.records import Progress
 from unveil.solve.affine_rrr import Range
 from unveil.solve.model import Members, Values
@@ -52,8 +53,6 @@ LEAST_SHARE = 0.05
 LOWEST, HIGHEST = -5.0, 2.0
 """Bounds of T: of the first start, where y is next to nothing, and of the second, where one bright
 encoding would outweigh all others."""
-PLAIN = 40.0
-"""Signs are certain far below: cosh would overflow where y·μ/σ² is in the hundreds."""
 QUIETEST = 1e-3
 """The least noise that is assumed, in units of the rms of y: below, `pixels.noisy` is exact."""
 NULL = 1e-9
@@ -137,7 +136,7 @@ def _fill(
     x = np.zeros((len(design.C), part.shape[1]), np.float32)
     for start in _starts(part, design, noise):
         found, s = _steps(part, design, start, WARM * noise, TRIAL_STEPS)
-        likely = nats_of(part, *design.others(found, s, noise)).sum(axis=0)
+        likely = log_density(part, *design.others(found, s, noise)).sum(axis=0, dtype=np.float64)
         better = likely > best
         x[:, better], best[better] = found[:, better], likely[better]
     # 2. The likelier one to the end; single vectors on a wrong peak are put right on the way.
@@ -148,12 +147,10 @@ def _fill(
     # 3. What the others say of each encoding, and the noise that is left.
     values, nats, power = out
     block = pixels.start // BLOCK
-    nats[:, block] = nats_of(part, *design.others(found, s, noise)).sum(axis=1)
-    # Signed by what the fit itself says: E[(s·y − μ)²] over both signs, as a sum of two terms that
-    # are not negative: y² − 2·E[s]·y·μ + μ² can come out below zero in float32.
-    fit = np.abs(design.W @ found)
-    unsure = 1 - np.tanh(part * fit / np.float32(noise**2))
-    left = np.mean((part - fit) ** 2 + 2 * part * fit * unsure, axis=0, dtype=np.float64)
+    nats[:, block] = log_density(part, *design.others(found, s, noise)).sum(axis=1, dtype=float)
+    # Signed by what the fit itself says.
+    rest = expected_square(part, design.W @ found, np.float32(noise**2))
+    left = np.mean(rest, axis=0, dtype=np.float64)
     power[block] = float(left.sum()) / max(1 - float(design.h.mean()), 1 - LARGEST_LEVERAGE)
     # 4. Means instead of the highest values: a second sweep of them changes next to nothing.
     values[:, pixels] = sweep(part, design.members, found, noise, mean=True) if fine else found
@@ -164,7 +161,7 @@ def _steps(y: Values, design: Design, x: Values, noise: float, steps: int) -> tu
     s = np.zeros_like(y)
     for step in range(steps):
         mean, variance = design.others(x, s if step else np.asarray(design.W @ x), noise)
-        s = y * np.tanh(y * mean / variance)
+        s = signed(y, mean, variance)
         x = design.fit @ s
     return x, s
 
@@ -195,17 +192,3 @@ def _starts(y: Values, design: Design, noise: float) -> tuple[Values, Values]:
 def _leading(matrix: Values) -> Floats:
     last = len(matrix) - 1
     return np.asarray(eigh(matrix, subset_by_index=[last, last], check_finite=False)[1][:, 0])
-
-
-def nats_of(y: Values, mean: Values | float, variance: Values | float) -> Floats:
-    """log of the density of |N(mean, variance)| at y."""
-    size = np.abs(mean)
-    out = -((y - size) ** 2) / (2 * variance) + np.log1p(np.exp(-2 * y * size / variance))
-    return np.asarray(out - 0.5 * np.log(2 * np.pi * variance), dtype=np.float64)
-
-
-def information(y: Values, mean: Values, variance: Values | float) -> float:
-    """What a magnitude says of its sum, on average, to what it says with its sign: from 1, where
-    signs are plain, down to 0."""
-    lost = y * y / variance / np.cosh(np.minimum(y * np.abs(mean) / variance, PLAIN)) ** 2
-    return float(np.clip(1 - np.mean(lost, dtype=np.float64), 0.0, 1.0))

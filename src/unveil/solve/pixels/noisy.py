@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.folded import maximise
 from unveil.records import Progress
 from unveil.solve.affine_rrr import Range, solve_all
 from unveil.solve.model import (
@@ -170,11 +172,8 @@ def _fill(
             guess = scale * rng.standard_normal(part.shape, dtype=np.float32)
             basin, _ = solve_all(part, offset, members, n, even, 1.0, guess, steps=BASIN_STEPS)
             found = basin.astype(np.float64)
-        here = np.float64(0) if offset is None else offset.astype(np.float64)
-        for _ in range(STEPS):
-            mean = W @ found + here
-            signed = part * np.tanh(part * mean / max(noise, QUIETEST) ** 2)
-            found = pinv @ (W.T @ (signed - here))
+        here = np.zeros(1) if offset is None else offset.astype(np.float64)
+        found = _climb(part, found, here, W, pinv, max(noise, QUIETEST) ** 2)
         miss = np.mean((np.abs(W @ found + here) - part) ** 2, axis=0)
         better = miss < best[todo]
         x[:, todo[better]], best[todo[better]] = found[:, better], miss[better]
@@ -182,6 +181,21 @@ def _fill(
         if not todo.size:
             break
     values[:, pixels] = x
+
+
+def _climb(
+    y: Values,
+    x: NDArray[np.float64],
+    c: NDArray[np.float64],
+    W: Any,
+    pinv: NDArray[np.float64],
+    variance: float,
+) -> NDArray[np.float64]:
+    """x by expectation–maximisation, y = |Wx + c + ε|."""
+    out, _ = maximise(
+        y, x, variance, lambda x: W @ x + c, lambda likely, _: pinv @ (W.T @ (likely - c)), STEPS
+    )
+    return out
 
 
 def _noise(

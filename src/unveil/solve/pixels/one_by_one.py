@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from unveil.folded import rise32
 from unveil.solve.model import Members, Values
 
 REACH = 4.0
@@ -23,8 +24,6 @@ REACH = 4.0
 and stays as it is."""
 WIDE = 1.4
 """Steps of the grid, in widths of a peak: a mean over them is off by exp(−2π²/1.4²) of a step."""
-PLAIN = np.float32(6.0)
-"""Beyond, the sign of an encoding is plain: the other one adds 6e-6 nats, no more."""
 TINY = np.float32(1e-20)
 """Keeps divisions by the size of a pixel that is zero everywhere finite."""
 COARSEST, FINEST = 41, 241
@@ -57,7 +56,7 @@ def _sweep(  # type: ignore[no-untyped-def]
 ):
     """x and the sums `total` of all encodings in place, pixel by pixel."""
     certain = np.float32(1.0) / (noise * noise)
-    half, two = np.float32(0.5), np.float32(2.0)
+    half = np.float32(0.5)
     last = len(grid)
     score = np.empty(last + 1, np.float32)
     at = np.empty(last + 1, np.float32)
@@ -73,11 +72,7 @@ def _sweep(  # type: ignore[no-untyped-def]
                 change = t - x[p, a]
                 here = -t * t * prior
                 for e in range(ends[a], ends[a + 1]):
-                    mu = abs(total[p, rows[e]] + change)
-                    b = mu * y[p, rows[e]] * certain
-                    here += b - half * mu * mu * certain
-                    if b < PLAIN:
-                        here += np.log1p(np.exp(-two * b))
+                    here += rise32(y[p, rows[e]], total[p, rows[e]] + change, certain)
                 score[g] = here
             # 2. Its highest value, or its mean. Beyond the grid the present value stands.
             best = np.argmax(score)

@@ -17,6 +17,7 @@ from math import comb, log
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.folded import log_density, signed
 from unveil.solve.model import COMPLETED, Members, Values, reproduced, residual
 from unveil.solve.subsets.descent import (
     RESTART_SWEEPS,
@@ -141,7 +142,7 @@ def once_only(
         return []
     partners, rest, gain = _partners(y, c, x, k, rows)
     # The posterior mean of the missing vector, whose pixels have rms 1.
-    guess = y[rows] * np.tanh(y[rows] * rest) - rest
+    guess = signed(y[rows], rest) - rest
     sure = gain > SURE + log(comb(len(x), k - 1))
     return [Single(int(rows[i]), partners[i], guess[i]) for i in np.flatnonzero(sure)]
 
@@ -161,19 +162,8 @@ def _partners(
     ).reshape(len(rows), k - 1)
     public = np.zeros((len(rows), x.shape[1])) if c is None else c[rows].astype(np.float64)
     rest = x[partners].sum(axis=1) + public
-    return partners, rest, _nats(y[rows], rest, 1.0) - _nats(y[rows], public, float(k))
-
-
-def _nats(y: Values, mean: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
-    """Log-likelihood of y = |mean + N(0, variance)|, summed over pixels, up to a constant."""
-    z = np.abs(mean) * y / variance
-    inside = (
-        -0.5 * (y.astype(np.float64) ** 2 + mean**2) / variance
-        + z
-        + np.log1p(np.exp(-2 * z))
-        - 0.5 * np.log(variance)
-    )
-    return np.asarray(inside.sum(axis=1))
+    gain = log_density(y[rows], rest, 1.0) - log_density(y[rows], public, float(k))
+    return partners, rest, gain.sum(axis=1)
 
 
 def by_known(

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from unveil.folded import log_density
 from unveil.solve.model import Members, Values
 
 SWEEPS, RESTART_SWEEPS = 4, 6
@@ -139,9 +140,7 @@ def best_partners(
         for place in range(k - 1):
             others = [c for q, c in enumerate(chosen) if q != place]
             mean = x[known] + (x[others].sum(axis=0) + (0 if offset is None else offset))
-            # log of the density of |N(mean, 1)| at y, up to what does not depend on mean.
-            z = np.abs(mean) * y
-            fit = (-0.5 * mean * mean + z + np.log1p(np.exp(-2 * z))).sum(axis=1)
+            fit = log_density(y, mean, 1.0).sum(axis=1)
             fit[np.isin(known, others)] = -np.inf
             best = int(fit.argmax())
             chosen[place], value = int(known[best]), float(fit[best])

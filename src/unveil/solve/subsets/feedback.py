@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.factor.all_vectors import Factorisation
+from unveil.folded import signed
 from unveil.records import Progress
 from unveil.solve.affine_rrr import solve_all
 from unveil.solve.model import (
@@ -139,7 +140,7 @@ def feedback(
     if c is None:
         v = np.float32(np.sqrt(k)) * rng.standard_normal((m, p), dtype=np.float32)
     else:
-        v = y * np.tanh(y * c / np.float32(k))
+        v = signed(y, c, np.float32(k))
     x = np.zeros((columns, p), np.float32)
     exact = np.zeros(m, bool)
     usable = np.ones(columns, bool)
@@ -269,7 +270,7 @@ def _add_missing(
     for r, i in enumerate(rows):
         partners[r] = best_partners(y[i], x, members[i], known, sound, None if c is None else c[i])
     mean = x[partners].sum(axis=1) + (0 if c is None else c[rows])
-    guess = y[rows] * np.tanh(y[rows] * mean) - mean
+    guess = signed(y[rows], mean) - mean
     # 2. Rows whose guesses agree miss the same vector: the largest group first, three at least.
     unit = guess / (np.linalg.norm(guess, axis=1, keepdims=True) + 1e-12)
     alike = unit @ unit.T > ALIKE

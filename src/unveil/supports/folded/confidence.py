@@ -31,7 +31,8 @@ from numba import float32, njit
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from unveil.supports.folded.likelihood import Floats, Indices, Model, fold32, mix32
+from unveil.folded import fold32, log_density
+from unveil.supports.folded.likelihood import Floats, Indices, Model, mix32
 from unveil.supports.folded.survey import Public
 
 MARGIN = 10.0
@@ -116,10 +117,7 @@ def _law(public_variance: float, private_variance: float) -> NDArray[np.float64]
     weight = np.outer(np.exp(-0.5 * t[t >= 0] ** 2), np.exp(-0.5 * t**2))
     weight[0] /= 2  # μ = 0 stands for both signs
     mu, y = np.broadcast_arrays(mu[:, None], np.abs(mu[:, None] + g))
-    density = -0.5 * (y - mu) ** 2 / private_variance + np.log1p(
-        np.exp(-2 * mu * y / private_variance)
-    )
-    density -= 0.5 * np.log(2 * np.pi * private_variance)
+    density = log_density(y, mu, private_variance)
     columns = np.stack([y, y * y, mu, mu * mu, np.ones(y.shape)], axis=-1).reshape(-1, 5)
     weight, density = weight.ravel() / weight.sum(), density.ravel()
     # Least squares under the law of the pixels: rows weighted by the root of their probability.

@@ -10,8 +10,8 @@ at every pixel, so
 
 J is what the lost signs cost: 1 where they are obvious, near 0 where μ is small. Pixels are
 float32, sums over them are float32 within a vector lane; a log-likelihood is right to about 1e-6 of
-itself, far below one nat. This is the one place of these formulas for LearnPublic: the search over
-supports, the fit of weights and the swaps all call `fold32`, `tanh32` and `mix32`.
+itself, far below one nat. The formulas themselves are in `unveil.folded`; here they are put to many
+encodings and supports at a time.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import float32, njit
 from numpy.typing import NDArray
+
+from unveil.folded import fold32, tanh32
 
 Floats = NDArray[np.float32]
 Indices = NDArray[np.int64]
@@ -107,44 +109,6 @@ def gradient(
 
 def _full(value: float | NDArray[np.floating], shape: tuple[int, ...]) -> Floats:
     return np.ascontiguousarray(np.broadcast_to(np.asarray(value, np.float32), shape))
-
-
-@njit(fastmath=True, inline="always")
-def tanh32(x):  # type: ignore[no-untyped-def]
-    """tanh to float32 by a rational function: several times faster than the library's, and it
-    vectorises.
-
-    x·p(x²)/q(x²), fitted to tanh on [−7.9, 7.9]; beyond, tanh is 1 to float32.
-    """
-    x = min(max(x, float32(-7.9)), float32(7.9))  # where the fit ends
-    u = x * x
-    # Horner's scheme, the highest power first.
-    p = float32(-2.76076847742355e-16)  # p, u⁶
-    p = p * u + float32(2.00018790482477e-13)  # p, u⁵
-    p = p * u + float32(-8.60467152213735e-11)  # p, u⁴
-    p = p * u + float32(5.12229709037114e-08)  # p, u³
-    p = p * u + float32(1.48572235717979e-05)  # p, u²
-    p = p * u + float32(6.37261928875436e-04)  # p, u¹
-    p = p * u + float32(4.89352455891786e-03)  # p, u⁰
-    q = float32(1.19825839466702e-06)  # q, u³
-    q = q * u + float32(1.18534705686654e-04)  # q, u²
-    q = q * u + float32(2.26843463243900e-03)  # q, u¹
-    q = q * u + float32(4.89352518554385e-03)  # q, u⁰
-    return x * p / q
-
-
-@njit(fastmath=True, inline="always")
-def fold32(y, mu, precision):  # type: ignore[no-untyped-def]
-    """L of one encoding y (d,) around mu (d,), precision = 1/s²."""
-    d = len(y)
-    total = 0.0
-    for j in range(d):
-        m = abs(mu[j])
-        e = y[j] - m
-        total += float32(-0.5) * e * e * precision + np.log(
-            float32(1) + np.exp(float32(-2) * m * y[j] * precision)
-        )
-    return total - 0.5 * d * np.log(2 * np.pi / precision)
 
 
 @njit(fastmath=True, inline="always")

@@ -20,8 +20,9 @@ import numpy as np
 from numba import float32, njit
 from numpy.typing import NDArray
 
+from unveil.folded import fold32, signed32
 from unveil.parallel import rows_per_block
-from unveil.supports.folded.likelihood import Floats, Indices, Model, fold32, gradient, tanh32
+from unveil.supports.folded.likelihood import Floats, Indices, Model, gradient
 from unveil.supports.folded.screen import top_products
 from unveil.supports.folded.survey import Public
 
@@ -209,7 +210,7 @@ def _best_swaps(  # type: ignore[no-untyped-def]
             for j in range(d):
                 m = mu[j] - a * p[j]
                 part[j] = m
-                x = y[j] * tanh32(y[j] * m * loose)
+                x = signed32(y[j], m, loose)
                 first[j] = (x - m) * a * loose
                 second[j] = (
                     float32(0.5)
@@ -282,7 +283,7 @@ def _sum_residuals(Y, P, rows, supports, a, v, out):  # type: ignore[no-untyped-
             p = P[supports[t, q]]
             for j in range(d):
                 m = mu[j] - a * p[j]
-                r[j] += y[j] * tanh32(y[j] * m * precision) - m
+                r[j] += signed32(y[j], m, precision) - m
 
 
 @njit(fastmath=True, cache=True, nogil=True)

@@ -12,7 +12,8 @@ import numpy as np
 from numba import float32, njit
 from numpy.typing import NDArray
 
-from unveil.supports.folded.likelihood import Floats, Indices, fold32, tanh32
+from unveil.folded import fold32, tanh32
+from unveil.supports.folded.likelihood import Floats, Indices
 
 SMALLEST = 1e-6
 """Smallest share of mean y² that the private variance is given."""
