@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import unveil
 from benchmarks.table import Row
 from unveil.data.bundled import fashion_mnist
-from unveil.scoring.images import psnr, ssim
+from unveil.scoring.windows import psnr, ssim
 
 M, N = 60, 60
 Floats = NDArray[np.float32]

@@ -10,7 +10,6 @@ from unveil.attacks.large import MOST_VECTORS, large
 from unveil.factor.cliques import CliqueSubsets
 from unveil.parallel import Stopwatch
 from unveil.records import AMBIGUOUS
-from unveil.solve.pairs.growth import likely_beside, likely_members
 
 
 def attack(encodings, seed=0, **options):
@@ -151,17 +150,3 @@ def test_a_wrong_public_list_is_verified_nowhere():
     other = simulate(Scheme(2, 2), 40, n_public=200, m=280, d=500, rng=5).public
     recovery = large(sim.encodings, other, np.random.SeedSequence(0), Stopwatch())
     assert not recovery.verified.any()
-
-
-def test_with_a_public_part_the_matched_filter_knows_the_sign():
-    # Two of a hundred vectors are in every sum, at a hundred pixels. Beside c both are among the
-    # four likeliest in 99% of cases, by squares alone in 83%.
-    rng = np.random.default_rng(6)
-    x, c = rng.normal(size=(100, 100)), rng.normal(size=(200, 100))
-    pairs = np.array([rng.choice(100, 2, replace=False) for _ in range(200)])
-    y = np.abs(x[pairs].sum(axis=1) + c)
-
-    def hits(leads):
-        return (leads[:, :, None] == pairs[:, None, :]).any(axis=1).mean()
-
-    assert hits(likely_beside(y - c, -y - c, x, 4)) > 0.95 > hits(likely_members(y, x, 4))

@@ -2,20 +2,12 @@
 
 import numpy as np
 import pytest
+from tests.auditing.test_audit_options import options
 
-from unveil.auditing.inputs import holds_audits, load, options_of, trials_folder
+from unveil.auditing.inputs import holds_audits, load, trials_folder
 from unveil.checks import InputError
-from unveil.scheme import Scheme
 
 NOTHING = {"n_private": None, "n_public": None, "d": None, "sample": None}
-
-
-def options(scheme=None, what_if=None, **changes):
-    facts = {"m": None, "noise": 0.0, "seeds": 2, "relative_tolerance": 1e-2, "effort": 0.0}
-    others = dict.fromkeys(
-        ["sensitive", "encoder", "encodings", "labels", "out", "memory_limit", "progress"]
-    )
-    return options_of(scheme, what_if, 0, **{**facts, **others, **changes})
 
 
 RECORDS = np.random.default_rng(0).standard_normal((10, 6)).astype(np.float32)
@@ -44,19 +36,11 @@ def test_tables_of_encodings_keep_their_units(tmp_path):
     np.testing.assert_allclose(own.data.values, 100 * RECORDS + 5, rtol=1e-4)
 
 
-def test_labels_and_axes():
+def test_labels():
     case = load(RECORDS, None, options(labels=list("aabbaabbab")), **NOTHING)
     assert case.labels.tolist() == [0, 0, 1, 1, 0, 0, 1, 1, 0, 1]
     with pytest.raises(InputError, match="one for each"):
         load(RECORDS, None, options(labels=[1]), **NOTHING)
-    assert options(what_if="all").what_if == ("noise", "k", "m")
-    assert options(what_if="k").what_if == ("k",)
-
-
-def test_one_record_in_each_is_for_encoders_only():
-    with pytest.raises(InputError, match="2 or more"):
-        options(Scheme(1))
-    assert options(Scheme(1), encoder=np.abs).scheme.k_private == 1
 
 
 def test_a_folder_for_trials(tmp_path):

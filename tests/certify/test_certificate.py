@@ -8,10 +8,7 @@ import pytest
 from unveil import Encodings, Scheme
 from unveil.certify.certificate import (
     FEWEST_PIXELS,
-    _all_eigenvalues_above,
-    _bipartite,
     _sum_of_squared_products,
-    _touched_by_null,
     certify,
 )
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED
@@ -249,32 +246,6 @@ def test_columns_that_are_nearly_the_same_make_no_combinations():
 def test_a_genuine_vector_with_few_partners_is_verified_when_pixels_suffice():
     members = np.vstack([subsets(14, 2, 100), [[1, 14], [2, 14], [3, 14]]])
     assert (certify(*instance(members, 15))[0] == VERIFIED).all()
-
-
-def test_at_scale_the_same_vectors_are_undetermined():
-    """Peeling components, the double cover and the iteration against the null vectors of a dense
-    decomposition."""
-    rng = np.random.default_rng(0)
-    for seed in range(6):
-        pairs = np.sort(
-            rng.integers(0, 40, (34, 2)), axis=1
-        )  # some bipartite trees, some odd cycles, a vector with itself
-        triples = np.vstack([subsets(30, 3, 34, seed), [[30, 31, j] for j in range(4)]])
-        for members, n, quick in ((pairs, 40, _bipartite), (triples, 33, _touched_by_null)):
-            W = np.zeros((len(members), n))
-            np.add.at(W, (np.repeat(np.arange(len(members)), members.shape[1]), members.ravel()), 1)
-            values, vectors = np.linalg.eigh(W.T @ W)
-            dense = (np.abs(vectors[:, values < 1e-9]) > 1e-6).any(axis=1)
-            assert 0 < dense.sum() < n
-            np.testing.assert_array_equal(quick(members, n), dense)
-
-
-def test_eigenvalues_above_a_bound_are_told_by_cholesky():
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((40, 200))
-    assert _all_eigenvalues_above(x @ x.T, 1e-3)
-    x[7] = x[3] - x[5]
-    assert not _all_eigenvalues_above(x @ x.T, 1e-3)
 
 
 @pytest.mark.parametrize("shape", [(7, 30), (30, 7)])

@@ -1,97 +1,13 @@
-"""SSIM against scikit-image, PSNR by hand, matching one to one, the challenge's scores against its
-rules written as a loop."""
+"""Matching one to one, and the challenge's scores against its rules written as a loop."""
 
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
+from tests.scoring.test_windows import images, twin
 
 from unveil.checks import InputError
-from unveil.scoring.images import challenge_scores, image_scores, psnr, ssim, ssim_table
-
-SHAPES = [(9, 12, 3), (7, 7, 1), (16, 8), (32, 32, 3)]
-
-
-def images(n, shape, seed=0):
-    """Smooth pictures in [−1, 1], so that SSIM has something to see."""
-    rng = np.random.default_rng(seed)
-    x = np.cumsum(np.cumsum(rng.standard_normal((n, *shape)), axis=1), axis=2)
-    return (x / np.abs(x).max(axis=tuple(range(1, x.ndim)), keepdims=True)).astype(np.float32)
-
-
-def twin(a, b):
-    """SSIM of two images by its definition, window by window."""
-    values = []
-    a, b = ((np.atleast_3d(v).astype(np.float64) + 1) / 2 for v in (a, b))
-    for i in range(a.shape[0] - 6):
-        for j in range(a.shape[1] - 6):
-            for c in range(a.shape[2]):
-                p, q = (v[i : i + 7, j : j + 7, c].ravel() for v in (a, b))
-                (v, cov), (_, w) = np.cov(p, q)
-                top = (2 * p.mean() * q.mean() + 0.01**2) * (2 * cov + 0.03**2)
-                values.append(top / ((p.mean() ** 2 + q.mean() ** 2 + 0.01**2) * (v + w + 0.03**2)))
-    return np.mean(values)
-
-
-@pytest.mark.parametrize("shape", SHAPES[:3])
-def test_ssim_equals_its_definition(shape):
-    a, b = images(3, shape), images(3, shape, 1)
-    np.testing.assert_allclose(
-        ssim(a, b, shape), [twin(x, y) for x, y in zip(a, b, strict=True)], atol=1e-10
-    )
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_ssim_equals_scikit_image(shape):
-    metrics = pytest.importorskip("skimage.metrics", reason="scikit-image is the oracle")
-    a, noise = images(6, shape), images(6, shape, 2)
-    b = np.clip(a + 0.3 * noise, -1, 1)
-    axis = -1 if len(shape) == 3 else None
-    expected = [
-        metrics.structural_similarity(
-            (x.astype(float) + 1) / 2, (y.astype(float) + 1) / 2, channel_axis=axis, data_range=1
-        )
-        for x, y in zip(a, b, strict=True)
-    ]
-    np.testing.assert_allclose(ssim(a, b, shape), expected, atol=1e-9)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_table_holds_every_pair_and_flat_arrays_are_the_same(shape, monkeypatch):
-    a, b = images(4, shape), images(5, shape, 1)
-    table = ssim_table(a, b, shape)
-    for i in range(4):
-        np.testing.assert_allclose(
-            table[i], ssim(np.repeat(a[i : i + 1], 5, axis=0), b, shape), atol=1e-12
-        )
-    np.testing.assert_array_equal(ssim_table(a.reshape(4, -1), b.reshape(5, -1), shape), table)
-    monkeypatch.setattr(
-        "unveil.scoring.images._blocks",
-        lambda count, _: (slice(i, i + 2) for i in range(0, count, 2)),
-    )
-    np.testing.assert_allclose(ssim_table(a, b, shape), table, atol=1e-12)
-    np.testing.assert_allclose(np.diag(ssim_table(a, a, shape)), 1, atol=1e-12)
-    np.testing.assert_allclose(ssim_table(b, a, shape).T, table, atol=1e-12)
-
-
-def test_negatives_and_inverted_halves_count_as_what_they_are():
-    """Both were good images to SSIM on [−1, 1]; a little more light is still a good one."""
-    a = 0.8 * images(4, (16, 16), 5)
-    half = a.copy()
-    half[:, :, 8:] *= -1
-    assert ssim(a, -a, (16, 16)).max() < 0
-    assert ssim(a, half, (16, 16)).max() < 0.6
-    assert ssim(a, a + 0.1, (16, 16)).min() > 0.9
-
-
-def test_psnr_by_hand():
-    a = np.zeros((4, 7, 7))
-    b = a.copy()
-    b[1] = 0.2  # mean square 0.04 of a peak square of 4: a factor of 100
-    b[2, 0, 0] = 1.0
-    b[3] = 5.0  # clipped to 1
-    np.testing.assert_allclose(
-        psnr(a, b, (7, 7)), [100, 20, 10 * np.log10(4 * 49), 10 * np.log10(4)], rtol=1e-6
-    )
+from unveil.scoring.images import challenge_scores, image_scores
+from unveil.scoring.windows import ssim, ssim_table
 
 
 def test_matching_is_one_to_one_and_the_best_there_is():

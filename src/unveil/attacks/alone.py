@@ -16,7 +16,8 @@ from scipy.sparse.csgraph import connected_components
 
 from unveil.attacks.finish import recovery
 from unveil.attacks.overlaps import read_overlaps
-from unveil.certify.certificate import FEWEST_PIXELS, made_of_public
+from unveil.certify.aliases import made_of_public
+from unveil.certify.certificate import FEWEST_PIXELS
 from unveil.certify.relabelling import relabelled
 from unveil.encodings import Encodings
 from unveil.parallel import Stopwatch, must_fit

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from unveil.certify.certificate import undetermined_by
+from unveil.certify.determined import undetermined_by
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.records import Progress
 from unveil.relations.signs import joined, propagate_signs, relation_rows, sign_graph

@@ -25,8 +25,7 @@ m: up to `LARGEST`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,40 +33,25 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from unveil.attacks.finish import approximate, certified
+from unveil.attacks.mixup_public import Mixed, public_again
+from unveil.attacks.mixup_subsets import subset_guesses
 from unveil.attacks.units import column_units
-from unveil.certify.certificate import undetermined_by
+from unveil.certify.determined import undetermined_by
 from unveil.checks import InputError
 from unveil.encodings import Encodings, as_public
-from unveil.factor.all_vectors import factor_overlaps
-from unveil.factor.binary_columns import binary_columns, choose_columns
-from unveil.factor.cliques import find_cliques
-from unveil.gram.similarity import estimate_vectors
-from unveil.gram.whitened import (
-    exact_rank,
-    ones_in_span,
-    plain_overlaps,
-    plain_similarity,
-    rank_of,
-    rounded,
-    spectrum,
-    whitened_similarity,
-)
-from unveil.parallel import Stopwatch, must_fit, one_blas_thread
+from unveil.parallel import Stopwatch, must_fit
 from unveil.parallel import memory_limit as bytes_allowed
 from unveil.records import Overlaps, Progress, Recovery
 from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.seeds import Rng, child, root
-from unveil.solve.linear import Floats, LinearFit, best_members, fit_linear, spread
-from unveil.solve.model import PIXEL, Members, PublicPart, rms
+from unveil.solve.linear import Floats, LinearFit, fit_linear, spread
+from unveil.solve.model import PublicPart
 from unveil.solve.pixels.chance import fit_nats
 from unveil.solve.pixels.noisy import NoisySolution
 from unveil.solve.pixels.pixels import PixelSolution
 from unveil.solve.pixels.settle import Settled
-from unveil.supports.pursuit import pursue
 
 NAME = "mixup"
-LARGEST = 6000
-"""Encodings up to which m×m matrices are worked with."""
 ENOUGH = 0.95
 """Share of encodings from which on no further guess is tried."""
 NOISIEST = 0.5
@@ -80,11 +64,8 @@ SHARPEST = 1e-3
 ALIKE = 16.0
 """Sizes of columns within such a factor are as good as one: exactness asks for 1e-4 of the rms of
 all, float32 has 6e-8."""
-ROUNDS = 3
-"""Times that the public part of encodings left over is looked for again; each explains more."""
-BYTES, BYTES_SQUARE = 40, 48
-"""Per value of the encodings, which are held in double precision with what is left of them; and per
-pair of encodings in the factorisation."""
+BYTES = 40
+"""Per value of the encodings, which are held in double precision with what is left of them."""
 
 
 def mixup(
@@ -140,10 +121,10 @@ def _solved(
 ) -> Recovery:
     m, k, clock = encodings.m, encodings.scheme.k_private, Stopwatch()
     # 0. The public part.
-    mixed = _Mixed.of(encodings, P, limit, clock, progress)
+    mixed = Mixed.of(encodings, P, limit, clock, progress)
     # 1–3. One guess at the subsets after the other, until one explains enough.
     best: LinearFit | None = None
-    guesses = _guesses(mixed.private_part(), k, given, limit, clock, progress)
+    guesses = subset_guesses(mixed.private_part(), k, given, limit, clock, progress)
     for members in guesses:
         with clock("subsets"):
             fit = fit_linear(mixed.private_part(), members, np.ones(m, bool), progress=progress)
@@ -156,7 +137,7 @@ def _solved(
             break
     if best is not None and best.exact and P is not None:
         with clock("public again"):
-            mixed, best = _again(mixed, best, limit, progress)
+            mixed, best = public_again(mixed, best, limit, progress)
     if best is None:
         return Recovery.empty(encodings, NAME, _nothing(m), clock.seconds)
     # 4. Exact, with a certificate; or under noise, with standard errors.
@@ -183,98 +164,6 @@ def _solved(
     return approximate(encodings, NAME, noisy, 1.0, True, clock, facts)
 
 
-@dataclass(frozen=True, eq=False)
-class _Mixed:
-    """Encodings in units in which private weights are 1, with the public vectors `names` (m,
-    k_public), times `weight`."""
-
-    y: Floats
-    names: NDArray[np.int64]
-    public: NDArray[np.float32] | None
-    weight: float
-
-    @classmethod
-    def of(
-        cls,
-        encodings: Encodings,
-        P: NDArray[np.float32] | None,
-        limit: int,
-        clock: Stopwatch,
-        progress: Progress | None,
-    ) -> _Mixed:
-        scheme = encodings.scheme
-        y = encodings.values.astype(np.float64) / scheme.private_weight
-        names, weight = (
-            np.empty((len(y), 0), np.int64),
-            scheme.public_weight / scheme.private_weight,
-        )
-        if P is not None:
-            with clock("learn public"):
-                names = pursue(y.astype(np.float32), P, scheme.k_public, weight, limit, progress)
-        return cls(y, names, P, weight)
-
-    def private_part(self) -> Floats:
-        """What is left of the encodings without their public part."""
-        if self.public is None:
-            return self.y
-        return np.asarray(
-            self.y - self.weight * self.public[self.names].sum(axis=1, dtype=np.float64)
-        )
-
-
-def _guesses(
-    y: Floats,
-    k: int,
-    given: Overlaps | None,
-    limit: int,
-    clock: Stopwatch,
-    progress: Progress | None,
-) -> Iterator[Members]:
-    """Members (m, k), −1 where none is found: by cliques of rounded overlaps, then by factorisation
-    of what is not rounded."""
-    # 1. Overlaps read one by one: cheap, and nearly always enough.
-    m = len(y)
-    Y = y.astype(np.float32)
-    with clock("factor"):
-        start = find_cliques(
-            given if given is not None else plain_overlaps(Y, k, limit, progress)
-        ).members
-    yield start
-    if m > LARGEST or BYTES_SQUARE * m * m > limit:
-        return
-    # 2. The projector on the columns of Y, which depends on the subsets alone.
-    with clock("similarity"):
-        values, vectors = spectrum(Y)
-        n, rank = rank_of(values), exact_rank(values)
-        if Y.shape[1] < m and ones_in_span(Y, values[:rank], vectors[:, :rank]):
-            n = rank
-        n = (
-            None if n is not None and n < k + 2 else n
-        )  # what all encodings have in common, no number of vectors
-        if given is not None:
-            S = given.toarray().astype(np.float64)
-        else:
-            S = plain_similarity(Y, k) if n is None else whitened_similarity(vectors, n, k)
-        n = estimate_vectors(S, k, linear=True) if n is None or given is not None else n
-    if not k + 2 <= n < m:
-        return
-    with clock("factor"):
-        start = find_cliques(rounded(S, k)).members
-    yield start
-    # 3. Few vectors, all independent: every column of zeros and ones that there is.
-    if given is None:
-        with clock("factor"):
-            columns = binary_columns(vectors[:, :n])
-            members = None if columns is None else choose_columns(columns, n, k)
-        if members is not None:
-            yield members
-    # 4. Not rounded at all.
-    with clock("factor"), one_blas_thread():
-        W = factor_overlaps(S, k, n).W
-    if W.shape[1] > k:
-        yield np.argsort(-W, axis=1, kind="stable")[:, :k].astype(np.int64)
-
-
 def _better(first: LinearFit | None, second: LinearFit | None) -> LinearFit | None:
     """The exact one, of two exact ones that with more rows, of two noisy ones that with less
     noise."""
@@ -295,45 +184,6 @@ def _noise(fit: LinearFit) -> float:
 def _size(fit: LinearFit) -> float:
     """The rms of a private pixel."""
     return float(np.sqrt(np.mean(fit.values**2))) or 1.0
-
-
-def _again(
-    mixed: _Mixed, fit: LinearFit, limit: int, progress: Progress | None
-) -> tuple[_Mixed, LinearFit]:
-    """Encodings left over may have a wrong public part: private and public part are looked for in
-    turn, the other taken off."""
-    assert mixed.public is not None
-    m, k = len(mixed.y), fit.members.shape[1]
-    bound = PIXEL * rms(mixed.y)
-    for _ in range(ROUNDS):
-        left = np.setdiff1d(np.arange(m), fit.rows)
-        if not len(left):
-            break
-        # 1. Private members as they seem, and with these taken off the public ones; then the
-        # private ones again.
-        names = mixed.names.copy()
-        own = fit.values[best_members(mixed.private_part()[left], fit.values, k)].sum(axis=1)
-        names[left] = pursue(
-            (mixed.y[left] - own).astype(np.float32),
-            mixed.public,
-            names.shape[1],
-            mixed.weight,
-            limit,
-        )
-        trial = _Mixed(mixed.y, names, mixed.public, mixed.weight)
-        rest = trial.private_part()
-        members = np.full((m, k), -1, np.int64)
-        members[fit.rows] = fit.members
-        members[left] = best_members(rest[left], fit.values, k)
-        # 2. Rows that are reproduced now join; the others keep the public part they had.
-        fits = np.abs(rest[left] - fit.values[members[left]].sum(axis=1)).max(axis=1) <= bound
-        names[left[~fits]] = mixed.names[left[~fits]]
-        trusted = np.isin(np.arange(m), np.append(fit.rows, left[fits]))
-        new = fit_linear(trial.private_part(), members, trusted, progress=progress)
-        if new is None or not new.exact or len(new.rows) <= len(fit.rows):
-            break
-        mixed, fit = trial, new
-    return mixed, fit
 
 
 def _settled(encodings: Encodings, fit: LinearFit, error: Floats) -> Settled:

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.stats import hypergeom
 
 from unveil.attacks.full import LARGEST
-from unveil.attacks.relations import rounding
+from unveil.attacks.related import rounding
 from unveil.checks import row_blocks
 from unveil.gram.correlation import squared_correlations
 from unveil.gram.sign_masks import coin_squares, go_together, sampled

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from unveil import store
+from unveil.auditing.audit_options import Data, Options, options_of
 from unveil.auditing.campaign import Campaign, campaign
 from unveil.auditing.clock import OVER, clock_for
 from unveil.auditing.curve import curve
 from unveil.auditing.encoder_lint import lint_encoder
-from unveil.auditing.inputs import Case, Data, Options, load, options_of, trials_folder
+from unveil.auditing.inputs import Case, load, trials_folder
 from unveil.auditing.judgement import record_risks, verdict, weakest
 from unveil.auditing.lint import fixed_weights, lint_encodings
 from unveil.auditing.measured import Outcome, meanings

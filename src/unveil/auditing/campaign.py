@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from unveil.auditing.audit_options import Options
 from unveil.auditing.costs import attack_seconds
 from unveil.auditing.curve import Points, trace
 from unveil.auditing.holdout import held_out
-from unveil.auditing.inputs import Case, Options
+from unveil.auditing.inputs import Case
 from unveil.auditing.judgement import weakest
 from unveil.auditing.measured import Outcome, outcomes, threat
 from unveil.auditing.result import Threat

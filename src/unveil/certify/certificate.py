@@ -5,9 +5,8 @@ Re-encoding is exact by construction. What is left is uniqueness, of values and 
 
   unexplained   fewer than half of the encodings are explained: then k_private or the weighting may
                 be wrong, and what fits may fit for the wrong reason; nothing is verified
-  rank          the encodings do not determine the vector even with all signs known: a null vector
-                of W touches it (bipartite pieces for k = 2, vectors that always occur together,
-                ones used once)
+  rank          the encodings do not determine the vector even with all signs known
+                (`certify.determined`)
   one solution  independent solves disagree (`solve.pixels.pixels`)
   group         it hangs together with only a few others: the sign per pixel of such a group is its
                 own
@@ -16,11 +15,7 @@ Re-encoding is exact by construction. What is left is uniqueness, of values and 
   design        another reading of the subsets cannot be ruled out (`certify.design`: a theorem,
                 from W alone). Where the size of a private pixel is known, it decides between the
                 readings of a vector of few encodings
-  alias         it is a combination of others: with z = a + b − p the encodings {p, q, z} are {a, b,
-                q} under another name. An alias z shares some p with all of its encodings, or is −Σ
-                of its at most 2k−1 partners (for k = 2 the triangle ab, bc, ca is also the star za,
-                zb, zc); with fewer pixels than vectors these are looked for alone. Public vectors
-                count among the others
+  alias         it is a combination of others, public ones included (`certify.aliases`)
   relabelling   all of its encodings can be read without it, as those of another vector with other
                 labels, private or public, and its size does not tell the two apart
                 (`certify.relabelling`)
@@ -39,22 +34,16 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.linalg import LinAlgError, cholesky
-from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import lsmr
 
+from unveil.certify.aliases import dependent, made_of_public
 from unveil.certify.design import in_doubt
+from unveil.certify.determined import undetermined_by
 from unveil.certify.relabelling import relabelled
 from unveil.encodings import Encodings
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED
 from unveil.solve.model import (
-    PIXEL,
-    TOUCHED,
     PublicPart,
-    combinations_of_others,
     size_in_doubt,
-    touched_by_null,
     uses,
 )
 from unveil.solve.pixels.chance import needed_nats
@@ -71,23 +60,6 @@ SHARED = 0.15
 their size was added. Where pixels are too few to see it, nothing is verified."""
 SIGMAS = 6
 """Standard deviations of a χ² beyond which correlations are no chance."""
-SAME_AS_PUBLIC = 1e-6
-"""1 − |cosine| of a multiple of a public vector: rounding in single precision."""
-TRIALS = 3
-"""Random vectors that must all be seen: one lies outside every null vector with probability 0, and
-rounding is what is left."""
-SOLVED = 1e-12
-"""Relative residual at which an iterative solve ends: the null part is then known to 1e-6."""
-DENSE = 2000
-"""Vectors up to which null vectors come from one dense decomposition."""
-
-BLUR = 30.0
-"""How much more than the residuals the errors of values may be: W blows up rounding by a few times,
-more with few rows."""
-NOTHING = 1e-11, 1e-7
-"""What counts as eigenvalue 0 of unit vectors, least and most. Rounding in float32 leaves 1e-14,
-residuals that are
-tolerated 1e-8."""
 
 
 def certify(
@@ -292,110 +264,3 @@ def _sum_of_squared_products(unit: NDArray[np.float64]) -> float:
     return sum(
         float(((small[s : s + 1024] @ small.T) ** 2).sum()) for s in range(0, len(small), 1024)
     )
-
-
-def _incidence(members: NDArray[np.int64], n: int) -> sparse.csr_array:
-    m, k = members.shape
-    return sparse.csr_array(
-        (np.ones(m * k), (np.repeat(np.arange(m), k), members.ravel())), shape=(m, n)
-    )
-
-
-def undetermined_by(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
-    """Vectors that some null vector of W touches."""
-    if members.shape[1] == 2:
-        return _bipartite(members, n)
-    if n > DENSE:
-        return _touched_by_null(members, n)
-    W = _incidence(members, n)
-    return touched_by_null((W.T @ W).toarray())
-
-
-def _bipartite(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
-    """k = 2: a null vector is ±1 on a bipartite component and 0 on others. In the double cover,
-    where every edge joins a vector with the copy of its partner, a bipartite component falls apart
-    into two."""
-    u, v = members.T
-    ends = np.concatenate([u, v]), np.concatenate([v, u]) + n
-    cover = sparse.coo_array((np.ones(2 * len(members), np.int8), ends), shape=(2 * n, 2 * n))
-    group = connected_components(cover, directed=False)[1]
-    return np.asarray(group[:n] != group[n:])
-
-
-def _touched_by_null(members: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
-    """z − W⁺Wz is the part of a random z in the null space: nonzero, almost surely, exactly where a
-    null vector is. Where the iteration has not come to an end more is left over, and more is called
-    undetermined."""
-    W = _incidence(members, n)
-    out = np.zeros(n, bool)
-    for trial in range(TRIALS):
-        z = np.random.default_rng(trial).standard_normal(n)
-        seen = lsmr(W, W @ z, atol=SOLVED, btol=SOLVED, maxiter=4000)[0]
-        out |= np.abs(z - seen) > TOUCHED
-    return out
-
-
-def dependent(
-    members: NDArray[np.int64],
-    x: NDArray[np.float64],
-    among: NDArray[np.bool_],
-    misfit: NDArray[np.float64],
-) -> NDArray[np.bool_]:
-    """Vectors of a group that are combinations of others; with fewer pixels than vectors, those
-    that a few encodings allow.
-
-    misfit (d,): the largest residual of each pixel, relative to the rms of y"""
-    out = np.zeros(len(x), bool)
-    chosen = np.flatnonzero(among)
-    if len(chosen) <= x.shape[1]:
-        # Pixels of very different sizes would make all vectors look alike: dependence does not ask
-        # for units.
-        size = np.sqrt(np.mean(x[chosen] ** 2, axis=0))
-        unit = x[chosen] / np.maximum(size, 1e-30)
-        unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-30)
-        # A combination leaves what is wrong with the pixels, squared. Vectors that are alike are no
-        # combinations.
-        error = misfit * np.sqrt(np.mean(size**2) * members.shape[1]) / np.maximum(size, 1e-30)
-        nothing = float(np.clip((BLUR * error[size > 0].max(initial=0.0)) ** 2, *NOTHING))
-        gram = unit @ unit.T
-        if len(chosen) > DENSE // 4 and _all_eigenvalues_above(gram, 2 * nothing):
-            return out
-        out[chosen] = combinations_of_others(gram, nothing)
-        return out
-    k, W = members.shape[1], _incidence(members, len(x))
-    rows_of = sparse.csr_array(W.T)
-    for i in chosen:
-        rows = members[rows_of.indices[rows_of.indptr[i] : rows_of.indptr[i + 1]]]
-        partners, shared = np.unique(rows, return_counts=True)
-        total = np.abs(x[partners].sum(axis=0)).max() if len(partners) <= 2 * k else np.inf
-        out[i] = np.count_nonzero(shared == len(rows)) > 1 or total < PIXEL * np.abs(x[i]).max()
-    return out
-
-
-def made_of_public(x: NDArray[np.float64], public: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Vectors that are combinations of public ones and each other; with fewer pixels than vectors,
-    multiples of a public one.
-
-    A private vector that is in the public list trades places with the public part: {x; p} is {p;
-    x}."""
-    size = np.linalg.norm(x, axis=1, keepdims=True)
-    P = public / np.maximum(np.linalg.norm(public, axis=1, keepdims=True), 1e-30)
-    unit = x / np.maximum(size, 1e-30)
-    if len(x) + len(P) > min(x.shape[1], DENSE):
-        return np.asarray((np.abs(unit @ P.T) > 1 - SAME_AS_PUBLIC).any(axis=1))
-    # What the public vectors leave of each, and whether that depends.
-    _, spectrum, axes = np.linalg.svd(P, full_matrices=False)
-    axes = axes[spectrum > SAME_AS_PUBLIC * spectrum.max(initial=1.0)]
-    rest = unit - (unit @ axes.T) @ axes
-    return combinations_of_others(rest @ rest.T)
-
-
-def _all_eigenvalues_above(gram: NDArray[np.float64], bound: float) -> bool:
-    """By Cholesky, at a small part of the cost of the eigenvalues."""
-    shifted = gram.copy()
-    shifted[np.diag_indices_from(shifted)] -= bound
-    try:
-        cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        return False
-    return True

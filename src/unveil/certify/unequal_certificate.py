@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.stats import kstest
 
-from unveil.certify.certificate import dependent, doubt_about_all
+from unveil.certify.aliases import dependent
+from unveil.certify.certificate import doubt_about_all
 from unveil.encodings import Encodings
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED
 from unveil.solve.model import LEAST_USES_UNEQUAL, needed, uses

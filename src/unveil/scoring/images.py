@@ -1,15 +1,6 @@
 """How much of an image came back: SSIM, PSNR, and the four scores of the InstaHide challenge.
 
-Images come with pixels in [−1, 1]; of recovered ones, what is outside is clipped. Bytes are brought
-there from 0..255. They are compared on [0, 1], where black is zero.
-
-SSIM. Wang, Bovik, Sheikh and Simoncelli, IEEE Trans. Image Processing 13 (2004), over 7×7 uniform
-windows that lie inside the image, sample variances, K₁ = 0.01, K₂ = 0.03 and a range of 1; the mean
-over windows and channels. This is scikit-image's `structural_similarity(channel_axis=-1,
-data_range=1)` of images on [0, 1]. Where zero lies matters: the means of windows are multiplied,
-and on [−1, 1] an image and its negative have both means and covariance of opposite signs, so that
-they come out alike (0.73 on CIFAR-10, −0.62 on [0, 1]). Of a pair of images only the covariance is
-new: O(d) per pair.
+Recovered images are matched to true ones one to one. SSIM and PSNR are in `scoring.windows`.
 
 The challenge (github.com/Hazelsuko07/InstaHide_Challenge, "Format and Rules") takes one image per
 encoding and holds it against the two private images mixed into it, then takes means over encodings:
@@ -25,37 +16,31 @@ has Max_L2 where the leaderboard has Min_L2; 0.01 can only be the smaller of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import uniform_filter
 from scipy.optimize import linear_sum_assignment
 
-from unveil.checks import DataLike, InputError, as_array, as_shape, as_vectors, one_shape
-from unveil.data.tensors import read_any_array
+from unveil.checks import DataLike, InputError, one_shape
 from unveil.rooms import Shown
+from unveil.scoring.windows import (
+    RANGE,
+    WINDOW,
+    Images,
+    Windows,
+    as_images,
+    image_blocks,
+    mean_square_of,
+    psnr_of,
+    read_images,
+    ssim_of,
+    table_of,
+)
 
-WINDOW = 7
-"""Height and width of a window, as in scikit-image."""
-RANGE = 2.0
-"""Of pixels as they come: from −1 to 1."""
-C1, C2 = 0.01**2, 0.03**2
-"""K₁ and K₂ of the definition: where windows are flat they keep the quotient from 0/0."""
-SAMPLE = WINDOW**2 / (WINDOW**2 - 1)
-"""From the variance of a window to the sample variance."""
 SLACK = 1e-3
 """How far outside [−1, 1] a pixel may lie: rounding of float16 files."""
-HALF_BYTE = 127.5
-"""Bytes 0 and 255 become −1 and 1."""
-HIGHEST = 100.0
-"""PSNR of equal images, in dB."""
-
-Images = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,14 +133,14 @@ def image_scores(
     shape = _shape(image_shape, shape)
     T = _as_truth(truth, shape)
     matches, similar, noise = np.full(len(T), -1), np.zeros(len(T)), np.zeros(len(T))
-    recovered = _read(recovered, "recovered images")
+    recovered = read_images(recovered, "recovered images")
     if len(recovered):
-        R = _as_images(recovered, shape, "recovered images")
-        table = _table(R, T)
+        R = as_images(recovered, shape, "recovered images")
+        table = table_of(R, T)
         # One to one: an image that resembles many counts once.
         found, true = linear_sum_assignment(table, maximize=True)
         matches[true], similar[true] = found, table[found, true]
-        noise[true] = _psnr(R[found], T[true])
+        noise[true] = psnr_of(R[found], T[true])
     return ImageScores(matches, similar, noise)
 
 
@@ -203,7 +188,7 @@ def challenge_scores(
     (1.0, 0.0)
     """
     shape = _shape(image_shape, shape)
-    X, T = _as_images(decryption, shape, "decryption"), _as_truth(private, shape)
+    X, T = as_images(decryption, shape, "decryption"), _as_truth(private, shape)
     pairs = np.asarray(pairs)
     if pairs.ndim != 2 or not pairs.size or pairs.dtype.kind not in "iu" or len(pairs) != len(X):
         raise InputError(
@@ -216,12 +201,12 @@ def challenge_scores(
         )
     similar, differ = np.empty(pairs.shape), np.empty(pairs.shape)
     # The windows of private images are shared by all encodings that mix them.
-    private_windows = _Local.of(T)
-    for rows in _blocks(len(X), X[0].size):
-        windows = _Local.of(X[rows])
+    private_windows = Windows.of(T)
+    for rows in image_blocks(len(X), X[0].size):
+        windows = Windows.of(X[rows])
         for slot, chosen in enumerate(pairs[rows].T):
-            similar[rows, slot] = _ssim(windows, private_windows.take(chosen))
-            differ[rows, slot] = RANGE**2 * _mean_square(X[rows], T[chosen])
+            similar[rows, slot] = ssim_of(windows, private_windows.take(chosen))
+            differ[rows, slot] = RANGE**2 * mean_square_of(X[rows], T[chosen])
     return ChallengeScores(
         max_ssim=float(similar.max(axis=1).mean()),
         mean_ssim=float(similar.mean()),
@@ -240,77 +225,6 @@ def are_images(truth: NDArray[np.float32], shape: tuple[int, ...] | None) -> boo
     )
 
 
-def ssim(first: DataLike, second: DataLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """SSIM (n,) of image i of `first` with image i of `second`."""
-    A, B = _same(first, second, shape)
-    out = np.empty(len(A))
-    for rows in _blocks(len(A), A[0].size):
-        out[rows] = _ssim(_Local.of(A[rows]), _Local.of(B[rows]))
-    return out
-
-
-def ssim_table(first: DataLike, second: DataLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """SSIM (a, b) of every image of `first` with every one of `second`."""
-    return _table(*(_as_images(values, shape, "images") for values in (first, second)))
-
-
-def psnr(first: DataLike, second: DataLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Peak signal to noise ratio (n,) in dB, image by image; 100 at most."""
-    return _psnr(*_same(first, second, shape))
-
-
-def _table(A: Images, B: Images) -> NDArray[np.float64]:
-    out = np.empty((len(A), len(B)))
-    for columns in _blocks(len(B), B[0].size):
-        # Windows of one block of B are made once and meet every image of A.
-        others = _Local.of(B[columns])
-        for i in range(len(A)):
-            out[i, columns] = _ssim(_Local.of(A[i : i + 1]), others)
-    return out
-
-
-def _psnr(A: Images, B: Images) -> NDArray[np.float64]:
-    error = _mean_square(A, B)
-    return -10 * np.log10(np.maximum(error, 10 ** (-HIGHEST / 10)))
-
-
-@dataclass(frozen=True, eq=False)
-class _Local:
-    """Images with the means and variances of their windows."""
-
-    images: Images
-    mean: Images
-    variance: Images
-
-    @classmethod
-    def of(cls, images: Images) -> _Local:
-        mean = _windows(images)
-        return cls(images, mean, SAMPLE * (_windows(images**2) - mean**2))
-
-    def take(self, rows: NDArray[np.int64]) -> _Local:
-        return _Local(self.images[rows], self.mean[rows], self.variance[rows])
-
-
-def _ssim(a: _Local, b: _Local) -> NDArray[np.float64]:
-    covariance = SAMPLE * (_windows(a.images * b.images) - a.mean * b.mean)
-    likeness = (2 * a.mean * b.mean + C1) * (2 * covariance + C2)
-    likeness /= (a.mean**2 + b.mean**2 + C1) * (a.variance + b.variance + C2)
-    return np.asarray(likeness.mean(axis=(1, 2, 3)))
-
-
-def _windows(images: Images) -> Images:
-    """Mean of every window that lies inside, (n, height − 6, width − 6, channels)."""
-    # What the filter makes up beyond the border is cut off.
-    edge = WINDOW // 2
-    return np.asarray(
-        uniform_filter(images, size=(1, WINDOW, WINDOW, 1))[:, edge:-edge, edge:-edge]
-    )
-
-
-def _mean_square(A: Images, B: Images) -> NDArray[np.float64]:
-    return np.asarray(((A - B) ** 2).mean(axis=(1, 2, 3)))
-
-
 def _shape(image_shape: tuple[int, ...] | None, shape: tuple[int, ...] | None) -> tuple[int, ...]:
     sizes = one_shape(image_shape, shape)
     if sizes is None:
@@ -318,17 +232,8 @@ def _shape(image_shape: tuple[int, ...] | None, shape: tuple[int, ...] | None) -
     return sizes
 
 
-def _same(first: DataLike, second: DataLike, shape: tuple[int, ...]) -> tuple[Images, Images]:
-    A, B = (_as_images(values, shape, "images") for values in (first, second))
-    if len(A) != len(B):
-        raise InputError(
-            f"{len(A)} images and {len(B)} others: give as many, they are compared one by one"
-        )
-    return A, B
-
-
 def _as_truth(values: Any, shape: tuple[int, ...]) -> Images:
-    array = _read(values, "private images")
+    array = read_images(values, "private images")
     if (
         array.dtype.kind == "f"
         and array.size
@@ -338,35 +243,4 @@ def _as_truth(values: Any, shape: tuple[int, ...]) -> Images:
             f"private images from {array.min():.3g} to {array.max():.3g}: bring them to [-1, 1], "
             "or give bytes from 0 to 255"
         )
-    return _as_images(array, shape, "private images")
-
-
-def _read(values: Any, name: str) -> NDArray[Any]:
-    """The array of what was given. Bytes in a file stay bytes, which are brought to [−1, 1]."""
-    path = Path(values) if isinstance(values, (str, PathLike)) else None
-    if path is not None and path.suffix.lower() in (".npy", ".npz", ".pt", ".pth"):
-        return read_any_array(path)
-    return as_array(values, name)
-
-
-def _as_images(values: Any, shape: tuple[int, ...], name: str) -> Images:
-    """(n, height, width, channels), clipped, and brought from [−1, 1] to [0, 1]."""
-    array = _read(values, name)
-    if array.dtype == np.uint8:
-        array = array.astype(np.float32) / np.float32(HALF_BYTE) - np.float32(1)
-    # Images may come flat or with their own axes.
-    flat = as_vectors(
-        array.reshape(len(array), -1) if array.ndim > 2 and array.size else array, name
-    )
-    height, width, *channels = as_shape(shape, flat.shape[1])
-    if min(height, width) < WINDOW:
-        raise InputError(f"images of {height}×{width} pixels: SSIM needs {WINDOW}×{WINDOW} or more")
-    clipped = np.clip(flat, -RANGE / 2, RANGE / 2).astype(np.float64)
-    clipped = clipped / RANGE + 0.5  # from [−1, 1] to [0, 1]
-    return clipped.reshape(len(flat), height, width, *(channels or [1]))
-
-
-def _blocks(count: int, pixels: int) -> Iterator[slice]:
-    step = max(1, (1 << 20) // pixels)  # 8 MiB of doubles at a time
-    for start in range(0, count, step):
-        yield slice(start, start + step)
+    return as_images(array, shape, "private images")

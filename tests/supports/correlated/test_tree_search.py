@@ -1,14 +1,10 @@
-"""Supports where vectors are not Gaussian: found, and what is called certain is right; the
-likeliest of all by brute force."""
-
-from itertools import combinations
+"""Supports where vectors are not Gaussian: found, and what is called certain is right."""
 
 import numpy as np
 import pytest
 
 from unveil import Encodings, Scheme, learn_public, simulate
-from unveil.supports.correlated.pixel_law import measure_law
-from unveil.supports.correlated.tree_search import _Block, _Setting, measured_search
+from unveil.supports.correlated.tree_search import measured_search
 from unveil.supports.folded.survey import survey_public
 
 
@@ -82,21 +78,6 @@ def test_private_vectors_of_another_kind_make_no_wrong_one_certain(private):
     found, right, _ = run(public, 5, private=private)
     assert right[found.certain].all()
     assert right[found.confidence > 0.99].all()
-
-
-def test_the_search_finds_the_likeliest_pair_of_all():
-    rng = np.random.default_rng(4)
-    P = survey_public(walks(rng, 25, 100), 64)
-    sim = simulate(
-        Scheme(2, 2, "equal"), private=walks(rng, 10, 100), public=P.vectors, m=20, rng=4
-    )
-    law = measure_law(P)
-    block = _Block(_Setting(sim.encodings, P, law, 2), sim.encodings.magnitudes(), 1 << 28)
-    supports, value = block.find(np.tile([0, 1], (20, 1)))
-    pairs = np.array(list(combinations(range(25), 2)))
-    every = block._values(np.arange(20), np.tile(pairs, (20, 1, 1)))
-    np.testing.assert_allclose(value, every.max(axis=1), atol=1e-2)
-    np.testing.assert_array_equal(supports, pairs[every.argmax(axis=1)])
 
 
 def test_a_wrong_number_of_members_is_told_and_none_is_certain():

@@ -9,14 +9,11 @@ known and reproduce it. Around that:
   1 grow    from a core that fits, through vertices with two known neighbours that agree, then
             along ears that fit
   2 merge   columns with the same values are one vector
-  3 search  an encoding that is not explained is held against all known vectors: a matched filter
-            on y² and x² names the likeliest members, and for each of them every partner is tried,
-            until a few pixels rule it out
-  4 add     two unexplained encodings miss the same vector when ±y_i − x_a and ±y_j − x_b agree at
-            nearly all pixels; a and b are again what the matched filter names
+  3 search  an encoding that is not explained is held against all known vectors
+  4 add     vectors that two unexplained encodings miss (both: `solve.pairs.unexplained`)
 
 What "fits" means is `model.GROWTH`. k_private = 2. Cost: growing is a few operations per encoding
-and pixel; searching n·d' + 4n·(a dozen) per unexplained encoding.
+and pixel.
 """
 
 from __future__ import annotations
@@ -43,6 +40,15 @@ from unveil.solve.pairs.pair_graph import (
     triangles,
 )
 from unveil.solve.pairs.peeling import sums
+from unveil.solve.pairs.unexplained import (
+    LEADS,
+    MOST,
+    add_missing,
+    likely_beside,
+    likely_members,
+    pair_fits,
+    search_pairs,
+)
 
 SHARE = GROWTH.share
 ROUNDS = 8
@@ -54,15 +60,6 @@ EARS = 64
 PROBE, PROBES = 6, 30
 """Columns are compared where they are neighbours on one of some handfuls of so many pixels: chance
 spoils few pixels, so that two equal columns agree on one handful at least."""
-BRIGHTEST = 5
-"""Squares beyond so many times their mean count no more: a few bright pixels would outweigh all."""
-BLOCK = 1024
-"""Encodings at a time: n times as many numbers."""
-LEADS = 4
-"""Likely members tried for each unexplained encoding."""
-MOST = 4000
-"""Unexplained encodings compared with each other at most; more of them mean that something else is
-wrong."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +107,7 @@ def grow_pairs(
             leads = names[likely_members(hi[left], x[names], LEADS)]
         else:
             leads = names[likely_beside(hi[left], lo[left], x[names], LEADS)]
-        found = np.empty((len(left), 2), np.int64)
-        _search(hi[left], lo[left], x, names, leads, near, SHARE, found)
+        found = search_pairs(hi[left], lo[left], x, names, leads, near)
         hit = found[:, 0] >= 0
         members = members.copy()
         members[left[hit]] = found[hit]
@@ -119,7 +115,7 @@ def grow_pairs(
         # 4. Add vectors that two of them miss.
         new = 0
         if 2 <= len(left) <= MOST:
-            theirs, new = _add(hi[left], lo[left], x, leads, near, columns)
+            theirs, new = add_missing(hi[left], lo[left], x, leads, near, columns)
             fresh = theirs[:, 0] >= 0
             # Rows that a new vector joins may have had a column of their own for it: the growth
             # finds out which is right.
@@ -218,48 +214,6 @@ def merge_equal(
     return np.where(members >= 0, name[members], -1)
 
 
-def likely_members(y: NDArray[np.floating[Any]], x: NDArray[np.floating[Any]], most: int) -> Index:
-    """(rows, most): the vectors whose squares follow y² most closely, as positions in x."""
-
-    def feature(v: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-        square = v**2
-        mean = np.maximum(square.mean(axis=1, keepdims=True), 1e-30)
-        square = np.minimum(square / mean, BRIGHTEST)
-        return np.asarray(square - square.mean(axis=1, keepdims=True), dtype=np.float32)
-
-    vectors = feature(x)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
-    out = np.empty((len(y), most), np.int64)
-    for s in range(0, len(y), BLOCK):
-        likeness = feature(y[s : s + BLOCK]) @ vectors.T
-        out[s : s + BLOCK] = np.argpartition(-likeness, most - 1, axis=1)[:, :most]
-    return out
-
-
-def likely_beside(hi: Sums, lo: Sums, x: Sums, most: int) -> Index:
-    """`likely_members` where a public part c is known: y² − c² = q² + 2cq for a private part q, so
-    that a member x of it shows in x² and, with its sign, in 2cx. In sums, y² − c² = −hi·lo and
-    2c = −(hi + lo)."""
-    squares = np.asarray(x**2 - (x**2).mean(axis=1, keepdims=True), dtype=np.float32)
-    vectors, out = np.asarray(x, dtype=np.float32), np.empty((len(hi), most), np.int64)
-    for s in range(0, len(hi), BLOCK):
-        rows = slice(s, s + BLOCK)
-        above = -hi[rows] * lo[rows]
-        top = BRIGHTEST * np.abs(above).mean(axis=1, keepdims=True)
-        above = np.clip(above, -top, top)
-        with_sign = np.asarray(-above * (hi[rows] + lo[rows]), dtype=np.float32)
-        likeness = with_sign @ vectors.T + np.asarray(above, dtype=np.float32) @ squares.T
-        out[rows] = np.argpartition(-likeness, most - 1, axis=1)[:, :most]
-    return out
-
-
-def _add(hi: Sums, lo: Sums, x: Sums, leads: Index, near: float, columns: int) -> tuple[Index, int]:
-    """(members of the rows that share a new vector, −1 for others; how many new ones), by pairs of
-    unexplained rows."""
-    members = np.full((len(hi), 2), -1, np.int64)
-    return members, int(_shared_missing(hi, lo, x, leads, near, SHARE, columns, members))
-
-
 @njit(cache=True, nogil=True)
 def _spread(indptr, neighbour, row, hi, lo, x, known, near, share):  # type: ignore[no-untyped-def]
     """Vertices with two known neighbours that agree, until there are none; x and known in place."""
@@ -337,19 +291,6 @@ def _spread(indptr, neighbour, row, hi, lo, x, known, near, share):  # type: ign
 
 
 @njit(cache=True, nogil=True)
-def _pair_fits(hi, lo, x, i, a, b, near, allowed):  # type: ignore[no-untyped-def]
-    """Whether x_a + x_b is one of row i's two sums, at all but `allowed` pixels."""
-    missed = 0
-    for p in range(x.shape[1]):
-        total = x[a, p] + x[b, p]
-        if min(abs(total - hi[i, p]), abs(total - lo[i, p])) >= near:
-            missed += 1
-            if missed > allowed:
-                return False
-    return True
-
-
-@njit(cache=True, nogil=True)
 def _fits(hi, lo, x, known, members, near, share, out):  # type: ignore[no-untyped-def]
     """out (rows,): both members are known, and reproduce the row."""
     allowed = (1 - share) * x.shape[1]
@@ -360,71 +301,5 @@ def _fits(hi, lo, x, known, members, near, share, out):  # type: ignore[no-untyp
             and b >= 0
             and known[a]
             and known[b]
-            and _pair_fits(hi, lo, x, i, a, b, near, allowed)
+            and pair_fits(hi, lo, x, i, a, b, near, allowed)
         )
-
-
-@njit(cache=True, nogil=True)
-def _search(hi, lo, x, names, leads, near, share, found):  # type: ignore[no-untyped-def]
-    """The pair of known vectors that reproduces each row, one of them among its leads; −1 where
-    there is none."""
-    allowed = (1 - share) * x.shape[1]
-    for i in range(len(hi)):
-        found[i] = -1
-        for a in leads[i]:
-            for b in names:
-                if a != b and _pair_fits(hi, lo, x, i, a, b, near, allowed):
-                    found[i, 0], found[i, 1] = a, b
-                    break
-            if found[i, 0] >= 0:
-                break
-
-
-@njit(cache=True, nogil=True)
-def _shared_missing(  # type: ignore[no-untyped-def]
-    hi, lo, x, leads, near, share, columns, members
-):
-    """Rows i, j that agree on a missing vector given different leads a, b: members in place; the
-    number of new columns."""
-    pixels = x.shape[1]
-    allowed = (1 - share) * pixels
-    new = 0
-    # 1. Pairs of rows, at least one of which has no members yet.
-    for i in range(len(hi)):
-        for j in range(i + 1, len(hi)):
-            if members[i, 0] >= 0 and members[j, 0] >= 0:
-                continue
-            for a in leads[i]:
-                if members[i, 0] >= 0 and members[i, 0] != a:
-                    continue
-                agreed = False
-                for b in leads[j]:
-                    if a == b or (members[j, 0] >= 0 and members[j, 0] != b):
-                        continue
-                    # 2. Without a and b, do both leave the same vector, at nearly all pixels?
-                    missed = 0
-                    for p in range(pixels):
-                        u, w = hi[i, p] - x[a, p] + x[b, p], lo[i, p] - x[a, p] + x[b, p]
-                        close = min(
-                            min(abs(u - hi[j, p]), abs(u - lo[j, p])),
-                            min(abs(w - hi[j, p]), abs(w - lo[j, p])),
-                        )
-                        if close >= near:
-                            missed += 1
-                            if missed > allowed:
-                                break
-                    # 3. A new vector for both, or the one that the other row has already.
-                    if missed <= allowed:
-                        if members[i, 0] < 0 and members[j, 0] < 0:
-                            members[i, 0], members[i, 1] = a, columns + new
-                            members[j, 0], members[j, 1] = b, columns + new
-                            new += 1
-                        elif members[i, 0] < 0:
-                            members[i, 0], members[i, 1] = a, members[j, 1]
-                        else:
-                            members[j, 0], members[j, 1] = b, members[i, 1]
-                        agreed = True
-                        break
-                if agreed:
-                    break
-    return new

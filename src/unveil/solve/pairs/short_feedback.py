@@ -35,7 +35,8 @@ from unveil.solve.model import (
     rms,
     uses,
 )
-from unveil.solve.pairs.growth import likely_members, merge_equal
+from unveil.solve.pairs.growth import merge_equal
+from unveil.solve.pairs.unexplained import likely_members
 from unveil.solve.subsets.completion import complete
 from unveil.solve.subsets.descent import reassign, restart
 from unveil.solve.subsets.feedback import BETTER, DOUBTED, HARDLY, STEPS, Assignment
