@@ -4,27 +4,12 @@ common."""
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.images.test_task import task, weights
 
-from unveil.images.prior import image_prior
 from unveil.images.reweigh import Weighing
 from unveil.images.rounds import _calibrated, _take_over
-from unveil.images.task import ImageTask, WeightLaw
-from unveil.scheme import Scheme
 
 SHAPE = (4, 4)
-
-
-def task(k_public=2, labels=None, m=6):
-    scheme = Scheme(2, k_public, "released")
-    law = WeightLaw.of(scheme, np.random.default_rng(0))
-    return ImageTask(np.ones((m, 16), np.float32), scheme, law, image_prior(SHAPE), labels)
-
-
-def weights(m=6, n=4, seed=0):
-    dense = np.random.default_rng(seed).uniform(0.05, 0.3, (m, n)) * np.random.default_rng(
-        seed + 1
-    ).integers(0, 2, (m, n))
-    return sparse.csr_array(dense.astype(np.float32))
 
 
 def test_calibration_moves_scale_between_image_and_weights_only():

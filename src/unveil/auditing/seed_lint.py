@@ -48,7 +48,7 @@ def lint_seeds(
         return [DRAWS_NOTHING]
     return [
         _generator_kept(encoder),
-        _seeds(encoder, released, private, public, seconds, progress),
+        _seeds(encoder, *_release(encoder, released, private, public), seconds, progress),
     ]
 
 
@@ -92,30 +92,33 @@ def _generator_kept(encoder: Encoder) -> Finding:
     )
 
 
-def _seeds(
+def _release(
     encoder: Encoder,
     released: ArrayLike | None,
     private: ArrayLike | None,
     public: ArrayLike | None,
+) -> tuple[NDArray[np.float32], NDArray[np.float32], ArrayLike | None]:
+    """(encodings, records, public vectors) to compare with: the real ones, or some made here
+    without a seed."""
+    if released is not None and private is not None:
+        return as_vectors(released, "released"), as_vectors(private, "private"), public
+    data = generator(3).standard_normal((12, PIXELS)).astype(np.float32)
+    return call_encoder(encoder, data, data, None), data, data
+
+
+def _seeds(
+    encoder: Encoder,
+    target: NDArray[np.float32],
+    data: NDArray[np.float32],
+    others: ArrayLike | None,
     seconds: float,
     progress: Progress | None,
 ) -> Finding:
     """Try what an attacker would: small seeds, and the last minutes as seconds since 1970."""
-    # 1. A release to compare with: the real one, or one made here without a seed.
-    if released is not None and private is not None:
-        target, data, others = (
-            as_vectors(released, "released"),
-            as_vectors(private, "private"),
-            public,
-        )
-    else:
-        data = generator(3).standard_normal((12, PIXELS)).astype(np.float32)
-        others = data
-        target = call_encoder(encoder, data, others, None)
+    # 1. What people use: small numbers, and the clock.
     now = int(time.time())
-    # 2. What people use: small numbers, and the clock.
     guesses = [*range(GUESSES + 1), *range(now, now - 600, -1)]
-    # 3. One by one, as a number and as a generator, until the time is over.
+    # 2. One by one, as a number and as a generator, until the time is over.
     start, tried = time.perf_counter(), 0
     for tried, guess in enumerate(guesses, 1):
         for seed in (guess, generator(guess)):

@@ -9,6 +9,7 @@ there. Which way is taken says `supports.learn_public`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -94,14 +95,7 @@ class FoldedJob:
         k = self.encodings.scheme.k_public
         if start is None:
             start = self._search(self.encodings, self._model(k)).indices
-        found = measured_search(
-            self.encodings,
-            self.public,
-            start,
-            limit=self.limit,
-            workers=self.workers,
-            progress=self.progress,
-        )
+        found = measured_search(self.encodings, self.public, start, **self._means)
         words = [f"{differ}: margins were measured instead of assumed"]
         if 2 * int(found.stands.sum()) < self.encodings.m:
             words.append(
@@ -121,14 +115,7 @@ class FoldedJob:
         """A member is safe by what dropping it loses beyond what the best of n others would gain in
         its place. With k unknown nothing is certain: a further vector of tiny weight can never be
         ruled out."""
-        found = learn_weights(
-            self.encodings,
-            self.public,
-            k_public=self.k,
-            limit=self.limit,
-            workers=self.workers,
-            progress=self.progress,
-        )
+        found = learn_weights(self.encodings, self.public, k_public=self.k, **self._means)
         price = np.log(self.public.count) + PRICE
         margin = found.weakest - np.maximum(found.following, price)
         if self.k is None:
@@ -144,14 +131,7 @@ class FoldedJob:
 
     def without_private_part(self) -> Supports:
         """k_private = 0: exact, or not solved."""
-        solved = retrieve(
-            self.encodings,
-            self.public,
-            k_public=self.k,
-            limit=self.limit,
-            workers=self.workers,
-            progress=self.progress,
-        )
+        solved = retrieve(self.encodings, self.public, k_public=self.k, **self._means)
         size = (solved.indices >= 0).sum(axis=1)
         exact = (solved.residual < TOLERANCE) & (size < self.encodings.d)
         width = max(int(size.max(initial=0)), self.k or 0)
@@ -163,6 +143,11 @@ class FoldedJob:
             weights=solved.weights[:, :width],
             interchangeable=self.public.interchangeable,
         )
+
+    @property
+    def _means(self) -> dict[str, Any]:
+        """What every search may use, and whom it tells."""
+        return {"limit": self.limit, "workers": self.workers, "progress": self.progress}
 
     def _search(
         self, encodings: Encodings, model: Model, progress: Progress | None = None

@@ -4,19 +4,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from tests.factor.floral.test_find_floral_submatrix import gram
 
 from unveil import Overlaps
 from unveil.factor import floral_labels, read_floral, swap_reading
 from unveil.records import Floral
 
 EVERY_K = range(2, 7)
-
-
-def gram(sets):
-    W = np.zeros((len(sets), 1 + max(map(max, sets))), dtype=int)
-    for row, s in zip(W, sets, strict=True):
-        row[list(s)] = 1
-    return W @ W.T
 
 
 def system(k, family, n, others, seed=0):

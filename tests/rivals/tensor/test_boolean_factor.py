@@ -5,9 +5,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from tests.rivals.tensor.test_intersections import incidence
 
 import unveil
-from unveil.encode import draw_selection, selection_matrix
 from unveil.rivals.tensor import boolean_factor as room
 from unveil.rivals.tensor.boolean_factor import (
     BYTES,
@@ -21,15 +21,6 @@ from unveil.rivals.tensor.boolean_factor import (
 )
 
 LIMIT = 1 << 28
-
-
-def incidence(k, n, m, seed):
-    rng = np.random.default_rng(seed)
-    return (
-        selection_matrix(draw_selection(unveil.Scheme(k), n, 0, m, rng, rng).private, n)
-        .toarray()
-        .astype(int)
-    )
 
 
 def misread(M, k, share, rng):

@@ -5,6 +5,8 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from tests.relations.test_subspace import matrix
+from tests.relations.test_subspace import random_subsets as subsets
 
 from unveil.parallel import using
 from unveil.solve.signs.relation_pixels import solve_by_relations, undetermined
@@ -22,17 +24,6 @@ def relations(members):
         if not set(a) & set(b)
     }
     return np.array(sorted(quads), np.int64).reshape(-1, 4)
-
-
-def subsets(n, m, k, seed):
-    every = np.array(list(combinations(range(n), k)))
-    return every[np.random.default_rng(seed).permutation(len(every))[:m]]
-
-
-def matrix(members, n):
-    W = np.zeros((len(members), n))
-    np.put_along_axis(W, members, 1, axis=1)
-    return W
 
 
 def solved(x, members, c=None, **options):

@@ -5,24 +5,11 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from tests.solve.signs.test_relation_pixels import relations
 
 from unveil.solve.signs.sign_search import search_signs, sign_system
 
 KINDS = ["gaussian", "levels", "binary", "constant", "zero", "one-hot", "signed constant"]
-
-
-def relations(members):
-    """Every quadruple with S_a + S_d = S_b + S_c."""
-    sums = {}
-    for pair in combinations(range(len(members)), 2):
-        sums.setdefault(tuple(sorted(members[list(pair)].ravel())), []).append(pair)
-    quads = {
-        tuple(sorted(a + b))
-        for pairs in sums.values()
-        for a, b in combinations(pairs, 2)
-        if not set(a) & set(b)
-    }
-    return np.array(sorted(quads), np.int64).reshape(-1, 4)
 
 
 def pixel(kind, n, rng):

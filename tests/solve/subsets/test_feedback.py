@@ -3,20 +3,12 @@ on the way."""
 
 import numpy as np
 import pytest
+from tests.solve.subsets.test_descent import data
 
 from unveil import Scheme, simulate
 from unveil.factor.all_vectors import Factorisation
 from unveil.solve.model import residual
 from unveil.solve.subsets.feedback import _exact, _first_members, _merge_copies, feedback
-
-
-def data(k, n=8, m=20, p=60, noise=0.0, seed=0):
-    rng = np.random.default_rng(seed)
-    x = rng.standard_normal((n, p)).astype(np.float32)
-    members = np.sort(rng.permuted(np.tile(np.arange(n), (m, 1)), axis=1)[:, :k], axis=1)
-    y = np.abs(x[members].sum(axis=1) + noise * rng.standard_normal((m, p))).astype(np.float32)
-    weights = (0.5 + rng.random(p)).astype(np.float32)
-    return rng, x, members, y, weights
 
 
 def factorisation(W, scores):
