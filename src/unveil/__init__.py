@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from unveil.scoring import ChallengeScores, ImageScores, challenge_scores, image_scores, score
     from unveil.supports import learn_public
 
+# Where a name is found when it is first asked for. The imports above are for type checkers, which
+# do not run `__getattr__`; a test holds this table against `__all__`.
 _HOME = {
     "Audit": "auditing.result",
     "ChallengeScores": "scoring",

@@ -61,6 +61,7 @@ def _finding(
 
 
 def _at_least(found: str, least: str) -> str:
+    # Numbers, not text: as text 1.9 would be newer than 1.24.
     have, want = ([int(part) for part in re.findall(r"\d+", text)] for text in (found, least))
     if have < want:
         raise RuntimeError(f"{found} is older than {least}")
@@ -105,6 +106,7 @@ def _numba_cache() -> str:
 
     asked = getattr(config, "CACHE_DIR", "")
     others = AppDirs("numba", False).user_cache_dir  # type: ignore[no-untyped-call]
+    # Where Numba itself looks, in its order: beside the code, else in the user's cache.
     places = [asked] if asked else [Path(__file__).parent, others]
     for folder in map(Path, places):
         with suppress(OSError), tempfile.TemporaryFile(dir=folder):
@@ -115,6 +117,7 @@ def _numba_cache() -> str:
 def _self_test() -> str:
     import unveil
 
+    # The whole path once, kernels compiled: a broken BLAS or Numba shows here and nowhere else.
     start = time.perf_counter()
     simulation = unveil.simulate(unveil.Scheme(k_private=2), 20, m=120, d=1024, rng=0)
     scores = unveil.score(unveil.recover(simulation.encodings, rng=0), simulation.private)

@@ -14,6 +14,7 @@ import logging
 def logger(name: str) -> logging.Logger:
     """The logger of a module. Without a handler of the user's own nothing reaches the terminal."""
     above = logging.getLogger("unveil")
+    # Python prints warnings of loggers without any handler; a library must not.
     if not above.handlers:
         above.addHandler(logging.NullHandler())
     return logging.getLogger(name)

@@ -102,6 +102,7 @@ class Recovery(Pictured):
     ) -> Recovery:
         """Nothing was found, and `explanation` says why; `exact`: relations hold to rounding, so
         that there is no noise to allow for."""
+        # Of the right shapes: who counts, scores or saves needs no special case for nothing.
         return cls(
             vectors=np.empty((0, encodings.d), np.float32),
             status=np.empty(0, dtype="<U10"),  # "unresolved" has ten letters

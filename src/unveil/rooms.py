@@ -24,6 +24,7 @@ def room(name: str) -> Any:
 class Shown:
     """A result that people look at: as a table, as JSON, as a file, in a notebook."""
 
+    # Nothing of its own: records that inherit from this have their own fields, and no others.
     __slots__ = ()
 
     def to_frame(self) -> Any:

@@ -93,6 +93,7 @@ def summary(recovery: Recovery) -> list[str]:
 
 def score_facts(recovery: Recovery, scores: Scores) -> dict[str, Any]:
     total = scores.exact + scores.missing
+    # The worst first: one wrong vector outweighs all that are right.
     if scores.wrong:
         verdict = (
             f"WRONG: {scores.wrong} of {_vectors(int(recovery.verified.sum()))} verified equal "

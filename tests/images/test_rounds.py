@@ -9,8 +9,6 @@ from tests.images.test_task import task, weights
 from unveil.images.reweigh import Weighing
 from unveil.images.rounds import _calibrated, _take_over
 
-SHAPE = (4, 4)
-
 
 def test_calibration_moves_scale_between_image_and_weights_only():
     here = task(m=8)

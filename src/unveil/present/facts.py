@@ -22,6 +22,7 @@ from unveil.verdict import challenge_facts, image_facts, plain, recovery_facts
 
 def to_json(result: Any) -> str:
     """The facts of a result as text, with the number of the form they are in."""
+    # The number first: a program can refuse a form it does not know before it reads on.
     content = {"schema": SCHEMA, **facts(result)}
     return json.dumps(plain(content), indent=2, default=_number)
 
@@ -44,6 +45,7 @@ def _(result: Plan) -> dict[str, Any]:
 
 @facts.register
 def _(result: Recovery) -> dict[str, Any]:
+    # Values come with their doubts: without these an open value looks like any other.
     open_values = None if result.doubtful is None else result.doubtful.tolist()
     return {
         **recovery_facts(result),
@@ -56,6 +58,7 @@ def _(result: Recovery) -> dict[str, Any]:
 
 @facts.register
 def _(result: Scores) -> dict[str, Any]:
+    # The tolerance belongs to the counts: another one gives other counts.
     counts = {name: getattr(result, name) for name in ("exact", "wrong", "missing", "tolerance")}
     return {**counts, **table(result)}
 
@@ -96,6 +99,7 @@ def _(result: Encodings) -> dict[str, Any]:
 
 @facts.register
 def _(result: Simulation) -> dict[str, Any]:
+    # Counts alone: who prints a simulation does not want to publish its records.
     public = 0 if result.public is None else len(result.public)
     counts = {"n_private": len(result.private), "n_public": public}
     return {**facts(result.encodings), **counts, **table(result)}

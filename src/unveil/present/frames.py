@@ -10,6 +10,7 @@ from unveil.present.tables import table
 
 def to_frame(result: Any) -> Any:
     """The table of a result as a pandas DataFrame."""
+    # The table first: what is no result is told so, with or without pandas.
     columns = table(result)
     try:
         import pandas

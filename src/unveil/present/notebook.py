@@ -28,10 +28,12 @@ ROWS, COLUMNS, IMAGES = 10, 10, 12
 
 def html(result: Any) -> str:
     """A fragment of HTML without script or style sheet."""
+    # 1. As much of the table as fits a screen; zip stops early, so that long ones cost nothing.
     columns = table(result)
     count = len(next(iter(columns.values()), ()))
     names = list(columns)[:COLUMNS]
     rows = islice(zip(*(columns[name] for name in names), strict=True), ROWS)
+    # 2. What is not shown is counted: nobody should take ten rows for all.
     more = []
     if count > ROWS:
         more.append(f"{count - ROWS:,} more rows")
@@ -113,11 +115,13 @@ def _pictures(result: Any) -> str:
     shape = getattr(result, "image_shape", None)
     if not isinstance(result, Recovery) or shape is None or not len(result):
         return ""
+    # PNG knows grey and colour: other stacks of channels have no picture.
     channels = shape[2] if len(shape) == 3 else 1
     if channels not in (1, 3):
         return ""
     pixels = as_bytes(result.vectors[:IMAGES]).reshape(-1, *shape)
     pixels = pixels[..., 0] if pixels.ndim == 4 and channels == 1 else pixels
+    # Inside the page: a notebook is sent around as one file.
     return "".join(
         f'<img src="{data_uri(png(image))}" alt="recovered image {place}" width="64"> '
         for place, image in enumerate(pixels)
@@ -134,6 +138,7 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
+    # NaN is not equal to itself: a value that is open.
     if value is None or value != value:
         return "–"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -55,12 +55,14 @@ def _(result: Recovery) -> Figure:
     if result.image_shape is not None:
         titles = [f"{i}: {status}" for i, status in enumerate(result.status)]
         return _images(result.vectors, result.image_shape, titles, result.explanation)
+    # The best supported first, status by status: bars of one colour stand together.
     uses = np.diff(result.members.tocsc().indptr)
     ranks = np.array([STATUSES.index(status) for status in result.status])
     order = np.lexsort((-uses, ranks))
     figure = Figure(figsize=WIDE, layout="constrained")
     axis = figure.add_subplot()
     axis.bar(range(len(order)), uses[order], color=[COLOURS[result.status[i]] for i in order])
+    # Bars of no height, for the legend: it names a status that did not occur as well.
     for status, colour in COLOURS.items():
         axis.bar(0, 0, color=colour, label=f"{int((result.status == status).sum())} {status}")
     axis.set(xlabel="recovered vector", ylabel="encodings that mix it")
@@ -72,6 +74,7 @@ def _(result: Recovery) -> Figure:
 @_draw.register
 def _(result: Encodings) -> Figure:
     if result.image_shape is not None:
+        # What an attack sees: signs are random, and would hide every likeness.
         magnitudes = np.abs(result.values[:MOST])
         titles = [f"encoding {i}" for i in range(len(magnitudes))]
         return _images(magnitudes, result.image_shape, titles, f"{result.m} encodings")
@@ -101,6 +104,7 @@ def _(result: Audit) -> Figure:
     """The leakage curve: the share of records that come back, as encodings become more."""
     if not result.curve:
         raise InputError("no leakage curve in this audit: run it with effort above 0")
+    # The curve was measured by bisection, in no order.
     points = sorted(result.curve, key=lambda point: point.m)
     m = [point.m for point in points]
     figure = Figure(figsize=WIDE, layout="constrained")
@@ -118,11 +122,13 @@ def _(result: Audit) -> Figure:
 def _images(vectors: NDArray[Any], shape: tuple[int, ...], titles: list[str], text: str) -> Figure:
     count = min(len(vectors), MOST)
     across, down = min(ACROSS, count), ceil(count / ACROSS)
+    # `Figure` and not pyplot, which would keep every figure alive until it is closed.
     figure = Figure(figsize=(CELL * across + 1, CELL * down + 1), layout="constrained")
     pixels = as_bytes(vectors[:count]).reshape(count, *shape)
     for place, (image, title) in enumerate(zip(pixels, titles, strict=False)):
         axis = figure.add_subplot(down, across, place + 1)
         grey = image[..., 0] if image.ndim == 3 and image.shape[2] == 1 else image
+        # A fixed range: else matplotlib would stretch each image by itself.
         axis.imshow(grey, cmap="gray", vmin=0, vmax=255)
         axis.set_axis_off()
         axis.set_title(title, fontsize=7)
@@ -137,6 +143,7 @@ def _matrix(values: NDArray[Any], across: str, down: str, title: str) -> Figure:
     shown = axis.imshow(values, cmap="Blues", interpolation="nearest", aspect="auto")
     axis.set(xlabel=across, ylabel=down)
     axis.set_title(title, fontsize=10)
+    # Overlaps are counts: a legend with halves would puzzle.
     whole = np.issubdtype(np.asarray(values).dtype, np.integer)
     ticks = range(int(values.max(initial=0)) + 1) if whole else None
     figure.colorbar(shown, ax=axis, ticks=ticks)

@@ -37,10 +37,12 @@ DOTS = 150
 
 def save(result: Any, path: str | PathLike[str]) -> Path:
     """Write `result` to `path`."""
+    # 1. The ending decides; a folder that is not there is told before anything is computed.
     target = Path(path)
     suffix = target.suffix.lower()
     if suffix and not target.parent.is_dir():
         raise InputError(f"no folder {target.parent}: make it first")
+    # 2. Text.
     if suffix == ".csv":
         _write_csv(target, result)
     elif suffix == ".json" and isinstance(result, Audit):
@@ -52,15 +54,18 @@ def save(result: Any, path: str | PathLike[str]) -> Path:
     elif suffix == ".html":
         page = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
         store.write_text(target, f"{page}<title>Unveil</title>\n{html(result)}\n</html>\n")
+    # 3. Arrays.
     elif suffix == ".npy" and isinstance(result, (Recovery, Encodings)):
         values = result.vectors if isinstance(result, Recovery) else result.values
         store.write_array(target, values)
     elif suffix == ".npz" and isinstance(result, Recovery):
         store.write_recovery(target, result)
     elif suffix in PICTURES and isinstance(result, Pictured):
+        # In memory first: a drawing that fails leaves no half file.
         made = io.BytesIO()
         result.plot().savefig(made, format=suffix[1:], dpi=DOTS)
         store.write_bytes(target, made.getvalue())
+    # 4. Folders.
     elif not suffix and isinstance(result, Recovery) and result.image_shape is not None:
         with store.whole_folder(target) as part:
             write_images(part, result)

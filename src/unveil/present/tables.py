@@ -32,6 +32,7 @@ def table(result: Any) -> Table:
 @table.register
 def _(result: Recovery) -> Table:
     """Evidence first, then the values; an open value is not a number."""
+    # A copy: the recovery keeps what was found there.
     values = result.vectors.astype(np.float64)
     if result.doubtful is not None:
         values[result.doubtful] = np.nan
@@ -62,6 +63,7 @@ def _(result: ChallengeScores) -> Table:
 
 @table.register
 def _(result: Supports) -> Table:
+    # People count from one; the indices themselves are those of the arrays, from zero.
     out: Table = {
         f"public {place + 1}": column.tolist() for place, column in enumerate(result.indices.T)
     }
@@ -117,6 +119,7 @@ def _(result: Plan) -> Table:
 @table.register
 def _(result: Audit) -> Table:
     """The risk of every record."""
+    # By the fields of the record: a new one is a new column, and nothing is forgotten here.
     names = [item.name for item in fields(RecordRisk)]
     return {name: [getattr(record, name) for record in result.records] for name in names}
 
@@ -126,6 +129,7 @@ def _columns(values: Any, names: Sequence[str]) -> Table:
 
     A name that is taken, by evidence or by another column, gets its place behind it.
     """
+    # Data may have a column of that name: two of one name would lose one in a frame.
     taken = {"status", "encodings", "residual", "reason"}
     out: Table = {}
     for place, column in enumerate(values.T):
