@@ -60,6 +60,8 @@ def test_without_a_variance_it_is_one_and_what_comes_in_stays_as_it_is():
     np.testing.assert_array_equal(y, kept)
     assert signed(y, np.float32(0.7)).dtype == np.float32
     assert signed(y, np.full(len(y), 0.7)).dtype == np.float64
+    assert log_density(y, np.float32(0.7), 1.0).dtype == np.float32
+    assert log_density(y, np.full(len(y), 0.7), 1.0).dtype == np.float64
 
 
 @pytest.mark.parametrize(("mean", "variance"), CASES)

@@ -40,8 +40,16 @@ CERTAIN = float32(6.0)
 def log_density(y: Array, mean: Array | float, variance: Array | float) -> Array:
     """log of the density of |N(mean, variance)| at magnitudes y."""
     size = np.abs(mean)
-    out = -((y - size) ** 2) / (2 * variance) + np.log1p(np.exp(-2 * y * size / variance))
-    return np.asarray(out - 0.5 * np.log(2 * np.pi * variance))
+    # The larger of both terms is taken out, so that no exponential overflows.
+    out = np.asarray(y * size / variance)
+    out *= -2
+    np.exp(out, out=out)
+    np.log1p(out, out=out)
+    out -= np.square(y - size) / (2 * variance)
+    scale = 0.5 * np.log(2 * np.pi * variance)
+    # A plain number must not make doubles of float32.
+    out -= scale if isinstance(scale, np.ndarray) else float(scale)
+    return out
 
 
 def log_cosh(x: Array) -> Array:
