@@ -9,6 +9,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Two test workers with one BLAS thread each; more threads than cores only wait for each other.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1 NUMBA_NUM_THREADS=1
 
+# Bytecode is kept, whatever the environment says: else every process that a test starts compiles NumPy, SciPy and
+# Numba again, 4 s each.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help install audit test lint docs gallery notebooks commands wheel container-wheels bench reproduce clean
