@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -34,10 +35,16 @@ def run(folder, *call):
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory):
-    """A copy of the package to change, with `try_it.py` beside it."""
+    """A copy of the package to change, with `try_it.py` beside it. Kernels that were compiled come
+    along, as somebody who follows the page has them."""
     folder = tmp_path_factory.mktemp("house")
-    without = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "src" / "unveil", folder / "unveil", ignore=without)
+
+    def copy(source, target):
+        # Another worker may be about to rename what it compiled.
+        with suppress(FileNotFoundError):
+            shutil.copy2(source, target)
+
+    shutil.copytree(ROOT / "src" / "unveil", folder / "unveil", copy_function=copy)
     (folder / "try_it.py").write_text(textwrap.dedent(SOURCE))
     return folder
 
