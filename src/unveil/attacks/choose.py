@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from unveil.attacks.full import LARGEST, takes
 from unveil.attacks.noisy_relations import LARGEST as MOST_FOR_NOISY
-from unveil.attacks.relations import LARGEST as MOST_BESIDE_PUBLIC
+from unveil.attacks.related import LARGEST as MOST_BESIDE_PUBLIC
 from unveil.attacks.tensor import MOST as MOST_IN_TENSOR
 from unveil.attacks.unhidden import nothing_hidden
 from unveil.attacks.unmix import takes as unmixed
