@@ -52,9 +52,9 @@ def log_density(y: Array, mean: Array | float, variance: Array | float) -> Array
     return out
 
 
-def log_cosh(x: Array) -> Array:
-    """log cosh x for x ≥ 0, which does not overflow."""
-    return np.asarray(x + np.log1p(np.exp(-2 * x)) - np.log(2))
+def log_2cosh(x: Array) -> Array:
+    """log(2·cosh x) for x ≥ 0, which does not overflow: what both signs together weigh."""
+    return np.asarray(x + np.log1p(np.exp(-2 * x)))
 
 
 def signed(y: Array, mean: Array | float, variance: Any = None) -> Array:
@@ -156,11 +156,11 @@ def fold32(y, mu, precision):  # type: ignore[no-untyped-def]
 
 
 @njit(fastmath=True, inline="always")
-def rise32(y, mu, precision):  # type: ignore[no-untyped-def]
-    """`log_density` of one value, less what it would be at mu = 0 without log 2."""
+def rise32(total, y, mu, precision):  # type: ignore[no-untyped-def]
+    """`total` and `log_density` of one value, less what does not depend on mu."""
     size = abs(mu)
     b = size * y * precision
-    out = b - float32(0.5) * size * size * precision
+    total += b - float32(0.5) * size * size * precision
     if b < CERTAIN:
-        out += np.log1p(np.exp(float32(-2) * b))
-    return out
+        total += np.log1p(np.exp(float32(-2) * b))
+    return total

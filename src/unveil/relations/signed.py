@@ -25,7 +25,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unveil.folded import log_cosh
+from unveil.folded import log_2cosh
 from unveil.gram.folded_normal import Floats, Patterns
 from unveil.parallel import one_blas_thread, run_blocks, where, worker_count
 
@@ -56,7 +56,7 @@ def shared_nats(patterns: Patterns, noise: float) -> tuple[Floats, NDArray[np.bo
     own = u**2 @ (half**2 / (1 - half**2))
     cross = (u * (half / (1 - half**2))) @ u.T
     base = -0.5 * np.log(1 - half**2).sum() - 0.5 * (own[:, None] + own)
-    return base + log_cosh(np.abs(cross)), cross < 0
+    return base + log_2cosh(np.abs(cross)) - log(2), cross < 0
 
 
 def find_signed(

@@ -22,7 +22,7 @@ from functools import lru_cache
 import numpy as np
 from numba import njit
 
-from unveil.folded import log_cosh
+from unveil.folded import log_2cosh
 from unveil.gram.levels import Array, lattice, polar_nodes
 from unveil.scheme import Scheme
 
@@ -73,7 +73,9 @@ def log_density(a: Array, b: Array, z: float) -> Array:
     """Log density of (|a|, |b|) up to a term without z."""
     s = 1 - z * z
     x = z * np.abs(a * b) / s
-    return np.asarray(-0.5 * np.log(s) - (a * a + b * b) * (z * z / (2 * s)) + log_cosh(x))
+    return np.asarray(
+        -0.5 * np.log(s) - (a * a + b * b) * (z * z / (2 * s)) + log_2cosh(x) - np.log(2)
+    )
 
 
 @njit(cache=True, nogil=True)

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unveil.folded import log_density, lost, maximise
+from unveil.folded import log_2cosh, lost, maximise
 from unveil.records import Progress
 from unveil.solve.affine_rrr import solve_all
 from unveil.solve.pixels.pixels import run_pixels
@@ -210,7 +210,8 @@ def _maximise(
 def _likelihood(
     system: FoldedSystem, y: Floats, x: Floats, tau2: Floats, variance: Floats
 ) -> Values:
-    fit = log_density(y, system.W @ x, tau2)
+    mean = system.W @ x
+    fit = log_2cosh(np.abs(y * mean) / tau2) - (y**2 + mean**2) / (2 * tau2) - np.log(tau2) / 2
     return np.asarray(fit.sum(axis=0, dtype=np.float64) - (x**2).sum(axis=0) / (2 * variance))
 
 

@@ -72,7 +72,7 @@ def _sweep(  # type: ignore[no-untyped-def]
                 change = t - x[p, a]
                 here = -t * t * prior
                 for e in range(ends[a], ends[a + 1]):
-                    here += rise32(y[p, rows[e]], total[p, rows[e]] + change, certain)
+                    here = rise32(here, y[p, rows[e]], total[p, rows[e]] + change, certain)
                 score[g] = here
             # 2. Its highest value, or its mean. Beyond the grid the present value stands.
             best = np.argmax(score)
