@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 # Modules are compiled when they are first imported: most never are, and pip would compile all of them.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-# Two test workers with one BLAS thread each; more threads than cores only wait for each other.
+# Two test workers with one BLAS thread each; more threads than cores only wait for each other. Each begins with a half of
+# its own: what the tests of a file share is made once, and the two do not compile the same kernels at the same time.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 # Bytecode is kept, whatever the environment says: else every process that a test starts compiles NumPy, SciPy and
@@ -27,7 +28,7 @@ audit: $(VENV)/.core ## may encodings be released? simulate, attack, score, verd
 	@$(BIN)/unveil audit
 
 test: $(VENV)/.dev ## run the tests
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/.dev ## ruff, mypy, the one-way flow of rooms, and what readers need
 	$(BIN)/ruff check .
