@@ -147,7 +147,9 @@ def _epoch(  # type: ignore[no-untyped-def]
         h1, h2, h3, e1, e2, e3 = room[0], room[1], room[2], room[3], room[4], room[5]
         o = np.empty((size, 2), np.float32)
         for i in range(size):
-            x[i] = X[order[start + i]]
+            # Value by value: Numba takes seconds to compile one array written into another.
+            for j in range(d):
+                x[i, j] = X[order[start + i], j]
         # 1. Forward.
         np.dot(x, W1, h1)
         _rectify(h1, b1)

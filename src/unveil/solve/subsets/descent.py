@@ -166,7 +166,9 @@ def _descend(  # type: ignore[no-untyped-def]
             changed = False
             for place in range(k):
                 # The sum without this member, then every column in its place.
-                base[:] = c
+                # Value by value: Numba takes seconds to compile one array written into another.
+                for t in range(p):
+                    base[t] = c[t]
                 for q in range(k):
                     if q != place:
                         for t in range(p):

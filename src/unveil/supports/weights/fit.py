@@ -77,7 +77,9 @@ def _fit(  # type: ignore[no-untyped-def]
         X = np.empty((q, d), np.float32)
         w = np.empty(q)
         for i in range(q):
-            X[i] = P[supports[t, slots[i]]]
+            # Value by value: Numba takes seconds to compile one array written into another.
+            for j in range(d):
+                X[i, j] = P[supports[t, slots[i]], j]
             w[i] = weights[t, slots[i]]
         # 2. What does not change: the products of members, for EM steps; bounds; where we start.
         G = np.empty((q, q))
