@@ -8,6 +8,7 @@ from scipy.integrate import quad
 from scipy.stats import foldnorm
 
 from unveil.folded import (
+    expected_square,
     fold32,
     information,
     log_2cosh,
@@ -59,6 +60,17 @@ def test_signed_is_the_mean_of_both_signs_and_the_slope_of_the_density(mean, var
     h = 1e-5
     slope = (log_density(y, mean + h, variance) - log_density(y, mean - h, variance)) / (2 * h)
     np.testing.assert_allclose((posterior - mean) / variance, slope, atol=1e-7)
+
+
+@pytest.mark.parametrize(("mean", "variance"), CASES)
+def test_the_square_that_is_left_is_the_mean_over_both_signs(mean, variance):
+    y = magnitudes(mean, variance)
+    up, down = (np.exp(-((y - s * mean) ** 2) / (2 * variance)) for s in (1, -1))
+    plain = (up * (y - mean) ** 2 + down * (y + mean) ** 2) / (up + down)
+    np.testing.assert_allclose(expected_square(y, mean, variance), plain, atol=1e-12)
+    # In float32 the shorter formula is below zero here.
+    far = np.float32(1234.567)
+    assert expected_square(far, far, np.float32(1e-4)) >= 0
 
 
 def test_without_a_variance_it_is_one_and_what_comes_in_stays_as_it_is():

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from unveil.folded import expected_square, log_density, lost, signed
+from unveil.folded import expected_square, log_density, signed
 from unveil.records import Progress
 from unveil.solve.affine_rrr import Range
 from unveil.solve.model import Members, Values
