@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from inspect import getsourcefile, unwrap
 from pathlib import Path
 from typing import Any
@@ -26,15 +27,21 @@ def code_fingerprint(*functions: Callable[..., Any]) -> str:
         path = todo.pop()
         if path not in seen:
             seen.add(path)
-            todo += _imported(ast.parse(path.read_text(encoding="utf-8")))
+            todo += _imported(path.read_text(encoding="utf-8"))
     digest = hashlib.sha256()
     for path in sorted(seen):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _imported(tree: ast.AST) -> Iterator[Path]:
+# By the text, so that a change is seen: attacks share most of the package, which is read once.
+@lru_cache(maxsize=1024)
+def _imported(text: str) -> tuple[Path, ...]:
     """Files of this package that a file imports, also inside its functions."""
+    return tuple(_named(ast.parse(text)))
+
+
+def _named(tree: ast.AST) -> Iterator[Path]:
     for node in ast.walk(tree):
         names: list[str] = []
         if isinstance(node, ast.Import):
