@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ class Cell:
     told: str = "like"  # or "private_like" besides, or the "candidates" themselves
     shift: int = 0
     flips: bool = False
+    per_epoch: bool = False  # one crop and one coin per image and epoch
     units: str = "[-1,1]"
 
 
@@ -83,7 +84,16 @@ CELLS = {
         "cifar", "caltech", 0.94, units="cifar10",
     ),
     "flips": Cell("grey photographs mirrored at random", "cifar-grey", "caltech", n=30, flips=True),
-    "crops-1": Cell("grey photographs, crops ±1", "cifar-grey", "caltech", 0.85, n=30, shift=1),
+    "crops-1": Cell("photographs, crops ±1", "cifar", "caltech", 0.85, n=30, shift=1),
+    "crops-4": Cell("photographs, crops ±4", "cifar", "caltech", 0.75, n=30, shift=4),
+    "crops-4-flips": Cell(
+        "photographs, crops ±4, mirrored at random", "cifar", "caltech", 0.70, n=30, shift=4,
+        flips=True,
+    ),
+    "crops-4-epoch": Cell(
+        "photographs, crops ±4 and mirrored once per epoch, as released", "cifar", "caltech",
+        n=30, shift=4, flips=True, per_epoch=True,
+    ),
 }  # fmt: skip
 
 
@@ -91,36 +101,28 @@ def instance(cell: Cell, seed: int) -> tuple[unveil.Simulation, dict[str, Any]]:
     """The simulation, and what the attacker has."""
     private, which, others = pair(cell.private, cell.public, cell.n, seed)
     shape = private.shape[1:]
-    copies = shifted(private, cell.shift)
     scheme = unveil.Scheme(2, cell.k_public, "released", pairing="epochs", signs="random")
     classes = stored("cifar10_test2k_small.npz")["y"][which] if cell.labels else None
     unit = KNOWN[cell.units]
     sim = unveil.simulate(
-        unveil.Scheme(2, cell.k_public, "released", signs="random") if cell.shift else scheme,
-        private=unit.mixed(vectors(copies), shape),
+        scheme,
+        private=unit.mixed(vectors(private), shape),
         public=unit.mixed(vectors(others["used"]), shape) if cell.k_public else None,
         m=cell.n * cell.encodings,
         rng=seed,
         image_shape=shape,
         labels=None if classes is None else classes.astype(np.int64),
-        flips=cell.flips,
+        flips="epoch" if cell.flips and cell.per_epoch else cell.flips,
+        crops=cell.shift,
+        crops_per="epoch" if cell.per_epoch else "use",
     )
-    options: dict[str, Any] = {"n_private": cell.n, "flips": cell.flips, "rng": seed}
+    options: dict[str, Any] = {
+        "n_private": cell.n, "flips": cell.flips, "crops": cell.shift, "rng": seed
+    }  # fmt: skip
     options |= {"public": sim.public} if cell.told == "candidates" else {"like": others["like"]}
     if cell.told == "private_like":
         options["private_like"] = others["own"]
     return sim, options
-
-
-def shifted(images: np.ndarray, reach: int) -> np.ndarray:
-    """Every image shifted by up to `reach` pixels each way, black beyond its edge; the image itself
-    first. To draw one is to draw an image and a shift."""
-    pad = ((0, 0), (reach, reach), (reach, reach), *((0, 0),) * (images.ndim - 3))
-    wide = np.pad(images, pad)
-    height, width = images.shape[1:3]
-    steps = [(a, b) for a in range(2 * reach + 1) for b in range(2 * reach + 1)]
-    steps.sort(key=lambda step: (step[0] - reach) ** 2 + (step[1] - reach) ** 2)
-    return np.concatenate([wide[:, a : a + height, b : b + width] for a, b in steps])
 
 
 def measure(cell: Cell, seed: int, keep: Path | None = None) -> dict[str, Any]:
@@ -137,10 +139,16 @@ def measure(cell: Cell, seed: int, keep: Path | None = None) -> dict[str, Any]:
     cpu = time.process_time() - start
     private = vectors(pair(cell.private, cell.public, cell.n, seed)[0])
     scores = image_scores(images, private, shape)
-    if cell.flips or cell.shift:  # which way round or where an image was is not in the encodings
-        ways = [copy.reshape(cell.n, -1) for copy in _ways(private.reshape(-1, *shape), cell)]
-        table = [image_scores(images, way, shape) for way in ways]
-        scores = max(table, key=lambda one: one.mean_ssim)
+    if cell.flips:  # which way round an image was is not in the encodings
+        way = private.reshape(-1, *shape)[:, :, ::-1].reshape(private.shape)
+        other = image_scores(images, np.ascontiguousarray(way), shape)
+        better = other.ssim > scores.ssim
+        scores = replace(
+            scores,
+            ssim=np.where(better, other.ssim, scores.ssim),
+            psnr=np.where(better, other.psnr, scores.psnr),
+            matches=np.where(better, other.matches, scores.matches),
+        )
     turned = image_scores(-images, private, shape).mean_ssim
     if keep is not None:
         order = np.where(scores.matches < 0, 0, scores.matches)
@@ -163,13 +171,6 @@ def measure(cell: Cell, seed: int, keep: Path | None = None) -> dict[str, Any]:
 def _flat(value: Any) -> Any:
     """Bytes (n, height, width[, channels]) as vectors; all else as it is."""
     return vectors(value) if isinstance(value, np.ndarray) and value.dtype == np.uint8 else value
-
-
-def _ways(images: np.ndarray, cell: Cell) -> list[np.ndarray]:
-    ways = [images]
-    if cell.flips:
-        ways.append(images[:, :, ::-1])
-    return [np.ascontiguousarray(way) for way in ways]
 
 
 def by_command(

@@ -180,6 +180,9 @@ def test_a_run_knows_its_images(made: Simulation, tmp_path: Path) -> None:
     assert not np.array_equal(
         np.load(tmp_path / "run/encodings.npy"), np.load(tmp_path / "flipped/encodings.npy")
     )
+    cropped = call("simulate", tmp_path / "cropped", *scheme, *images, "--crops", 2)
+    assert cropped.exit_code == 0
+    assert json.loads((tmp_path / "cropped/manifest.json").read_text())["crops"] == 2
 
 
 @pytest.mark.parametrize("shape", ["8x8", "8by8", "x", "8x8x3x1"])

@@ -67,6 +67,7 @@ def test_every_attack_has_the_same_signature_as_recover():
             "private_like",
             "n_private",
             "flips",
+            "crops",
             "units",
         }
 

@@ -8,7 +8,7 @@ from scipy.special import expit, logsumexp
 
 from unveil.gram.energies import Energies, whitened_energies
 from unveil.images import memberships as module
-from unveil.images.memberships import GRID, _missed, _posterior, _scores, image_memberships
+from unveil.images.memberships import GRID, _missed, _scores, image_memberships, posterior
 from unveil.images.prior import image_prior
 
 
@@ -69,7 +69,7 @@ def test_posteriors_against_the_plain_loop():
     law = rng.dirichlet(np.ones(4), 500)[:, :2].ravel()
     scores = 0.02 * rng.standard_normal((m, n))
     scores[np.arange(m), np.arange(m) % n] += 0.2
-    found, unit = _posterior(scores, k, n, law)
+    found, unit = posterior(scores, k, n, law)
     top = k * m // n
     np.testing.assert_allclose(unit, np.sort(scores, axis=0)[-top:].mean(axis=0) / np.mean(law**2))
     x = scores / unit

@@ -8,7 +8,15 @@ import pytest
 from scipy.optimize import lsq_linear, minimize
 
 from unveil.images.prior import ImagePrior, image_prior
-from unveil.images.reweigh import FLOOR, LEAST, WeightBounds, _fit, half_signed, reweigh, whiten
+from unveil.images.reweigh import (
+    FLOOR,
+    LEAST,
+    WeightBounds,
+    fit_bounded,
+    half_signed,
+    reweigh,
+    whiten,
+)
 
 
 def problem(n=10, m=200, public=1, mean=0.0, seed=0):
@@ -75,7 +83,9 @@ def test_one_subset_is_bounded_least_squares(largest):
     m, k = 60, 2
     A = rng.standard_normal((m, 12, k)) + 0.5
     b = rng.standard_normal((m, 12)) * 0.3 + A @ np.array([0.5, 0.05])
-    found = _fit(np.einsum("irj,irl->ijl", A, A), np.einsum("irj,ir->ij", A, b), largest, True)
+    found = fit_bounded(
+        np.einsum("irj,irl->ijl", A, A), np.einsum("irj,ir->ij", A, b), largest, True
+    )
     expected = [lsq_linear(a, target, (LEAST, largest)).x for a, target in zip(A, b, strict=True)]
     bound = (found == LEAST) | (found == largest)
     assert 0.05 < bound.mean() < 0.95
@@ -86,7 +96,7 @@ def test_without_public_images_the_weights_of_a_subset_sum_to_one():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((20, 12, 3))
     b = A @ np.array([0.5, 0.3, 0.2]) + 0.1 * rng.standard_normal((20, 12))
-    found = _fit(np.einsum("irj,irl->ijl", A, A), np.einsum("irj,ir->ij", A, b), 1.0, False)
+    found = fit_bounded(np.einsum("irj,irl->ijl", A, A), np.einsum("irj,ir->ij", A, b), 1.0, False)
     inside = ((found > LEAST) & (found < 1)).all(axis=1)
     assert inside.mean() > 0.8
     np.testing.assert_allclose(found[inside].sum(axis=1), 1, atol=1e-6)

@@ -58,6 +58,7 @@ def recover(
     private_like: DataLike | None = None,
     n_private: int | None = None,
     flips: bool = False,
+    crops: int = 0,
     units: str | tuple[Any, Any] | None = None,
     rng: Rng = None,
     memory_limit: int | None = None,
@@ -94,6 +95,9 @@ def recover(
         How many private images there are (`natural`).
     flips : bool
         Whether images were mirrored at random before they were mixed (`natural`).
+    crops : int
+        By how many black pixels images were padded before they were cut to size again at a random
+        place (`natural`).
     units : str or tuple
         In which units pixels were mixed: [-1,1], [0,1], bytes, cifar10, imagenet, or (mean, std)
         of pixels from 0 to 1; None: found out (`natural`).
@@ -123,7 +127,7 @@ def recover(
         values = as_vectors(encodings, "encodings")
         if scheme is None:
             asked = (public, attack, overlaps, similarity, like, private_like, n_private)
-            if flips or any(one is not None for one in asked):
+            if flips or crops or any(one is not None for one in asked):
                 raise InputError("encodings without a scheme: say scheme= beside other arguments")
             return found_out(values, rng=rng, memory_limit=memory_limit, progress=progress)[1]
         encodings = Encodings(values, scheme, None)
@@ -141,6 +145,7 @@ def recover(
         "private_like": _as_given(private_like, "private_like"),
         "n_private": n_private,
         "flips": flips or None,
+        "crops": crops or None,
         "units": units,
     }
     options = {option: value for option, value in given.items() if value is not None}

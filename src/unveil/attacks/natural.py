@@ -26,10 +26,10 @@ from scipy import sparse
 from unveil.checks import InputError, as_vectors
 from unveil.encodings import Encodings
 from unveil.gram.stationary import stationary_energies
+from unveil.images.cropped import cropping_of, from_crops
 from unveil.images.cross_terms import cross_terms
-from unveil.images.labels import ImageMemberships
 from unveil.images.likeness import Clues, clues_of_likeness
-from unveil.images.memberships import image_memberships
+from unveil.images.memberships import expected_weights, image_memberships
 from unveil.images.mirrored import merge_mirrored, mirror
 from unveil.images.pixel_signs import synchronise
 from unveil.images.polarity import SURE
@@ -48,18 +48,13 @@ from unveil.scheme import Scheme
 from unveil.seeds import Rng, child, root
 
 NAME = "natural"
-FAINT = 0.02
-"""Probabilities below are taken for zero: there are many, and they are noise."""
-MOST = 0.85
-"""Expected private weights sum to this at most where public images take a share: more leaves these
-nothing."""
 LOOK = 3
 """Rounds after which the law of weights is told, where it is unknown: weights are good enough then,
 and the laws far apart."""
 FOLDED = 6
 """Rounds of expectation–maximisation that sharpen the start, pixel by pixel."""
-MATRICES, ARRAYS = 2, 5
-"""m×m matrices and m×d arrays, in single precision, that are held at once."""
+MATRICES, CROPPED, ARRAYS = 2, 5, 5
+"""m×m matrices, those of crops, and m×d arrays, in single precision, that are held at once."""
 Floats = NDArray[np.float32]
 
 
@@ -71,6 +66,7 @@ def natural(
     private_like: ArrayLike | None = None,
     n_private: int | None = None,
     flips: bool = False,
+    crops: int = 0,
     units: str | tuple[ArrayLike, ArrayLike] | None = None,
     rng: Rng = None,
     memory_limit: int | None = None,
@@ -83,6 +79,7 @@ def natural(
     private_like: other images of the kind of the private ones, such as other faces
     n_private: how many private images there are; None: as many as clusters are found
     flips: images were mirrored at random before they were mixed
+    crops: they were padded by so many black pixels and cut to size at a random place
     units: in which pixels were mixed (`images.units`): a name or (mean, std); None: found out
 
     Images are given in [−1, 1], [0, 1] or as bytes, and come back in [−1, 1].
@@ -99,17 +96,20 @@ def natural(
             f"n_private={n_private}: an encoding mixes {scheme.k_private} private images; "
             "give that many or more"
         )
-    needed = 4 * (MATRICES * encodings.m**2 + ARRAYS * encodings.m * encodings.d)
+    matrices = CROPPED if crops else MATRICES
+    needed = 4 * (matrices * encodings.m**2 + ARRAYS * encodings.m * encodings.d)
     if needed > settle_limit(memory_limit):
         raise InputError(
             f"{encodings.m:,} encodings of {encodings.d:,} pixels need about "
             f"{needed / 2**30:.1f} GiB, more than the memory limit: attack fewer of them, or raise "
             "memory_limit"
         )
+    if crops and scheme.weighting == "unknown":
+        raise InputError("crops= needs the law of weights: give Scheme(weighting=)")
     # 2. What images look like, and the law of their weights. An image and its mirror image are two.
     seed = root(rng)
     clock = Stopwatch()
-    total = None if n_private is None else (1 + flips) * n_private
+    total = None if n_private is None else (1 + (flips and not crops)) * n_private
     told = {
         "like": like,
         "public": public if scheme.k_public else None,
@@ -121,7 +121,7 @@ def natural(
     )  # fmt: skip
     candidates, own = given["public"], given["private_like"]
     sample = candidates if given["like"] is None else given["like"]
-    if candidates is not None and flips:
+    if candidates is not None and flips and not crops:
         candidates = np.concatenate([candidates, mirror(candidates, shape)])
     with clock("prior"):
         theirs = None if own is None else image_prior(shape, own, name="private_like")
@@ -136,6 +136,16 @@ def natural(
         encodings.labels,
         None if theirs is None else theirs.mean,
     )
+    if crops:
+        black = unit.of_pixels(np.full((1, encodings.d), -1, np.float32), shape)[0]
+        task = replace(task, cropping=cropping_of(shape, crops, flips, black))
+        cropped = from_crops(task, total, seed, clock, progress)
+        if cropped is None:
+            return _nothing(encodings, clock)
+        with clock("likeness"):
+            signs = clues_of_likeness(task, cropped, cropped.weighing, child(seed, "halves"))
+        cropped = replace(cropped, images=unit.to_pixels(cropped.images, shape))
+        return _recovery(encodings, scheme, unit, cropped, signs, True, clock)
     # 3. Who mixes whom, softly: from squares, which do not depend on signs.
     with clock("similarity"):
         energies = stationary_energies(task.Y, shape)
@@ -152,12 +162,12 @@ def natural(
         )
     del energies
     if found is None:
-        return Recovery.empty(
-            encodings, NAME, "no two encodings look alike: more encodings are needed", clock.seconds
-        )
+        return _nothing(encodings, clock)
     # 4. Images to start from.
     with clock("start"):
-        weights, squares = _soft(task, found)
+        first, second = expected_weights(found, task.public)
+        weights: sparse.csr_array = sparse.csr_array(first)
+        squares: sparse.csr_array = sparse.csr_array(second)
         images = _start(task, weights, squares, theirs, child(seed, "start"))
         # Images no cluster was found for have a place all the same: they may show themselves once
         # signs are known.
@@ -202,6 +212,12 @@ def natural(
     return _recovery(encodings, scheme, unit, state, signs, known or own is not None, clock)
 
 
+def _nothing(encodings: Encodings, clock: Stopwatch) -> Recovery:
+    return Recovery.empty(
+        encodings, NAME, "no two encodings look alike: more encodings are needed", clock.seconds
+    )
+
+
 def _vectors(images: ArrayLike | None, name: str, d: int) -> Floats | None:
     """Images (items, pixels), as many pixels as encodings have."""
     if images is None:
@@ -213,17 +229,6 @@ def _vectors(images: ArrayLike | None, name: str, d: int) -> Floats | None:
             "same size"
         )
     return vectors
-
-
-def _soft(task: ImageTask, found: ImageMemberships) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Expected weights and squared weights."""
-    p = np.where(found.probability > FAINT, found.probability, 0)
-    weights, squares = p * found.weight, p * found.weight**2
-    total = weights.sum(axis=1, keepdims=True)
-    most = MOST if task.public else 1.0
-    # 1e-6 guards the division: an encoding may have no likely member.
-    scale = np.minimum(1, most / np.maximum(total, 1e-6)).astype(np.float32)
-    return sparse.csr_array(weights * scale), sparse.csr_array(squares * scale**2)
 
 
 def _start(

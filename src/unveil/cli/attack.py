@@ -56,6 +56,13 @@ WORTH_RESUMING = 10_000
     help="Images were mirrored at random before they were mixed, for attack natural.",
 )
 @click.option(
+    "--crops",
+    type=click.IntRange(1),
+    metavar="PIXELS",
+    help="Images were padded by so many black pixels and cut to size at random, for attack "
+    "natural.",
+)
+@click.option(
     "--units",
     metavar="NAME|MEAN/STD",
     help="In which pixels were mixed, for attack natural: [-1,1], [0,1], bytes, cifar10, imagenet, "
@@ -101,6 +108,7 @@ def attack(
     like: Path | None,
     private_like: Path | None,
     flips: bool | None,
+    crops: int | None,
     units: str | None,
     n_private: int | None,
     overlaps: Path | None,
@@ -129,7 +137,7 @@ def attack(
     # 1. What is attacked, and whether the result has a place.
     challenge = is_challenge(source)
     unknown = not source.is_dir() and _nothing_said(
-        about, name, like or private_like or flips or units, n_private, overlaps
+        about, name, like or private_like or flips or crops or units, n_private, overlaps
     )
     encodings, public, words = _read(source, challenge, about)
     _must_have_place(source, out)
@@ -155,6 +163,7 @@ def attack(
                 attack=name,
                 n_private=n_private,
                 flips=bool(flips),
+                crops=crops or 0,
                 units=units_of(units),
                 rng=seed,
                 progress=progress,

@@ -46,6 +46,13 @@ from unveil.cli.terminal import console, echo_json, progress_bar
     help="Mirror each image with probability one half each time it is mixed.",
 )
 @click.option(
+    "--crops",
+    type=click.IntRange(0),
+    default=0,
+    metavar="PIXELS",
+    help="Pad private images by so many black pixels and cut them to size at random each time.",
+)
+@click.option(
     "--noise",
     type=float,
     default=0.0,
@@ -89,7 +96,11 @@ def simulate(
         store.write_simulation(
             out,
             simulation,
-            store.manifest("simulate", seed=seed, noise=options["noise"], flips=options["flips"]),
+            store.manifest(
+                "simulate",
+                seed=seed,
+                **{name: options[name] for name in ("noise", "flips", "crops")},
+            ),
         )
     m, d = simulation.encodings.values.shape
     facts = {"run": str(out), "seed": seed, "m": m, "d": d, "n_private": len(simulation.private)}

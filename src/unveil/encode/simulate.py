@@ -3,7 +3,6 @@ seed."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -11,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from unveil.checks import DataLike, InputError, as_shape, as_vectors, column_names, one_shape
 from unveil.data.gaussian import gaussian_vectors
+from unveil.encode.augment import with_crops, with_flips
+from unveil.encode.copies import Copies
 from unveil.encode.instahide import encode
 from unveil.encode.selection import draw_selection
 from unveil.encodings import Encodings, Selection, Simulation
@@ -32,6 +33,8 @@ def simulate(
     image_shape: tuple[int, ...] | None = None,
     labels: ArrayLike | None = None,
     flips: bool | Literal["independent", "epoch"] = False,
+    crops: int = 0,
+    crops_per: Literal["use", "epoch"] = "use",
     rng: Rng = None,
     shape: tuple[int, ...] | None = None,
 ) -> Simulation:
@@ -63,6 +66,12 @@ def simulate(
         "independent": anew each time an image is mixed. "epoch": as the released code does, once
         per epoch, so that all slots of an epoch share the copy; for schemes with epochs. Needs
         `image_shape`.
+    crops : int
+        Private images are padded by so many black pixels each way, the least value of a channel,
+        and cut to their own size again at a random place. Needs `image_shape`.
+    crops_per : "use" or "epoch"
+        Whether a place is drawn each time an image is mixed, or once per epoch, as the released
+        code does; for schemes with epochs.
     rng : int, Generator or None
         The same seed gives the same bytes.
 
@@ -122,7 +131,7 @@ def simulate(
     others: NDArray[np.float32] | None = given_public
     if others is None and n_public:
         others = gaussian_vectors(n_public, d, child(seed, "public"))
-    # 4. Images, mirrored at random where asked for.
+    # 4. Images, mirrored and cropped at random where asked for.
     given = one_shape(image_shape, shape)
     sizes = None if given is None else as_shape(given, d)
     parts = vectors, others, selection
@@ -136,7 +145,25 @@ def simulate(
         if flips == "epoch" and scheme.pairing == "independent":
             raise InputError("flips='epoch' without epochs: use pairing='epochs', or flips=True")
         epoch = n_private if flips == "epoch" else 0
-        parts = _with_flips(*parts, sizes, child(seed, "flips"), epoch)
+        parts = with_flips(*parts, sizes, child(seed, "flips"), epoch)
+    if crops:
+        if sizes is None:
+            raise InputError(
+                f"crops={crops!r} needs to know the images: "
+                "add image_shape=(height, width[, channels])"
+            )
+        if crops_per not in ("use", "epoch"):
+            raise InputError(f"crops_per={crops_per!r}: choose 'use' or 'epoch'")
+        if crops_per == "epoch" and scheme.pairing == "independent":
+            raise InputError(
+                "crops_per='epoch' without epochs: use pairing='epochs', or crops_per='use'"
+            )
+        must_fit(4 * m * scheme.k_private * d, f"the crops of {m:,} encodings", cure="lower m")
+        epoch = n_private if crops_per == "epoch" else 0
+        cropped = with_crops(
+            parts[0], parts[2], Copies(sizes, crops), n_private, child(seed, "crops"), epoch
+        )
+        parts = cropped[0], parts[1], cropped[1]
     # 5. Encode.
     values = encode(*parts, scheme, noise=noise, rng=child(seed, "signs-and-noise"))
     pixel_rms = 1.0 if given_private is None else None
@@ -147,38 +174,6 @@ def simulate(
         others,
         selection,
     )
-
-
-def _with_flips(
-    private: NDArray[np.float32],
-    public: NDArray[np.float32] | None,
-    selection: Selection,
-    shape: tuple[int, ...],
-    rng: np.random.Generator,
-    epoch: int = 0,
-) -> tuple[NDArray[np.float32], NDArray[np.float32] | None, Selection]:
-    """Every image with its mirror image, and a selection that takes one of the two.
-
-    epoch: rows that share one coin per image; 0: every use has its own
-    """
-
-    def both(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        mirrored = vectors.reshape(len(vectors), *shape)[:, :, ::-1]
-        return np.concatenate([vectors, mirrored.reshape(vectors.shape)])
-
-    def either(chosen: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-        if not epoch or not chosen.size:
-            return chosen + n * rng.integers(0, 2, size=chosen.shape)
-        coins = rng.integers(0, 2, size=(-(-len(chosen) // epoch), n))
-        return chosen + n * coins[np.arange(len(chosen))[:, None] // epoch, chosen]
-
-    n_public = 0 if public is None else len(public)
-    chosen = replace(
-        selection,
-        private=either(selection.private, len(private)),
-        public=either(selection.public, n_public),
-    )
-    return both(private), None if public is None else both(public), chosen
 
 
 def _mix_labels(

@@ -79,7 +79,7 @@ def clues_of_likeness(
     prior, mixture = task.prior, state.mixture
     offsets = None if state.part is None else state.part.offsets
     W = np.ascontiguousarray(whiten(prior)[:, :COMPONENTS])
-    n = mixture.weights.shape[1]
+    n = len(state.images)
     centre = np.median(state.images, axis=0).astype(np.float32)
     start = np.repeat(centre[None], n, axis=0)
     final = _directions((state.images - centre) @ W)
@@ -90,11 +90,13 @@ def clues_of_likeness(
         part = Mixture(sparse.csr_array(mixture.weights[half]), mixture.noise[half])
         known = None if offsets is None else offsets[half]
         rest = 1 - np.asarray(part.weights.sum(axis=1)).ravel().astype(np.float32)
-        images = fit_to_signed(part, n)(state.signed[half], rest, prior.mean, known)
+        fit = task.cropping.fit(part) if task.cropping else fit_to_signed(part, n)
+        images = fit(state.signed[half], rest, prior.mean, known, None, start)
         halves.append(_directions((images - prior.mean) @ W))
         new, _ = anneal(
-            task.Y[half], part, start, prior, HALVES, inner=SWEEPS, offsets=known, towards=centre
-        )
+            task.Y[half], part, start, prior, HALVES, inner=SWEEPS, offsets=known, towards=centre,
+            cropping=task.cropping,
+        )  # fmt: skip
         again.append((_directions((new - centre) @ W) * final).sum(axis=1))
     # (Σλ)²/Σλ²: the number of encodings, were all weights the same.
     total = np.asarray(weighing.weights.sum(axis=0)).ravel()

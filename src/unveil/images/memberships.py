@@ -18,6 +18,7 @@ from unveil.images.clusters import DEVIATION, cluster_size, grow_by_class
 from unveil.images.labels import ImageMemberships, vote, with_labels
 from unveil.records import Progress
 
+Floats = NDArray[np.float32]
 ROUNDS = 6
 """Times templates and probabilities are found from each other."""
 GROWTH = (1, 3)
@@ -36,6 +37,9 @@ CERTAIN = 60.0
 """Log odds beyond which a probability is 0 or 1 in double precision."""
 BISECTIONS = 40
 """Halvings of the shift of log odds: 120·2⁻⁴⁰ is nothing."""
+MOST = 0.85
+"""Expected private weights sum to this at most where public images take a share: more leaves these
+nothing."""
 SMALLEST = 1e-9
 """Guards divisions by a unit or a spread that may be zero."""
 
@@ -73,7 +77,7 @@ def image_memberships(
     for turn in range(ROUNDS):
         # 3. Scores against templates, and from them probabilities and weights.
         scores, templates, gram = _scores(energies, hat, norms)
-        out, unit = _posterior(scores, k, n or hat.shape[1], law)
+        out, unit = posterior(scores, k, n or hat.shape[1], law)
         if labels is not None:
             out = with_labels(out, labels, vote(np.maximum(hat, 0), labels), k)
         expected = np.where(out.probability > FAINT, out.probability * out.weight**2, 0).astype(
@@ -119,7 +123,7 @@ def _scores(
     return np.asarray(scores, np.float64), templates, gram
 
 
-def _posterior(
+def posterior(
     scores: NDArray[np.float64], k: int, n: int, law: NDArray[np.float64]
 ) -> tuple[ImageMemberships, NDArray[np.float64]]:
     """Probability and expected λ from scores, which are brought to the unit of λ² by the mean of
@@ -153,6 +157,16 @@ def _posterior(
     probability = _logistic(odds + shift[:, None])
     weight = first / np.maximum(total, 1e-300)
     return ImageMemberships(probability.astype(np.float32), weight.astype(np.float32)), unit
+
+
+def expected_weights(found: ImageMemberships, public: bool) -> tuple[Floats, Floats]:
+    """Expected weights and squared weights (m, n); public: whether public images take a share."""
+    p = np.where(found.probability > FAINT, found.probability, 0)
+    weights, squares = p * found.weight, p * found.weight**2
+    total = weights.sum(axis=1, keepdims=True)
+    # 1e-6 guards the division: an encoding may have no likely member.
+    scale = np.minimum(1, (MOST if public else 1.0) / np.maximum(total, 1e-6)).astype(np.float32)
+    return np.asarray(weights * scale, np.float32), np.asarray(squares * scale**2, np.float32)
 
 
 def _logistic(odds: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -133,7 +133,7 @@ def reweigh(
     for s, subset in enumerate(subsets):
         part = list(subset)
         g, h = G[:, part][:, :, part], b[:, part]
-        fit = _fit(g, h, bounds.largest, bounds.public)
+        fit = fit_bounded(g, h, bounds.largest, bounds.public)
         fitted[:, s] = fit
         cost[:, s] = np.einsum("ij,ijl,il->i", fit, g, fit) - 2 * np.einsum("ij,ij->i", fit, h)
     # 5. Expected weights: averages over subsets, by likelihood.
@@ -147,7 +147,7 @@ def reweigh(
         for place, c in enumerate(subset):
             first[:, c] += odds[:, s] * fitted[:, s, place]
             second[:, c] += odds[:, s] * fitted[:, s, place] ** 2
-    weights, squares = (_sparse(values, chosen, n) for values in (first, second))
+    weights, squares = (sparse_rows(values, chosen, n) for values in (first, second))
     # 6. The best subset, and what it all leaves unexplained.
     at, best = np.arange(m), cost.argmin(axis=1)
     members = np.take_along_axis(chosen, np.array(subsets)[best], axis=1)
@@ -169,7 +169,7 @@ def _scores(
     )
 
 
-def _sparse(values: Floats, columns: NDArray[np.int64], n: int) -> sparse.csr_array:
+def sparse_rows(values: Floats, columns: NDArray[np.int64], n: int) -> sparse.csr_array:
     """(m, n) with values (m, c) in these columns of each row."""
     rows = np.repeat(np.arange(len(values)), columns.shape[1])
     out = sparse.csr_array((values.ravel(), (rows, columns.ravel())), shape=(len(values), n))
@@ -178,7 +178,7 @@ def _sparse(values: Floats, columns: NDArray[np.int64], n: int) -> sparse.csr_ar
     return out
 
 
-def _fit(
+def fit_bounded(
     g: NDArray[np.float64], h: NDArray[np.float64], largest: float, public: bool
 ) -> NDArray[np.float64]:
     """Least squares with weights between `LEAST` and `largest`; summing to one where there is no

@@ -22,6 +22,7 @@ Every step is two thin products per block of encodings, O(m·d·r); blocks run o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,9 @@ from scipy import sparse
 from unveil.images.prior import ImagePrior
 from unveil.parallel import run_blocks, where, worker_count
 from unveil.records import Progress
+
+if TYPE_CHECKING:
+    from unveil.images.cropping import Cropping
 
 BLOCK = 256
 """Encodings treated at once: products stay matrix products, and blocks fit the cache."""
@@ -65,6 +69,7 @@ def anneal(
     signed: Floats | None = None,
     offsets: Floats | None = None,
     towards: Floats | None = None,
+    cropping: Cropping | None = None,
     progress: Progress | None = None,
 ) -> tuple[Floats, Floats]:
     """Images (n, d) and signed encodings E (m, d), from images to start with, for ε falling along
@@ -72,13 +77,13 @@ def anneal(
 
     signed: E to start from, and to write to; offsets (m, d): the mean of the public part, where it
     is better known than (1 − Σ λ)·mean image; towards (d,): the mean of private images, where it is
-    not the prior's
+    not the prior's; cropping: weights are over copies of images (`images.cropping`)
     """
     E = np.empty_like(Y) if signed is None else signed
     rest = 1 - np.asarray(mixture.weights.sum(axis=1)).ravel().astype(np.float32)
     blocks = [slice(start, start + BLOCK) for start in range(0, len(Y), BLOCK)]
     workers = worker_count(where().workers)
-    solver = fit_to_signed(mixture, len(images))
+    solver = cropping.fit(mixture) if cropping else fit_to_signed(mixture, len(images))
     for step, epsilon in enumerate(schedule):
         # 1. The components that speak at this ε, their gains, and each pixel's own vote.
         speaking = max(FEWEST, int(np.searchsorted(-prior.variances, -SPEAKS * epsilon)))
@@ -95,7 +100,8 @@ def anneal(
         ) -> None:  # fmt: skip
             # 2. Sweeps of the mean field over some encodings, in place.
             y, noise = Y[rows], mixture.noise[rows, None]
-            mean = mixture.weights[rows] @ images
+            part = mixture.weights[rows]
+            mean = cropping.mixed(part, images) if cropping else part @ images
             mean += rest[rows, None] * prior.mean if offsets is None else offsets[rows]
             if first:
                 E[rows] = y * np.tanh(y * mean / (noise * prior.pixel))
@@ -111,7 +117,7 @@ def anneal(
 
         run_blocks(restore, blocks, workers)
         # 3. Images, from all encodings.
-        images = solver(E, rest, prior.mean, offsets, towards)
+        images = solver(E, rest, prior.mean, offsets, towards, images)
         if progress:
             progress("signs", step + 1, len(schedule))
     return images, E
@@ -140,7 +146,9 @@ class FitToSigned:
         mean: Floats,
         offsets: Floats | None,
         towards: Floats | None = None,
+        images: Floats | None = None,
     ) -> Floats:
+        """Images (n, d); exact, so that it does not matter from which `images` they come."""
         total = self.weighted @ E
         total -= (
             (self.weighted @ rest)[:, None] * mean if offsets is None else self.weighted @ offsets

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil.encode.weights import sample_weights
+from unveil.images.cropping import Cropping
 from unveil.images.prior import ImagePrior
 from unveil.images.public_part import PublicImages
 from unveil.images.reweigh import Weighing
@@ -57,6 +58,8 @@ class ImageTask:
     labels: Floats | None
     centre: Floats | None = None
     """The mean of private images, where it is known to be another than that of public ones."""
+    cropping: Cropping | None = None
+    """What was done to images before they were mixed; weights are over copies then."""
 
     @property
     def start(self) -> Floats:

@@ -1,0 +1,68 @@
+"""Private images that were cropped, or cropped and mirrored, at random before they were mixed.
+
+    1  Z ← squares whitened by their spectrum      (`gram.stationary`)
+    2  s, moves ← the best move of each pair       who may share an image (`gram.aligned`)
+    3  p, λ, copies ← clusters and templates       who mixes what (`images.cropped_memberships`)
+    4  signs, images, weights in turn              (`images.cropped_rounds`)
+
+Images come back where most copies have them in the middle; which way round, where they were
+mirrored too, is not in the encodings.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.encode.copies import Copies
+from unveil.gram.aligned import align
+from unveil.gram.stationary import stationary
+from unveil.images.cropped_memberships import copy_columns, copy_memberships
+from unveil.images.cropped_rounds import Seen, alternate_cropped
+from unveil.images.cropping import Cropping
+from unveil.images.memberships import expected_weights
+from unveil.images.task import ImageTask, RoundState
+from unveil.parallel import Stopwatch
+from unveil.records import Progress
+from unveil.seeds import child
+
+Floats = NDArray[np.float32]
+
+
+def cropping_of(shape: tuple[int, ...], reach: int, flips: bool, black: Floats) -> Cropping:
+    """black (d,): a black image."""
+    copies = Copies(shape, reach, flips)
+    return Cropping(copies, black[: copies.sides[2]].astype(np.float32))
+
+
+def from_crops(
+    task: ImageTask,
+    n: int | None,
+    seed: np.random.SeedSequence,
+    clock: Stopwatch,
+    progress: Progress | None,
+) -> RoundState | None:
+    """Images as far as they are found, of `task.cropping`; None: no two encodings look alike."""
+    cropping, k = task.cropping, task.scheme.k_private
+    assert cropping is not None
+    copies = cropping.copies
+    # 1. Which encodings are alike, and by which move.
+    with clock("similarity"):
+        Z, _ = stationary(task.Y * task.Y, copies.shape)
+        alignment = align(Z, 2 * copies.reach, copies.flips)
+    # 2. Who mixes which copy of whom.
+    with clock("memberships"):
+        found = copy_memberships(
+            Z, alignment, copies, k, n, task.law.sample, labels=task.labels,
+            rng=child(seed, "clusters"), progress=progress,
+        )  # fmt: skip
+    if found is None:
+        return None
+    # 3. Signs and weights in turn.
+    with clock("rounds"):
+        soft = expected_weights(found.found, task.public)
+        weights, squares = (copy_columns(part, found.copy, copies) for part in soft)
+        return alternate_cropped(
+            task, cropping, Seen(Z, alignment, copies), weights, squares,
+            n or found.copy.shape[1], child(seed, "rounds"), progress,
+        )  # fmt: skip
