@@ -51,7 +51,9 @@ def test_convex_weights_sum_to_one(k_private, k_public):
             {"pairing": "twins"},
             "pairing='twins': choose one of independent, epochs, epochs-in-order",
         ),
-        ({"signs": "lost"}, "signs='lost': choose one of absolute, random, kept"),
+        ({"signs": "lost"}, "signs='lost': choose one of absolute, random, kept, masked"),
+        ({"signs": "masked", "masks": -1}, "masks=-1: give a whole number"),
+        ({"masks": 16}, "masks=16 with signs='absolute': use signs='masked'"),
     ],
 )
 def test_a_scheme_that_cannot_be_is_refused_in_one_sentence(arguments, complaint):

@@ -24,7 +24,7 @@ Weighting = Literal[
     "dominant",
     "unknown",
 ]
-Signs = Literal["absolute", "random", "kept"]
+Signs = Literal["absolute", "random", "kept", "masked"]
 Pairing = Literal["independent", "epochs", "epochs-in-order"]
 
 FIXED_WEIGHTINGS: tuple[Weighting, ...] = ("equal", "paper", "convex")
@@ -39,7 +39,7 @@ WEIGHTINGS: tuple[Weighting, ...] = (
     "dominant",
     "unknown",
 )
-SIGNS: tuple[Signs, ...] = ("absolute", "random", "kept")
+SIGNS: tuple[Signs, ...] = ("absolute", "random", "kept", "masked")
 PAIRINGS: tuple[Pairing, ...] = ("independent", "epochs", "epochs-in-order")
 MOST_MIXED = 10**9
 """Vectors per encoding: beyond it counts of subsets leave 64 bits, and nobody mixes so many."""
@@ -59,13 +59,14 @@ class Scheme:
         "paper": 1/√k_public and 1/√k_private as printed; norm √2 when both parts are present.
         "convex": every selected entry is 1/(k_public + k_private); entries sum to 1.
         "half-normal": magnitudes of normal numbers divided by their sum, drawn anew for every
-        encoding and unknown; no public part.
+        encoding and unknown; a public part only where signs are "masked".
         "released", "uniform", "dirichlet", "sorted", "dominant": weights of private and public
         vectors together, drawn anew for every encoding and unknown (`unveil.encode.weights`).
         "unknown": one of these; `attack="natural"` finds out which.
     signs : str
         "absolute": y = |Xw|. "random": y = ±Xw with a fair coin per pixel (InstaHide as
-        released); it carries the same information. "kept": y = Xw (MixUp).
+        released); it carries the same information. "kept": y = Xw (MixUp). "masked": y = σ∘Xw, σ
+        one of a pool of fair ±1 vectors, drawn anew for every encoding (TextHide).
     pairing : str
         "independent": every encoding draws a subset of private vectors of its own.
         "epochs": as a training run does. In each epoch every private vector is mixed with those
@@ -74,6 +75,8 @@ class Scheme:
         ones in every epoch, each used once per slot. Rows of an epoch come in random order.
         "epochs-in-order": the same with the rows of an epoch in the order of the private vectors,
         so that row numbers give identities away, as in the challenge of InstaHide's authors.
+    masks : int
+        How many masks the pool has, where signs are "masked"; 0: not known.
 
     References
     ----------
@@ -92,6 +95,7 @@ class Scheme:
     weighting: Weighting = "equal"
     signs: Signs = "absolute"
     pairing: Pairing = "independent"
+    masks: int = 0
 
     def __post_init__(self) -> None:
         for name in ("k_private", "k_public"):
@@ -104,7 +108,7 @@ class Scheme:
             raise InputError("k_private=0 and k_public=0: an encoding must mix at least one vector")
         if self.weighting not in WEIGHTINGS:
             raise InputError(f"weighting={self.weighting!r}: choose one of {', '.join(WEIGHTINGS)}")
-        if self.weighting == "half-normal" and self.k_public:
+        if self.weighting == "half-normal" and self.k_public and self.signs != "masked":
             raise InputError(
                 f"weighting={self.weighting!r} with k_public={self.k_public}: weights of their own "
                 "need k_public=0, or weighting='released'"
@@ -113,6 +117,11 @@ class Scheme:
             raise InputError(f"signs={self.signs!r}: choose one of {', '.join(SIGNS)}")
         if self.pairing not in PAIRINGS:
             raise InputError(f"pairing={self.pairing!r}: choose one of {', '.join(PAIRINGS)}")
+        if not is_count(self.masks) or self.masks > MOST_MIXED:
+            raise InputError(f"masks={self.masks!r}: give a whole number, 0 or more")
+        if self.masks and self.signs != "masked":
+            raise InputError(f"masks={self.masks} with signs={self.signs!r}: use signs='masked'")
+        object.__setattr__(self, "masks", int(self.masks))
 
     @property
     def fixed_weights(self) -> bool:

@@ -76,7 +76,7 @@ def test_every_attack_has_the_same_signature_as_recover():
     "attack",
     sorted(
         set(ATTACKS)
-        - {"natural", "mixup", "unmix", "phase-retrieval", "absolute", "unhidden"}
+        - {"natural", "mixup", "unmix", "unmask", "phase-retrieval", "absolute", "unhidden"}
         - {"noisy-relations"}
     ),
 )

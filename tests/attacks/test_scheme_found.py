@@ -46,6 +46,18 @@ def test_signs_hidden(k, weighting, signs):
         assert score(found.recovery, 3 * sim.private).wrong == 0
 
 
+def test_masks_of_a_pool():
+    rng = np.random.default_rng(0)
+    private = rng.standard_normal((15, 80)) + 3 * rng.standard_normal(80)
+    scheme = Scheme(2, weighting="half-normal", signs="masked", masks=3)
+    sim = simulate(scheme, private=private, m=240, rng=0)
+    recovery = recover(sim.encodings.values, rng=0)
+    said = recovery.evidence["scheme"]
+    assert (said["k_private"], said["signs"], said["masks"]) == (2, "masked", 3)
+    scores = score(recovery, sim.private)
+    assert (recovery.attack, scores.exact, scores.wrong) == ("unmask", 15, 0)
+
+
 def test_recover_takes_an_array_alone():
     sim, values = made(3, "dirichlet", "kept")
     recovery = recover(values, rng=0)

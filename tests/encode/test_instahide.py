@@ -48,7 +48,8 @@ def test_encodings_equal_the_plain_twin(weighting, k_private, k_public):
     private, public, selection = instance(k_private, k_public)
     expected = plain(private, public, selection, Scheme(k_private, k_public, weighting))
     for signs in SIGNS:
-        scheme = Scheme(k_private, k_public, weighting, signs)
+        masks = 3 if signs == "masked" else 0
+        scheme = Scheme(k_private, k_public, weighting, signs, masks=masks)
         y = encode(private, public, selection, scheme, rng=np.random.default_rng(1))
         assert y.dtype == np.float32
         if signs == "kept":
@@ -72,6 +73,20 @@ def test_weights_of_their_own_equal_the_plain_twin():
     np.testing.assert_allclose(y, expected, atol=1e-6)
     with pytest.raises(InputError, match="weights of its own"):
         encode(private, None, selection, Scheme(3, weighting="half-normal"))
+
+
+def test_masks_are_fair_coins_of_a_pool():
+    private, public, selection = instance(m=400, d=500)
+    kept = encode(private, public, selection, Scheme(2, 2, signs="kept"))
+    scheme = Scheme(2, 2, signs="masked", masks=4)
+    masked = encode(private, public, selection, scheme, rng=np.random.default_rng(1))
+    masks, uses = np.unique(np.sign(masked * kept), axis=0, return_counts=True)
+    assert len(masks) == 4
+    assert uses.min() > 60
+    assert np.abs(masks @ masks.T / 500 - np.eye(4)).max() < 0.25
+    assert np.abs(masks.mean()) < 0.1
+    with pytest.raises(InputError, match="say masks="):
+        encode(private, public, selection, Scheme(2, 2, signs="masked"), rng=masks)
 
 
 def test_random_signs_are_fair_independent_coins_for_every_pixel():

@@ -24,6 +24,7 @@ from unveil.attacks.noisy_relations import LARGEST as MOST_FOR_NOISY
 from unveil.attacks.related import LARGEST as MOST_BESIDE_PUBLIC
 from unveil.attacks.tensor import MOST as MOST_IN_TENSOR
 from unveil.attacks.unhidden import nothing_hidden
+from unveil.attacks.unmask import takes as unmasked
 from unveil.attacks.unmix import takes as unmixed
 from unveil.encodings import Encodings
 from unveil.scheme import EXACT_WEIGHTINGS, Scheme
@@ -38,6 +39,7 @@ BLIND = (
     "phase-retrieval",
     "mixup",
     "unmix",
+    "unmask",
     "unhidden",
     "relations",
     "full",
@@ -130,6 +132,11 @@ def usual(situation: Situation) -> tuple[str, ...]:
         if situation.natural:
             return "unmix", "natural"
         return ("unmix",) if situation.told or _full(situation) else ("unmix", "full")
+    if unmasked(situation.scheme) and not situation.told:
+        # What is below the masks; then what ignores signs.
+        if situation.natural:
+            return "unmask", "natural"
+        return ("unmask",) if _full(situation) else ("unmask", "full")
     if situation.natural:
         return ("natural",)
     if not situation.scheme.k_private:
@@ -165,6 +172,10 @@ def _mixup(s: Situation) -> str:
 
 def _unmix(s: Situation) -> str:
     return "" if unmixed(s.scheme) else "for signs kept with weights of their own"
+
+
+def _unmask(s: Situation) -> str:
+    return "" if unmasked(s.scheme) else "for masks of a pool and weights of their own"
 
 
 def _unhidden(s: Situation) -> str:
@@ -236,6 +247,7 @@ _RULES: dict[str, Callable[[Situation], str]] = {
     "phase-retrieval": _phase_retrieval,
     "mixup": _mixup,
     "unmix": _unmix,
+    "unmask": _unmask,
     "unhidden": _unhidden,
     "relations": _relations,
     "full": _full,
@@ -246,5 +258,5 @@ _RULES: dict[str, Callable[[Situation], str]] = {
     "cliques": _cliques,
     "absolute": _absolute,
 }
-_WITHOUT_POOL = ("natural", "cliques", "unmix")
+_WITHOUT_POOL = ("natural", "cliques", "unmix", "unmask")
 """Attacks that can do without the public vectors an encoding mixes."""

@@ -46,7 +46,8 @@ def takes(scheme: Scheme, m: int) -> bool:
     """Whether `full` can take m encodings of this scheme on."""
     pairs, others = scheme.k_private == 2, scheme.k_private > 2 and not scheme.k_public
     sparse_route = scheme.fixed_weights and (pairs or others)
-    exact = scheme.k_private >= 1 and scheme.weighting in EXACT_WEIGHTINGS
+    known = scheme.fixed_weights or not scheme.k_public
+    exact = scheme.k_private >= 1 and scheme.weighting in EXACT_WEIGHTINGS and known
     return exact and (m <= LARGEST or sparse_route)
 
 

@@ -5,6 +5,8 @@ A scheme is found by what it explains. For each number of records k, the smalles
 
   signs kept     corners of a simplex (`solve.simplex`): k is the least that explains the encodings,
                  and the weights come with it. With more records than pixels plain sums (`mixup`)
+  signs masked   rows that share one of a pool of masks are more alike than coins make them
+                 (`gram.mask_pool`); with the masks taken off, as signs kept
   signs hidden   exact relations, which equal weights have (`relations`); weights of their own, or
                  equal ones found that way (`full`); then equal weights up to noise (`full`)
 
@@ -27,11 +29,12 @@ from unveil.attacks.relations import relations
 from unveil.attacks.seen import MOST, Seen, hold_one_each, likely_k, look
 from unveil.checks import InputError
 from unveil.encodings import Encodings
+from unveil.gram.mask_pool import mask_groups, relative_masks
 from unveil.gram.whitened import exact_rank, rank_of, spectrum
 from unveil.parallel import one_blas_thread
 from unveil.records import Recovery
 from unveil.scheme import Scheme, Weighting
-from unveil.seeds import Rng
+from unveil.seeds import Rng, child, root
 from unveil.solve.model import rms
 from unveil.solve.simplex import Corners, find_corners
 
@@ -80,6 +83,10 @@ def find_scheme(
     # Magnitudes of records without negative values are sums too, and of low rank then.
     if seen.signs == "kept" or (seen.signs == "absolute" and not alone and _low_rank(values)):
         found = _kept(values, seen, rng, memory_limit)
+        if found is not None:
+            return found
+    if seen.signs != "absolute":
+        found = _masked(values, seen, rng, memory_limit)
         if found is not None:
             return found
     best: tuple[int, SchemeFound] | None = None
@@ -134,6 +141,25 @@ def _kept(
         if recovery.explained >= EXPLAINS * m and 2 * len(recovery) < m:
             return _told(scheme, recovery, seen)
     return None
+
+
+def _masked(
+    values: NDArray[np.float32], seen: Seen, rng: Rng, memory_limit: int | None
+) -> SchemeFound | None:
+    """Masks of a pool: corners of what is below them."""
+    groups = mask_groups(values, child(root(rng), "masks"))
+    count = int(groups.max()) + 1
+    rows = np.flatnonzero(groups >= 0)
+    if count < 2 or len(rows) < EXPLAINS * len(values):
+        return None
+    with one_blas_thread():
+        below = values[rows] * relative_masks(values, groups)[groups[rows]]
+    # Encodings that repeat each other are groups as well: one record each says nothing of masks.
+    found = _kept(below, replace(seen, signs="random"), rng, memory_limit, sums=False)
+    if found is None:
+        return None
+    evidence = {**found.evidence, "signs": f"{count} groups of encodings, each behind one mask"}
+    return SchemeFound(replace(found.scheme, signs="masked", masks=count), evidence)
 
 
 def contradiction(

@@ -46,7 +46,7 @@ def schemes_as_found(stated: Scheme, values: Floats) -> tuple[tuple[Scheme, str]
     negative = bool((values < 0).any())
     # Signs show in the values, whatever was stated.
     if negative and stated.signs != "kept":
-        out.append((replace(stated, signs="kept"), "signs taken as they are"))
+        out.append((replace(stated, signs="kept", masks=0), "signs taken as they are"))
     if not negative and stated.signs == "kept":
         out.append((replace(stated, signs="absolute"), "signs taken for hidden"))
     ks = [other for other in range(2, MOST_MIXED + 1) if other != k]

@@ -188,7 +188,10 @@ def scheme_options(command: F) -> F:
         click.option(
             "--pairing", help="independent, epochs or epochs-in-order.  [default: independent]"
         ),
-        click.option("--signs", help="absolute, random or kept.  [default: absolute]"),
+        click.option(
+            "--masks", type=MIXED, help="Masks of the pool, with --signs masked.  [default: 0]"
+        ),
+        click.option("--signs", help="absolute, random, kept or masked.  [default: absolute]"),
         click.option(
             "--weighting",
             help=(

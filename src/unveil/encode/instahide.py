@@ -1,5 +1,6 @@
 """Synthetic images (`eq:instahide_def`): y = |Xw|, or Xw with random signs, or, for MixUp, Xw as it
-is."""
+is; or, for TextHide, Xw through one of a pool of masks (Huang, Song, Chen, Li, Arora, Findings of
+EMNLP 2020; github.com/Hazelsuko07/TextHide, `modeling_bert.py`)."""
 
 from __future__ import annotations
 
@@ -42,13 +43,19 @@ def encode(
     signs are hidden."""
     if not noise >= 0:
         raise InputError(f"noise={noise!r}: give a standard deviation, 0 or more")
-    if rng is None and (noise or scheme.signs == "random"):
-        raise InputError("random signs and noise need rng=")
+    if rng is None and (noise or scheme.signs in ("random", "masked")):
+        raise InputError("random signs, masks and noise need rng=")
+    if scheme.signs == "masked" and not scheme.masks:
+        raise InputError("signs='masked' of a pool of unknown size: say masks=")
     m = len(selection.private) if scheme.k_private else len(selection.public)
     d = private.shape[1] if scheme.k_private or public is None else public.shape[1]
     own = scheme.private_weight if selection.weights is None else selection.weights
     others = scheme.public_weight if selection.public_weights is None else selection.public_weights
     out = np.empty((m, d), dtype=np.float32)
+    pool = np.empty((0, d), np.int8)
+    if scheme.signs == "masked":
+        assert rng is not None
+        pool = 1 - 2 * rng.integers(0, 2, size=(scheme.masks, d), dtype=np.int8)
     for start, block in row_blocks(out):
         rows = slice(start, start + len(block))
         block[:] = 0
@@ -74,4 +81,7 @@ def encode(
         elif scheme.signs == "random":
             assert rng is not None
             block *= 1 - 2 * rng.integers(0, 2, size=block.shape, dtype=np.int8)
+        elif scheme.signs == "masked":
+            assert rng is not None
+            block *= pool[rng.integers(0, scheme.masks, size=len(block))]
     return out

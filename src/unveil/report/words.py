@@ -27,6 +27,7 @@ SAID = {
     ("signs", "absolute"): "hidden, absolute values only",
     ("signs", "random"): "random",
     ("signs", "kept"): "kept",
+    ("signs", "masked"): "hidden by masks of a pool",
     ("weights", "equal"): "equal",
     ("weights", "unknown"): "not known",
     ("pairing", "independent"): "at random, anew for each encoding",

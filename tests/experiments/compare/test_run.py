@@ -185,6 +185,7 @@ def test_the_committed_page_is_made_from_the_committed_numbers():
         "unhidden",
         "noisy-relations",
         "unmix",
+        "unmask",
     }
     assert facts["asked"]["families"] == [*FAMILIES, PHASE]
     with (DOCS / "figures" / "compare.csv").open() as file:

@@ -1,0 +1,258 @@
+"""TextHide (Huang, Song, Chen, Li, Arora, Findings of EMNLP 2020): y = σ∘Σ λ_j·x_j, σ one of a pool
+of masks, weights new in every encoding, some of the x_j public.
+
+    1  groups ← Masks(Y)       rows that share a mask, by how alike they are (`gram.mask_pool`)
+    2  σ ← Masks(Y, groups)    up to one sign per pixel, common to all; with the public vectors
+                               themselves
+    3  x, W ← Corners(σ∘y)     as in MixUp: at most d + 1 records (`solve.simplex`), or more of them
+                               (`solve.many_corners`); then σ once more, by what the x_j say of each
+                               pixel
+    4  status ← Certificate    the rows of one mask are MixUp. A record is verified if those of one
+                               mask alone exclude another reading (`certify.own_weights`): what
+                               other masks are found to be plays no part. Nothing is verified where
+                               there are more records than pixels, or where two have the same
+                               magnitudes: one under two masks that were taken for one
+
+Needs vectors that have something in common, as features of sentences have, or few masks: rows of a
+mask that share no record and have no common mean are not told from those of other masks.
+
+Cost: products of all pairs, m²·d, and m·n·d for each of some dozen turns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from unveil.attacks.finish import recovery
+from unveil.certify.own_weights import certify_own_weights
+from unveil.checks import InputError
+from unveil.encode.weights import sample_weights
+from unveil.encodings import Encodings, as_public
+from unveil.gram.mask_pool import FEWEST, mask_groups, relative_masks
+from unveil.gram.whitened import exact_rank
+from unveil.parallel import Stopwatch, must_fit, one_blas_thread
+from unveil.parallel import memory_limit as bytes_allowed
+from unveil.records import AMBIGUOUS, VERIFIED, Progress, Recovery
+from unveil.scheme import Scheme
+from unveil.seeds import Rng, child, root
+from unveil.solve.many_corners import find_many_corners, guess_corners
+from unveil.solve.model import rms
+from unveil.solve.simplex import Corners, find_corners
+
+NAME = "unmask"
+BYTES = 64
+"""Per value of the encodings: copies in double precision, whitened ones, residuals."""
+DRAWS = 20_000
+"""Rows of weights from which the mean of their squares is taken: two digits."""
+FIRST_TURNS, MENDS = 25, 3
+"""Turns of corners before masks are looked at again, and how often: nearly all members are right by
+then."""
+EXPLAINED = 0.5
+"""Share of encodings that must be reproduced: fewer are what chance leaves."""
+SAME = 1e-3
+"""How near to another a vector must be to be the same one, relative to its size."""
+FAINTEST = 1e-5
+"""A smaller weight leaves open which record it belongs to: no member is named."""
+
+Floats = NDArray[np.float64]
+
+
+def takes(scheme: Scheme) -> bool:
+    """Whether `unmask` can take encodings of this scheme on."""
+    several = scheme.k_private >= 1 and scheme.k_private + scheme.k_public >= 2
+    return several and scheme.signs == "masked" and not scheme.fixed_weights
+
+
+def unmask(
+    encodings: Encodings,
+    public: ArrayLike | None = None,
+    *,
+    rng: Rng = None,
+    memory_limit: int | None = None,
+    progress: Progress | None = None,
+) -> Recovery:
+    """The pool of masks, then every record and every weight.
+
+    public: the public vectors; None with k_public above 0: they come back among the records
+    """
+    scheme, m, d = encodings.scheme, encodings.m, encodings.d
+    if not takes(scheme):
+        raise InputError(
+            f"signs={scheme.signs!r}, weighting={scheme.weighting!r}: attack='unmask' is for "
+            "signs='masked', weights of their own and two records or more"
+        )
+    P = as_public(public, encodings) if public is not None and scheme.k_public else None
+    limit = bytes_allowed(memory_limit)
+    what = f"attack='unmask' on {m:,} encodings of {d:,} pixels"
+    must_fit(BYTES * m * d + 16 * d * d, what, limit, "attack fewer of them")
+    clock, seed = Stopwatch(), root(rng)
+    # 1. Who shares a mask, and which.
+    with clock("masks"), one_blas_thread():
+        groups = mask_groups(encodings.values, child(seed, "masks"))
+        count = int(groups.max()) + 1
+        rows = np.flatnonzero(groups >= 0)
+        if 2 * len(rows) < m:
+            nothing = f"{m - len(rows)} of {m} encodings are like fewer than {FEWEST - 1} others, "
+            nothing += "so that no masks show: more encodings are needed"
+            return Recovery.empty(encodings, NAME, nothing, clock.seconds)
+        masks = relative_masks(encodings.values, groups, P)
+    # 2. Corners of what is below.
+    with clock("corners"), one_blas_thread():
+        found, masks = _corners(encodings.values[rows], groups[rows], masks, scheme, P, progress)
+    if found is None or found.fits.mean() < EXPLAINED:
+        nothing = f"{count} masks found; below them no mixtures of "
+        nothing += f"{scheme.k_private + scheme.k_public} records that explain most encodings"
+        return Recovery.empty(encodings, NAME, nothing, clock.seconds, {"masks": count})
+    # 3. What is proved.
+    with clock("certificate"), one_blas_thread():
+        status, reasons = _certified(found, groups[rows])
+    return _told(encodings, found, rows, P, count, status, reasons, clock)
+
+
+def _corners(
+    values: NDArray[np.float32],
+    groups: NDArray[np.int64],
+    masks: NDArray[np.int8],
+    scheme: Scheme,
+    P: NDArray[np.float32] | None,
+    progress: Progress | None,
+) -> tuple[Corners | None, NDArray[np.int8]]:
+    """Corners, and the masks as they are after it."""
+    k = scheme.k_private + scheme.k_public
+    known = None if P is None else P.astype(np.float64)
+    q = 0 if P is None else len(P)
+    weights = sample_weights(scheme, DRAWS, np.random.default_rng(0))
+    squares = float(np.square(weights).sum(axis=1).mean())
+    start: Floats | None = None
+    for _ in range(MENDS):
+        # 1. Few corners: linear algebra.
+        Z = values.astype(np.float64) * masks[groups]
+        lifted = np.column_stack([Z, np.full(len(Z), rms(Z))])
+        if exact_rank(np.linalg.eigvalsh(lifted.T @ lifted)[::-1]) < min(lifted.shape):
+            found = find_corners(Z, k, progress=progress)
+            if found is not None and found.exact and found.fits.mean() >= EXPLAINED:
+                return found, masks
+        if len(Z) <= Z.shape[1] + 1:
+            return None, masks
+        # 2. Many: a guess, and masks by it, until these are as they were.
+        guess = guess_corners(
+            Z, k, squares, known, start=start, turns=FIRST_TURNS, progress=progress
+        )
+        if guess is None:
+            return None, masks
+        start = guess.values[q:]
+        agree = Z * guess.mixed()
+        wrong = np.array([agree[groups == g].sum(axis=0) < 0 for g in range(len(masks))])
+        if not wrong.any():
+            break
+        masks = np.where(wrong, -masks, masks).astype(np.int8)
+    # 3. To the end.
+    Z = values.astype(np.float64) * masks[groups]
+    return find_many_corners(Z, k, squares, known, start=start, progress=progress), masks
+
+
+def _certified(found: Corners, groups: NDArray[np.int64]) -> tuple[NDArray[np.str_], list[str]]:
+    """Status and reason of every corner; verified by the rows of one mask alone."""
+    n, d = found.values.shape
+    k = found.members.shape[1]
+    status = np.full(n, AMBIGUOUS, dtype="<U10")
+    if n > d + 1:
+        why = "reproduces its encodings; that no other reading does is not proved for more records "
+        return status, [f"{why}than pixels"] * n
+    if _under_two_masks(found.values):
+        return status, [
+            "records of the same magnitudes: masks that are alike are taken for one"
+        ] * n
+    reasons = ["no mask has encodings enough to exclude another reading"] * n
+    for g in range(int(groups.max()) + 1):
+        rows = groups == g
+        # A certificate needs more than k encodings of every record.
+        if rows.sum() < k + 1 or (status == VERIFIED).all():
+            break
+        part = replace(
+            found,
+            members=found.members[rows],
+            weights=found.weights[rows],
+            fits=found.fits[rows],
+        )
+        ours, because = certify_own_weights(part)
+        for i in np.flatnonzero((ours == VERIFIED) & (status != VERIFIED)):
+            status[i], reasons[i] = VERIFIED, f"{because[i]}, all of one mask"
+    return status, reasons
+
+
+def _under_two_masks(values: Floats) -> bool:
+    """Whether two vectors have the same magnitudes."""
+    size = np.abs(values)
+    near = SAME * np.linalg.norm(size, axis=1).mean()
+    order = np.argsort(size.sum(axis=1))
+    # Those with the same magnitudes have the same sum of them: neighbours, but for rounding.
+    apart = [np.linalg.norm(size[order[s:]] - size[order[:-s]], axis=1).min() for s in (1, 2)]
+    return bool(min(apart) <= near)
+
+
+def _told(
+    encodings: Encodings,
+    found: Corners,
+    rows: NDArray[np.int64],
+    P: NDArray[np.float32] | None,
+    count: int,
+    status: NDArray[np.str_],
+    reasons: list[str],
+    clock: Stopwatch,
+) -> Recovery:
+    """The recovery, in words; corners that are public vectors are left out."""
+    k, m = found.members.shape[1], encodings.m
+    # 1. Corners that some encoding uses, and weights clear enough to tell whose they are.
+    W = found.matrix.tocsr()
+    W.data[W.data <= FAINTEST] = 0
+    W = sparse.csr_array(sparse.diags_array(found.fits.astype(np.float64)) @ W)
+    names = np.flatnonzero(np.asarray(W.sum(axis=0)).ravel() > 0)
+    if P is not None:
+        near = SAME * np.linalg.norm(found.values, axis=1)
+        x = found.values
+        names = np.array([i for i in names if np.linalg.norm(P - x[i], axis=1).min() > near[i]])
+        names = names.astype(np.int64)
+    W = sparse.csr_array(W[:, names])
+    W.eliminate_zeros()
+    at = W.tocoo()
+    weights = sparse.csr_array((at.data, (rows[at.row], at.col)), shape=(m, len(names)))
+    # 2. In words.
+    status = status[names]
+    explained = int(found.fits.sum())
+    sure = int((status == VERIFIED).sum())
+    text = f"{sure} of {len(names)} private vectors verified" if sure else ""
+    text = text or f"{len(names)} private vectors recovered, none verified"
+    text += f"; {count} masks found, {explained} of {m} encodings explained exactly as mixtures of "
+    text += f"{k} below them"
+    # 3. In numbers.
+    facts: dict[str, Any] = {
+        "masks": count,
+        "estimated_n_private": len(names),
+        "encodings_explained": explained,
+        "equations": explained * encodings.d,
+        "unknowns": len(names) * encodings.d + explained * (k - 1),
+    }
+    return recovery(
+        NAME,
+        found.values[names],
+        status,
+        [reasons[i] for i in names],
+        weights.astype(bool),
+        np.full(len(names), found.noise / rms(encodings.values)),
+        text,
+        clock,
+        facts,
+        signed=P is not None,
+        explained=explained,
+        exact=True,
+        weights=weights,
+    )
+
+
+ATTACK = unmask
