@@ -155,6 +155,18 @@ def laws() -> list[Row]:
         theirs = gradattack(4, DRAWS, rng(2), smallest)
         row(f"GradAttack's, smallest {smallest:g}", ours, theirs, True)
     row("GradAttack's without the bound", ours, gradattack(4, DRAWS, rng(2), 0.0), False)
+    text = unveil.Scheme(2, 2, "half-normal", signs="masked", masks=16)
+    sizes = np.abs(rng(2).normal(size=(DRAWS, 4)))
+    theirs = sizes / sizes.sum(axis=1, keepdims=True)
+    row("TextHide's", draw_weights(text, DRAWS, rng(1)), theirs, True)
+    for alpha in (0.2, 1.0, 8.0):
+        mixed = unveil.Scheme(2, weighting="dirichlet", signs="kept", alpha=alpha)
+        first = rng(2).beta(alpha, alpha, DRAWS)
+        theirs = np.column_stack([first, 1 - first])
+        row(f"MixUp's Beta({alpha:g}, {alpha:g})", draw_weights(mixed, DRAWS, rng(1)), theirs, True)
+        first = rng(2).beta(2 * alpha, alpha, DRAWS)
+        theirs = np.column_stack([first, 1 - first])
+        row(f"Beta({2 * alpha:g}, {alpha:g})", draw_weights(mixed, DRAWS, rng(1)), theirs, False)
     return out
 
 

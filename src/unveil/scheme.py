@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from numbers import Real
 from typing import Literal
 
 from unveil.checks import InputError, is_count
@@ -44,6 +45,9 @@ PAIRINGS: tuple[Pairing, ...] = ("independent", "epochs", "epochs-in-order")
 MOST_MIXED = 10**9
 """Vectors per encoding: beyond it counts of subsets leave 64 bits, and nobody mixes so many."""
 
+LEAST_ALPHA, MOST_ALPHA = 1e-3, 1e6
+"""Of the Dirichlet law: below, weights are 0 and 1 in single precision; above, all are equal."""
+
 
 @dataclass(frozen=True)
 class Scheme:
@@ -77,6 +81,9 @@ class Scheme:
         so that row numbers give identities away, as in the challenge of InstaHide's authors.
     masks : int
         How many masks the pool has, where signs are "masked"; 0: not known.
+    alpha : float
+        The parameter of "dirichlet": Dirichlet(α, …, α), for two vectors the Beta(α, α) of MixUp.
+        Below 1 one vector outweighs the others, above 1 weights are alike.
 
     References
     ----------
@@ -96,8 +103,10 @@ class Scheme:
     signs: Signs = "absolute"
     pairing: Pairing = "independent"
     masks: int = 0
+    alpha: float = 1.0
 
     def __post_init__(self) -> None:
+        # 1. How many, with which weights.
         for name in ("k_private", "k_public"):
             value = getattr(self, name)
             if not is_count(value) or value > MOST_MIXED:
@@ -113,6 +122,7 @@ class Scheme:
                 f"weighting={self.weighting!r} with k_public={self.k_public}: weights of their own "
                 "need k_public=0, or weighting='released'"
             )
+        # 2. Signs and pairing.
         if self.signs not in SIGNS:
             raise InputError(f"signs={self.signs!r}: choose one of {', '.join(SIGNS)}")
         if self.pairing not in PAIRINGS:
@@ -122,6 +132,20 @@ class Scheme:
         if self.masks and self.signs != "masked":
             raise InputError(f"masks={self.masks} with signs={self.signs!r}: use signs='masked'")
         object.__setattr__(self, "masks", int(self.masks))
+        # 3. The law's parameter.
+        if (
+            isinstance(self.alpha, bool)
+            or not isinstance(self.alpha, Real)
+            or not (LEAST_ALPHA <= self.alpha <= MOST_ALPHA)
+        ):
+            raise InputError(
+                f"alpha={self.alpha!r}: give a number from {LEAST_ALPHA:g} to {MOST_ALPHA:g}"
+            )
+        if self.alpha != 1 and self.weighting != "dirichlet":
+            raise InputError(
+                f"alpha={self.alpha} with weighting={self.weighting!r}: use weighting='dirichlet'"
+            )
+        object.__setattr__(self, "alpha", float(self.alpha))
 
     @property
     def fixed_weights(self) -> bool:

@@ -277,3 +277,15 @@ def test_sorted_is_the_law_of_fdn():
     wrong = -np.sort(-draw("half-normal", 20_000, 6, 0, seed=3), axis=1)
     assert alike(ours, wrong) < 1e-9
     np.testing.assert_allclose(ours.mean(axis=0)[:2], [0.296, 0.241], atol=0.003)
+
+
+@pytest.mark.parametrize("alpha", [0.2, 1.0, 8.0])
+def test_dirichlet_of_two_is_the_beta_law_of_mixup(alpha):
+    scheme = Scheme(2, weighting="dirichlet", signs="kept", alpha=alpha)
+    ours = draw_weights(scheme, 20_000, np.random.default_rng(1))
+    theirs = np.random.default_rng(2).beta(alpha, alpha, 20_000)
+    assert ks_2samp(ours[:, 0], theirs).pvalue > 1e-4
+    # A wrong parameter is told apart.
+    assert (
+        ks_2samp(ours[:, 0], np.random.default_rng(2).beta(2 * alpha, alpha, 20_000)).pvalue < 1e-9
+    )

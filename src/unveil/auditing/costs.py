@@ -202,7 +202,7 @@ def operations(scheme: Scheme, n: int, m: int, d: int, n_public: int, route: str
     if route in ("sparse", "paper") or (
         m >= SPARSE_FROM and not scheme.k_public and scheme.fixed_weights
     ):
-        found = _overlap_plan(replace(scheme, weighting="equal"), n, m, d)
+        found = _overlap_plan(replace(scheme, weighting="equal", alpha=1.0), n, m, d)
         work = found.work * (1 + 1 / found.blocks)
         overlaps["overlaps"] = {
             "work": ("product", work),

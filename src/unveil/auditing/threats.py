@@ -199,4 +199,4 @@ def _all_private(scheme: Scheme) -> Scheme | None:
     if not scheme.fixed_weights or scheme.public_weight != scheme.private_weight:
         return None
     k = scheme.k_private + scheme.k_public
-    return replace(scheme, k_private=k, k_public=0, weighting="equal")
+    return replace(scheme, k_private=k, k_public=0, weighting="equal", alpha=1.0)

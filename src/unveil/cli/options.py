@@ -189,6 +189,11 @@ def scheme_options(command: F) -> F:
             "--pairing", help="independent, epochs or epochs-in-order.  [default: independent]"
         ),
         click.option(
+            "--alpha",
+            type=float,
+            help="α of --weighting dirichlet, Beta(α, α) for two.  [default: 1]",
+        ),
+        click.option(
             "--masks", type=MIXED, help="Masks of the pool, with --signs masked.  [default: 0]"
         ),
         click.option("--signs", help="absolute, random, kept or masked.  [default: absolute]"),

@@ -10,7 +10,8 @@ k_private + k_public of them.
                k_private = 1. No bounds for k = 1. Without public vectors (`train_inside.py`) there
                is the upper bound only
   uniform      uniform numbers divided by their sum
-  dirichlet    Dirichlet(1, …, 1): uniform over the simplex; for k = 2 the Beta(1, 1) of MixUp
+  dirichlet    Dirichlet(α, …, α), for k = 2 the Beta(α, α) of MixUp (Zhang et al., ICLR 2018);
+               α = 1 is uniform over the simplex
   dominant     Dirichlet(3, 1, …, 1), drawn again while one weight exceeds 0.65 or the smallest is
                below a bound of its own, 0 in its examples: GradAttack (Huang, Gupta, Song, Li,
                Arora, NeurIPS 2021; `defenses/mixup.py`, `defenses/instahide.py`). The first slot
@@ -61,7 +62,7 @@ def uniform(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
 
 
 def dirichlet(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
-    return rng.dirichlet(np.ones(scheme.k_private + scheme.k_public), size=m)
+    return rng.dirichlet(np.full(scheme.k_private + scheme.k_public, scheme.alpha), size=m)
 
 
 def descending(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:

@@ -39,6 +39,9 @@ TURNS = 80
 """Turns of step 3 at most: errors fall by a fifth in each, once members are right."""
 STARTS = 8
 """Turns before steps go further than least squares: corners still come and go."""
+ANEW = 5
+"""Turns after which members of all rows are looked for; else only of those explained worse than
+the median, once no corners come or go."""
 FURTHER = 0.7
 """How much further a step goes: alternating least squares falls short of the goal."""
 UNLIKE = 0.6
@@ -154,7 +157,8 @@ def find_many_corners(
 @dataclass(eq=False)
 class _State:
     """Z (m, r): whitened encodings; fixed (q, r) and corners (n, r): known and found; members and
-    weights (m, k) of the last turn, over both; left (m,): length of the residuals."""
+    weights (m, k) of the last turn, over both; left (m,): length of the residuals; moved: corners
+    came or went."""
 
     Z: Floats
     k: int
@@ -163,6 +167,7 @@ class _State:
     members: Members = None  # type: ignore[assignment]
     weights: Floats = None  # type: ignore[assignment]
     left: Floats = None  # type: ignore[assignment]
+    moved: bool = True
 
     @property
     def all(self) -> Floats:
@@ -193,9 +198,13 @@ def _start(Z: Floats, fixed: Floats) -> Floats:
 def _turn(state: _State, turn: int) -> float:
     """Members, weights and corners once more; the share of rows that are explained."""
     Z, q = state.Z, len(state.fixed)
-    # 1. Members and weights.
+    # 1. Members and weights. Those of rows that are explained well rarely change.
     A = state.all
-    state.members = members_of(Z, A, state.k)
+    if turn < STARTS or turn % ANEW == 0 or state.moved:
+        state.members = members_of(Z, A, state.k)
+    else:
+        rows = np.flatnonzero(state.left > np.median(state.left))
+        state.members[rows] = members_of(Z[rows], A, state.k)
     state.weights = weights_of(Z, A, state.members)
     rest = Z - mixed(A, state.members, state.weights)
     state.left = np.linalg.norm(rest, axis=1)
@@ -214,6 +223,7 @@ def _turn(state: _State, turn: int) -> float:
         new = new + FURTHER * (new - state.corners)
     least = max(SURELY, min(LEFT, MANY * usual), TIMES * usual)
     fresh = _fresh(rest, state.left, least)
+    state.moved = not good.all() or len(fresh) > 0
     state.corners = np.concatenate([new[good], fresh])
     return float((state.left < FINE).mean())
 
