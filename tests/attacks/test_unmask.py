@@ -65,6 +65,15 @@ def test_masks_that_are_alike_are_not_two_records():
     assert score(recover(taken, rng=0), sim.private).wrong == 0
 
 
+def test_masks_that_are_not_told_verify_nothing():
+    # Few records and masks: as MixUp every record counts once for each mask.
+    sim = simulate(TEXTHIDE, private=features(12, 60), m=600, rng=0)
+    taken = Encodings(sim.encodings.values, Scheme(2, weighting="unknown", signs="kept"))
+    recovery = recover(taken, rng=0)
+    assert not recovery.verified.any()
+    assert "behind two sign masks" in recovery.reasons[0]
+
+
 def test_independent_signs_show_no_masks():
     scheme = Scheme(3, weighting="half-normal", signs="random")
     sim = simulate(scheme, private=features(20, 60), m=200, rng=0)

@@ -59,11 +59,14 @@ MOST_LOOKED_AT, MOST_VALUES = 1000, 2_000_000
 @dataclass(frozen=True, eq=False)
 class SchemeFound:
     """scheme: what the encodings follow; evidence: a sentence for each of its parts; recovery: what
-    was recovered on the way, None: the attack is still to be run."""
+    was recovered on the way, None: the attack is still to be run; vectors: how many explain the
+    encodings, 0: not counted; exact: to rounding."""
 
     scheme: Scheme
     evidence: dict[str, str]
     recovery: Recovery | None = None
+    vectors: int = 0
+    exact: bool = True
 
     @property
     def words(self) -> str:
@@ -81,14 +84,20 @@ def find_scheme(
     seen = look(values)
     alone = 0 if seen.signs == "kept" else hold_one_each(values)
     # Magnitudes of records without negative values are sums too, and of low rank then.
+    found = None
     if seen.signs == "kept" or (seen.signs == "absolute" and not alone and _low_rank(values)):
         found = _kept(values, seen, rng, memory_limit)
-        if found is not None:
-            return found
     if seen.signs != "absolute":
-        found = _masked(values, seen, rng, memory_limit)
-        if found is not None:
-            return found
+        # Behind masks every record counts once for each of them, if masks are not seen.
+        masked = _masked(values, seen, rng, memory_limit)
+        if masked is not None and (
+            found is None
+            or (masked.exact and not found.exact)
+            or (masked.exact == found.exact and 2 * masked.vectors <= found.vectors)
+        ):
+            return masked
+    if found is not None:
+        return found
     best: tuple[int, SchemeFound] | None = None
     m = len(values)
     for scheme, recovery in _hidden(values, image_shape, alone > 0, rng, memory_limit):
@@ -159,7 +168,8 @@ def _masked(
     if found is None:
         return None
     evidence = {**found.evidence, "signs": f"{count} groups of encodings, each behind one mask"}
-    return SchemeFound(replace(found.scheme, signs="masked", masks=count), evidence)
+    scheme = replace(found.scheme, signs="masked", masks=count)
+    return SchemeFound(scheme, evidence, vectors=found.vectors, exact=found.exact)
 
 
 def contradiction(
@@ -213,7 +223,8 @@ def _by_corners(found: Corners, seen: Seen) -> SchemeFound:
         **seen.words,
         "signs": "mixtures hold with the signs that values have: they are kept",
     }
-    return SchemeFound(Scheme(k, weighting=weighting, signs="kept"), evidence)
+    scheme = Scheme(k, weighting=weighting, signs="kept")
+    return SchemeFound(scheme, evidence, vectors=len(found.values), exact=found.exact)
 
 
 def _hidden(

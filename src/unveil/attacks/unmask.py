@@ -10,8 +10,7 @@ of masks, weights new in every encoding, some of the x_j public.
     4  status ← Certificate    the rows of one mask are MixUp. A record is verified if those of one
                                mask alone exclude another reading (`certify.own_weights`): what
                                other masks are found to be plays no part. Nothing is verified where
-                               there are more records than pixels, or where two have the same
-                               magnitudes: one under two masks that were taken for one
+                               there are more records than pixels
 
 Needs vectors that have something in common, as features of sentences have, or few masks: rows of a
 mask that share no record and have no common mean are not told from those of other masks.
@@ -164,10 +163,6 @@ def _certified(found: Corners, groups: NDArray[np.int64]) -> tuple[NDArray[np.st
     if n > d + 1:
         why = "reproduces its encodings; that no other reading does is not proved for more records "
         return status, [f"{why}than pixels"] * n
-    if _under_two_masks(found.values):
-        return status, [
-            "records of the same magnitudes: masks that are alike are taken for one"
-        ] * n
     reasons = ["no mask has encodings enough to exclude another reading"] * n
     for g in range(int(groups.max()) + 1):
         rows = groups == g
@@ -184,16 +179,6 @@ def _certified(found: Corners, groups: NDArray[np.int64]) -> tuple[NDArray[np.st
         for i in np.flatnonzero((ours == VERIFIED) & (status != VERIFIED)):
             status[i], reasons[i] = VERIFIED, f"{because[i]}, all of one mask"
     return status, reasons
-
-
-def _under_two_masks(values: Floats) -> bool:
-    """Whether two vectors have the same magnitudes."""
-    size = np.abs(values)
-    near = SAME * np.linalg.norm(size, axis=1).mean()
-    order = np.argsort(size.sum(axis=1))
-    # Those with the same magnitudes have the same sum of them: neighbours, but for rounding.
-    apart = [np.linalg.norm(size[order[s:]] - size[order[:-s]], axis=1).min() for s in (1, 2)]
-    return bool(min(apart) <= near)
 
 
 def _told(

@@ -22,6 +22,8 @@ reading is W' = WT, X = TX', and x_i is in it if row i of T is a unit vector.
            theirs, and besides it entries that all these rows share, which are none
   general  weights in few levels, or with λ_a : λ_b the same for a pair wherever it meets, are not
   position in general position: nothing is verified
+  masks    two records that differ in signs alone are one behind two masks (`attacks.unmask`): what
+           is mixed is not the records, and nothing is verified
 
 Weights below `FAINT` are no evidence, and rows with one do not count.
 """
@@ -57,6 +59,8 @@ FITS = 12
 RIDGE = 1e-9
 """Added to the diagonal of the normal equations of log-weights, relative to its mean: a term that
 all records share is free."""
+SAME = 1e-4
+"""How near magnitudes of two records must be to be the same, relative to their size."""
 FEWEST_VALUES = 4
 """Columns beyond which a mixture of k known records is no accident to seven digits."""
 
@@ -162,6 +166,8 @@ def _doubt_about_all(found: Corners, inside: NDArray[np.int64], core: NDArray[np
     sizes = np.linalg.svd(lifted, compute_uv=False)
     if len(sizes) < n or sizes[-1] < FLATTEST * sizes[0]:
         return "records that are combinations of others: encodings can be read in another way"
+    if under_two_masks(found.values):
+        return "records that differ in signs alone: one behind two sign masks (signs='masked')"
     W = found.matrix[inside][:, np.flatnonzero(core)].toarray()
     sizes = np.linalg.svd(W, compute_uv=False)
     if sizes[-1] < FLATTEST * sizes[0]:
@@ -169,6 +175,18 @@ def _doubt_about_all(found: Corners, inside: NDArray[np.int64], core: NDArray[np
     if _levels(found.weights[inside]) or _additive(found.members[inside], found.weights[inside], n):
         return "weights in few levels, or tied to records: other readings are not excluded"
     return ""
+
+
+def under_two_masks(values: NDArray[np.float64]) -> bool:
+    """Whether two vectors differ in signs alone. Magnitudes that are all the same say nothing."""
+    size = np.abs(values)
+    size = size[size.max(axis=1) - size.min(axis=1) > SAME * size.max(axis=1)]
+    if len(size) < 2:
+        return False
+    # Those with the same magnitudes have the same sum of them: they are neighbours by it.
+    size = size[np.argsort(size.sum(axis=1))]
+    apart = np.linalg.norm(np.diff(size, axis=0), axis=1)
+    return bool((apart <= SAME * np.linalg.norm(size[1:], axis=1)).any())
 
 
 def _levels(weights: NDArray[np.float64]) -> bool:
