@@ -65,8 +65,8 @@ FEWEST_VALUES = 4
 """Columns beyond which a mixture of k known records is no accident to seven digits."""
 
 
-def certify_own_weights(found: Corners) -> tuple[NDArray[np.str_], list[str]]:
-    """Status and reason of every corner."""
+def certify_own_weights(found: Corners, *, grow: bool = True) -> tuple[NDArray[np.str_], list[str]]:
+    """Status and reason of every corner; without growth only the core is certain."""
     n, d = found.values.shape
     k = found.members.shape[1]
     # 1. Rows that count: reproduced, all weights clear, each one once.
@@ -77,7 +77,7 @@ def certify_own_weights(found: Corners) -> tuple[NDArray[np.str_], list[str]]:
     inside = rows[core[found.members[rows]].all(axis=1)]
     whole = _doubt_about_all(found, inside, core)
     # 3. What speaks against one: the design, then how sharply rounding lets it be known.
-    known = _grown(found.members[rows], core) if not whole else core
+    known = _grown(found.members[rows], core) if grow and not whole else core
     error = _errors(found, known)
     uses = np.bincount(found.members[rows].ravel(), minlength=n)
     seen = np.bincount(found.members[found.weights > FAINT].ravel(), minlength=n)
@@ -172,7 +172,9 @@ def _doubt_about_all(found: Corners, inside: NDArray[np.int64], core: NDArray[np
     sizes = np.linalg.svd(W, compute_uv=False)
     if sizes[-1] < FLATTEST * sizes[0]:
         return "the encodings do not determine the records they mix"
-    if _levels(found.weights[inside]) or _additive(found.members[inside], found.weights[inside], n):
+    # The last weight of a row follows from the others.
+    weights = found.weights[inside]
+    if in_levels(weights[:, :-1]) or _additive(found.members[inside], weights, n):
         return "weights in few levels, or tied to records: other readings are not excluded"
     return ""
 
@@ -189,14 +191,14 @@ def under_two_masks(values: NDArray[np.float64]) -> bool:
     return bool((apart <= SAME * np.linalg.norm(size[1:], axis=1)).any())
 
 
-def _levels(weights: NDArray[np.float64]) -> bool:
-    """Whether weights of different rows are the same more often than chance."""
-    v = np.sort(weights[:, :-1].ravel())  # the last one follows from the others
+def in_levels(values: NDArray[np.float64], near: float = NEAR) -> bool:
+    """Whether values are the same within `near` more often than chance."""
+    v = np.sort(values.ravel())
 
     def pairs(width: float) -> int:
         return int((np.searchsorted(v, v + width, "right") - np.arange(len(v)) - 1).sum())
 
-    return pairs(NEAR) > OFTEN * pairs(WIDER * NEAR) / WIDER + SOME
+    return pairs(near) > OFTEN * pairs(WIDER * near) / WIDER + SOME
 
 
 def _additive(members: Members, weights: NDArray[np.float64], n: int) -> bool:

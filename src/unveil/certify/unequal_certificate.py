@@ -15,7 +15,7 @@ what can go wrong is in W alone:
   weights      two halves of the pixels give different weights, or weights do not sum to 1
   law          recovered weights that are not half-normal: equal ones, say, are not in general
                position, and the scheme is wrong
-  k ≥ 3        the count does not hold: nothing is verified
+  k ≥ 3        the count does not hold; a theorem takes its place (`certify.hidden_own_weights`)
 
 A member of weight below `FAINT` is no evidence for anything and does not count.
 """
@@ -29,9 +29,11 @@ from scipy.stats import kstest
 
 from unveil.certify.aliases import dependent
 from unveil.certify.certificate import doubt_about_all
+from unveil.certify.hidden_own_weights import certify_hidden_own_weights
 from unveil.encodings import Encodings
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED
-from unveil.solve.model import LEAST_USES_UNEQUAL, needed, uses
+from unveil.solve.model import LEAST_USES_UNEQUAL, needed, rms, uses
+from unveil.solve.simplex import Corners
 from unveil.solve.weights.unequal_pixels import EXACT, WeightedSolution
 
 FEWEST = LEAST_USES_UNEQUAL
@@ -64,9 +66,14 @@ def certify_unequal(
         if n <= d
         else np.ones(n, bool)
     )
-    # 2. What speaks against all of them.
-    whole = _doubt_about_weights(solution) or doubt_about_all(
-        encodings, len(solution.rows), pixels, ~undetermined & ~unsure & (pixels.differs == 0)
+    # 2. What speaks against all of them, and for k ≥ 3 what no other reading lacks.
+    proved, more = _by_theorem(solution) if members.shape[1] > 2 else (core >= FEWEST, "")
+    whole = (
+        more
+        or _doubt_about_weights(solution)
+        or doubt_about_all(
+            encodings, len(solution.rows), pixels, ~undetermined & ~unsure & (pixels.differs == 0)
+        )
     )
     unsolved = int((~pixels.solved).sum())
     status, reasons = np.full(n, VERIFIED, dtype="<U10"), []
@@ -100,7 +107,9 @@ def certify_unequal(
                 "a combination of other vectors: its encodings can be explained in another way",
             )
         # Last the count of encodings, which is evidence only where nothing else speaks against it.
-        elif core[i] < FEWEST:
+        elif not proved[i] and members.shape[1] > 2:
+            what, why = AMBIGUOUS, "its encodings do not exclude another reading"
+        elif not proved[i]:
             what, why = (
                 AMBIGUOUS,
                 f"fewer than {FEWEST} different encodings with vectors as well supported as itself",
@@ -115,11 +124,18 @@ def certify_unequal(
     return status, reasons
 
 
+def _by_theorem(solution: WeightedSolution) -> tuple[NDArray[np.bool_], str]:
+    """Vectors that are in every reading, and a doubt about all."""
+    values = solution.pixels.values.astype(np.float64)
+    off = float(np.max(solution.pixels.misfit, initial=0.0)) * rms(values)
+    fits = np.ones(len(solution.members), bool)
+    found = Corners(values, solution.members, solution.weights, fits, off, True)
+    return certify_hidden_own_weights(found)
+
+
 def _doubt_about_weights(solution: WeightedSolution) -> str:
     """In words; empty where there is none."""
     (m, k), (n, d) = solution.members.shape, solution.pixels.values.shape
-    if k > 2:
-        return f"k_private={k} with unknown weights: another labelling cannot be ruled out"
     if n > d:
         return (
             f"{d} pixels for {n} vectors: too few to rule out vectors that are combinations of "
@@ -127,6 +143,8 @@ def _doubt_about_weights(solution: WeightedSolution) -> str:
         )
     if m * d <= n * d + m * (k - 1):
         return "hardly more equations than unknowns"
+    if k > 2:
+        return ""
     # Two half-normal weights are cos and sin of a uniform angle; the smaller one, since the names
     # of vectors depend on weights.
     angle = np.arctan2(solution.weights.min(axis=1), solution.weights.max(axis=1)) / (np.pi / 4)
