@@ -38,16 +38,16 @@ def test_too_few_encodings_of_each_mask_verify_nothing_but_return_all():
 
 
 def test_more_records_than_pixels_come_back_unverified():
-    sim = simulate(TEXTHIDE, private=features(60, 40), m=1800, rng=0)
+    sim = simulate(TEXTHIDE, private=features(100, 80), m=2400, rng=0)
     recovery = recover(sim.encodings, attack="unmask", rng=0)
     assert not recovery.verified.any()
-    assert len(set(score(recovery, sim.private).matches) - {-1}) == 60
+    assert len(set(score(recovery, sim.private).matches) - {-1}) == 100
     assert "more records than pixels" in recovery.reasons[0]
 
 
 def test_public_vectors_give_signs_and_are_left_out():
     scheme = Scheme(1, 1, "half-normal", signs="masked", masks=4)
-    vectors = features(60, 40)
+    vectors = features(120, 80)
     sim = simulate(scheme, private=vectors[:20], public=vectors[20:], m=1500, rng=0)
     recovery = recover(sim.encodings, sim.public, rng=0)
     assert recovery.signed

@@ -34,7 +34,7 @@ from unveil.gram.whitened import exact_rank, rank_of, spectrum
 from unveil.parallel import one_blas_thread
 from unveil.records import Recovery
 from unveil.scheme import Scheme, Weighting
-from unveil.seeds import Rng, child, root
+from unveil.seeds import Rng
 from unveil.solve.model import rms
 from unveil.solve.simplex import Corners, find_corners
 
@@ -156,7 +156,7 @@ def _masked(
     values: NDArray[np.float32], seen: Seen, rng: Rng, memory_limit: int | None
 ) -> SchemeFound | None:
     """Masks of a pool: corners of what is below them."""
-    groups = mask_groups(values, child(root(rng), "masks"))
+    groups = mask_groups(values)
     count = int(groups.max()) + 1
     rows = np.flatnonzero(groups >= 0)
     if count < 2 or len(rows) < EXPLAINS * len(values):

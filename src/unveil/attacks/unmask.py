@@ -38,7 +38,7 @@ from unveil.parallel import Stopwatch, must_fit, one_blas_thread
 from unveil.parallel import memory_limit as bytes_allowed
 from unveil.records import AMBIGUOUS, VERIFIED, Progress, Recovery
 from unveil.scheme import Scheme
-from unveil.seeds import Rng, child, root
+from unveil.seeds import Rng
 from unveil.solve.many_corners import find_many_corners, guess_corners
 from unveil.solve.model import rms
 from unveil.solve.simplex import Corners, find_corners
@@ -89,10 +89,10 @@ def unmask(
     limit = bytes_allowed(memory_limit)
     what = f"attack='unmask' on {m:,} encodings of {d:,} pixels"
     must_fit(BYTES * m * d + 16 * d * d, what, limit, "attack fewer of them")
-    clock, seed = Stopwatch(), root(rng)
+    clock = Stopwatch()
     # 1. Who shares a mask, and which.
     with clock("masks"), one_blas_thread():
-        groups = mask_groups(encodings.values, child(seed, "masks"))
+        groups = mask_groups(encodings.values)
         count = int(groups.max()) + 1
         rows = np.flatnonzero(groups >= 0)
         if 2 * len(rows) < m:

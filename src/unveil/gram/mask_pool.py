@@ -26,8 +26,6 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.stats import norm
 
-COINS = 4000
-"""Pairs under coins of our own, whose spread is known to 1 % then."""
 FALSE = 1e-3
 """Pairs of different masks that may be taken for alike, of all pairs together: one would join two
 masks."""
@@ -53,25 +51,24 @@ SAMPLE = 2000
 Floats = NDArray[np.float64]
 
 
-def mask_groups(values: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.int64]:
+def mask_groups(values: NDArray[np.float32]) -> NDArray[np.int64]:
     """(m,) which rows share a mask: groups by falling size, −1 for rows in none."""
-    m, d = values.shape
+    m = len(values)
     unit = values / np.maximum(np.sqrt(np.mean(values**2, axis=0)), np.float32(1e-30))
     unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), np.float32(1e-30))
-    # 1. How alike rows of different masks are by chance.
-    one, other = rng.integers(0, m, (2, COINS))
-    coins = 1 - 2 * rng.integers(0, 2, (COINS, d), dtype=np.int8)
-    spread = float(np.einsum("ij,ij,ij->i", unit[one], unit[other], coins).std())
-    least = np.float32(spread * norm.isf(FALSE / (m * m)))
-    # 2. Who is alike, directly or by way of others.
+    # 1. Who is alike, directly or by way of others. Under coins a product of two rows has the
+    # variance Σ u²·v², which differs from pair to pair: one false pair joins two masks.
+    power = unit**2
+    least = np.float32(norm.isf(FALSE / (m * m)))
     label = np.arange(m)
     for start in range(0, m, BLOCK):
-        alike = unit[start : start + BLOCK] @ unit[start:].T > least
+        part = slice(start, start + BLOCK)
+        alike = unit[part] @ unit[start:].T > least * np.sqrt(power[part] @ power[start:].T)
         i, j = (label[at + start] for at in np.nonzero(alike))
         pairs = np.unique(i * m + j)
         graph = sparse.coo_array((np.ones(len(pairs)), (pairs // m, pairs % m)), shape=(m, m))
         label = connected_components(graph, directed=False)[1][label].astype(np.int64)
-    # 3. Groups whose means are alike are one; rows in none are put to the mean they are like.
+    # 2. Groups whose means are alike are one; rows in none are put to the mean they are like.
     groups = _by_size(label)
     if groups.max() < 0:
         return groups
@@ -80,9 +77,8 @@ def mask_groups(values: NDArray[np.float32], rng: np.random.Generator) -> NDArra
     groups[groups >= 0] = connected_components(same, directed=False)[1][groups[groups >= 0]]
     means = _means(unit, groups)
     alone = np.flatnonzero(groups < 0)
-    near = unit[alone] @ means.T
-    least = np.float32(spread * norm.isf(FALSE / (m * len(means))))
-    found = near.max(axis=1) > least
+    near = unit[alone] @ means.T / np.sqrt(power[alone] @ (means**2).T)
+    found = near.max(axis=1) > np.float32(norm.isf(FALSE / (m * len(means))))
     groups[alone[found]] = near[found].argmax(axis=1)
     return _by_size(groups)
 
