@@ -55,6 +55,8 @@ EXPLAINED = 0.5
 """Share of encodings that must be reproduced: fewer are what chance leaves."""
 SAME = 1e-3
 """How near to another a vector must be to be the same one, relative to its size."""
+ALIKE = 0.1
+"""Distance to a public vector's magnitudes, in units of the usual one, of one that has them."""
 FAINTEST = 1e-5
 """A smaller weight leaves open which record it belongs to: no member is named."""
 
@@ -147,12 +149,25 @@ def _corners(
         start = guess.values[q:]
         agree = Z * guess.mixed()
         wrong = np.array([agree[groups == g].sum(axis=0) < 0 for g in range(len(masks))])
+        # Public vectors that come back with other signs: these pixels are wrong behind all masks.
+        turned = np.zeros(Z.shape[1], bool) if P is None else _turned(start, P)
+        if turned.any():
+            wrong, start = np.tile(turned, (len(masks), 1)), None
         if not wrong.any():
             break
         masks = np.where(wrong, -masks, masks).astype(np.int8)
     # 3. To the end.
     Z = values.astype(np.float64) * masks[groups]
     return find_many_corners(Z, k, squares, known, start=start, progress=progress), masks
+
+
+def _turned(found: Floats, P: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """(d,) pixels with the other sign in those vectors that have the magnitudes of a public one."""
+    size, sizes = np.abs(found), np.abs(P).astype(np.float64)
+    apart = np.stack([np.linalg.norm(sizes - one, axis=1) for one in size])
+    nearest = apart.argmin(axis=1)
+    near = apart.min(axis=1) < ALIKE * np.median(apart)
+    return np.asarray((found[near] * P[nearest[near]]).sum(axis=0) < 0)
 
 
 def _certified(found: Corners, groups: NDArray[np.int64]) -> tuple[NDArray[np.str_], list[str]]:
