@@ -137,10 +137,18 @@ class TestSimulate:
             "weighting": "paper",
             "signs": "random",
             "pairing": "epochs",
+            "masks": 0,
+            "alpha": 1.0,
         }
         assert stored == {**expected, "pixel_rms": 1.0, "shape": None}
         assert np.load(tmp_path / "run/public.npy").shape == (7, 6)
         assert (np.load(tmp_path / "run/encodings.npy") < 0).any()
+
+    def test_masks_and_the_parameter_of_the_law_reach_the_scheme(self, tmp_path: Path) -> None:
+        law = ["--weighting", "dirichlet", "--alpha", 0.5, "--signs", "masked", "--masks", 3]
+        call("simulate", tmp_path / "run", *law, "--m", 4, "--d", 6)
+        stored = json.loads((tmp_path / "run/scheme.json").read_text())
+        assert (stored["alpha"], stored["signs"], stored["masks"]) == (0.5, "masked", 3)
 
     def test_encodes_the_users_arrays(self, tmp_path: Path) -> None:
         images = np.arange(5 * 2 * 3, dtype=np.uint8).reshape(5, 2, 3)
