@@ -3,9 +3,10 @@
     0  c ← LearnPublic           the public part of every encoding, where there is one
     1  S ← similarity            of all pairs of encodings, not rounded (`gram.similarity`)
     2  W ← FactorOverlaps(S)     first guess at every encoding's k vectors (`factor.all_vectors`)
-    3  W, x ← the likeliest      where noise is loud (`attacks.by_likelihood`); else
+    3  W ← annealed              where encodings are few (`factor.annealed`)
     4  W, c, x ← Feedback        on a few hundred pixels, until encodings are explained exactly
-                                 (`solve.subsets.feedback`)
+                                 (`solve.subsets.feedback`); where noise is loud, and nothing is
+                                 exact, the likeliest instead (`attacks.by_likelihood`)
     5  x ← every pixel, twice    from the explained encodings (`solve.pixels.settle`); under noise
                                  `solve.pixels.noisy`
     6  status ← Certificate      vector by vector (`certify.certificate`)
@@ -42,7 +43,7 @@ from unveil.parallel import memory_limit as bytes_allowed
 from unveil.records import Overlaps, Progress, Recovery, Supports
 from unveil.scheme import Scheme
 from unveil.seeds import child
-from unveil.solve.model import SETTLED, PublicPart, Values, renamed, reproduced, rms
+from unveil.solve.model import FEEDBACK, SETTLED, PublicPart, Values, renamed, reproduced, rms
 from unveil.solve.pixels.noisy import NoisySolution, solve_noisy
 from unveil.solve.pixels.settle import Settled, settle
 from unveil.solve.subsets.feedback import Assignment, feedback
@@ -123,8 +124,7 @@ def dense(
             clock.seconds,
         )
     task = in_units(encodings, P, supports)
-    # 3. Rows that are wrong, or noise? Few encodings are annealed; the level tells. Where noise is
-    # such that no equation survives it: the likeliest subsets.
+    # 3. Rows that are wrong, or noise? Few encodings are annealed; the level tells.
     level = shared_level(S, first.W)
     loud = P is None and overlaps is None and level < LOUD
     if loud and misfit(S, first.W, level, encodings.d) > CLEAN and affordable(m, k, n):
@@ -133,10 +133,6 @@ def dense(
         if shared_level(S, cooled.W) > level:
             first = cooled
             loud = shared_level(S, first.W) < LOUD
-    if loud:
-        recovery = by_likelihood(encodings, NAME, task, S, first, seed, clock, progress)
-        if recovery is not None:
-            return recovery
     # 4. Subsets and pixels by turns, on some of the pixels.
     some, c, columns = np.ascontiguousarray(task.y[:, :PIXELS]), None, more_columns(n)
     if task.offsets is not None:
@@ -145,6 +141,13 @@ def dense(
         draw = child(seed, "feedback")
         assignment = feedback(some, k, first, columns, draw, offsets=c, progress=progress)
     rows = np.flatnonzero(assignment.exact)
+    # 4'. Where noise is such that no equation survives it: the likeliest subsets. Second, since it
+    # takes several times as long, and few pixels can look like noise.
+    survives = 2 * len(rows) >= m and assignment.noise <= FEEDBACK.near * np.sqrt(k)
+    if loud and not survives:
+        recovery = by_likelihood(encodings, NAME, task, S, first, seed, clock, progress)
+        if recovery is not None:
+            return recovery
     if len(rows) <= k + 2:
         return Recovery.empty(encodings, NAME, _nothing(m), clock.seconds)
     # 5–6. Every pixel from what is explained exactly, and the certificate.
