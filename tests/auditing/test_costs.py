@@ -50,7 +50,8 @@ def test_ways():
     assert route(Scheme(4), 100, 700, 600) == "dense"  # overlaps cannot be read
     assert route(Scheme(2, 1), 100, 700, 3072) == "dense"
     assert route(Scheme(2), 5000, 35_000, 3072) == "sparse"
-    assert route(Scheme(2, 1), 1000, 7000, 3072) == "paper"
+    assert route(Scheme(2, 1), 1000, 7000, 3072) == "sparse"
+    assert route(Scheme(3, 1), 1000, 7000, 3072) == "paper"
 
 
 def test_the_nominal_machine_is_the_same_everywhere_and_hard_data_cost_more():

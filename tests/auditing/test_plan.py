@@ -43,10 +43,11 @@ def test_what_is_missing_is_named(options, lacks):
 
 
 def test_more_encodings_than_the_full_attack_takes_with_a_public_part():
-    found = plan(Scheme(2, 1), 1000, 7000, 512, n_public=50, machine=NOMINAL)
+    found = plan(Scheme(3, 1), 1000, 7000, 512, n_public=50, machine=NOMINAL)
     assert found.attack == "paper"
     assert "an attack on all vectors applies" in missing(found)
     assert plan(Scheme(2), 1000, 7000, 512, machine=NOMINAL).attack == "full"
+    assert plan(Scheme(2, 1), 1000, 7000, 3072, n_public=50, machine=NOMINAL).attack == "full"
 
 
 def test_facts_are_json_and_stages_add_up():

@@ -68,6 +68,9 @@ with all rows right, 1.13 and more where half of them are wrong (k = 6; 2.4 for 
 QUICK = 200
 """Encodings from which it is asked whether similarities are more than chance: fewer are soon
 tried, and eigenvalues of so few scatter."""
+ROUNDS, PROBED = 40, 12
+"""Of feedback; fewer where noise seems loud: without noise four to nine are enough, also of few
+pixels, and under loud noise none are."""
 SEARCHED = 1000
 """Pixels on which a public part is looked for again; what is found must hold at all of them."""
 
@@ -137,9 +140,15 @@ def dense(
     some, c, columns = np.ascontiguousarray(task.y[:, :PIXELS]), None, more_columns(n)
     if task.offsets is not None:
         c = np.ascontiguousarray(task.offsets[:, :PIXELS])
-    with clock("feedback"), one_blas_thread():
-        draw = child(seed, "feedback")
-        assignment = feedback(some, k, first, columns, draw, offsets=c, progress=progress)
+
+    def by_turns(rounds: int) -> Assignment:
+        with clock("feedback"), one_blas_thread():
+            draw = child(seed, "feedback")
+            return feedback(
+                some, k, first, columns, draw, offsets=c, rounds=rounds, progress=progress
+            )
+
+    assignment = by_turns(PROBED if loud else ROUNDS)
     rows = np.flatnonzero(assignment.exact)
     # 4'. Where noise is such that no equation survives it: the likeliest subsets. Second, since it
     # takes several times as long, and few pixels can look like noise.
@@ -148,6 +157,9 @@ def dense(
         recovery = by_likelihood(encodings, NAME, task, S, first, seed, clock, progress)
         if recovery is not None:
             return recovery
+        if assignment.rounds >= PROBED:
+            assignment = by_turns(ROUNDS)
+            rows = np.flatnonzero(assignment.exact)
     if len(rows) <= k + 2:
         return Recovery.empty(encodings, NAME, _nothing(m), clock.seconds)
     # 5–6. Every pixel from what is explained exactly, and the certificate.

@@ -158,8 +158,11 @@ def route(scheme: Scheme, n: int, m: int, d: int) -> str:
     else "dense"."""
     if why_not("full", Situation(scheme, m)):
         return "paper"
-    if scheme.k_public or scheme.k_private < 2 or not scheme.fixed_weights or m < SPARSE_FROM:
+    if scheme.k_private < 2 or not scheme.fixed_weights or m < SPARSE_FROM:
         return "dense"
+    # Beside a public part single overlaps are read only where the dense way cannot follow.
+    if scheme.k_public:
+        return "sparse" if m > LARGEST else "dense"
     found = _overlap_plan(scheme, n, m, d)
     wrong = found.expected_errors / (found.occupancy * m * (m - 1) / 2)
     bound = READABLE_PAIRS if scheme.k_private == 2 else READABLE
