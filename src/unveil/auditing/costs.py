@@ -223,6 +223,7 @@ def operations(scheme: Scheme, n: int, m: int, d: int, n_public: int, route: str
     # 4. The sparse route: cliques among the overlaps, grown.
     if route == "sparse":
         return {
+            **learn,
             **overlaps,
             "cliques": {"rows": ("value", PER_ROW * m)},
             "growth": {"rows": ("value", PER_ROW * m)},
