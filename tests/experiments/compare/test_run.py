@@ -178,15 +178,8 @@ def test_everything_is_the_default_and_the_cold_draw_is_not_timed(tmp_path, monk
 def test_the_committed_page_is_made_from_the_committed_numbers():
     facts = json.loads((DOCS / "figures" / "compare.json").read_text())
     assert (DOCS / "compare.md").read_text() == page(facts, "figures")
-    # Attacks by exact relations are measured on a page of their own, docs/exact_relations.md, and
-    # weights of their own with signs kept in docs/schemes.md.
-    assert set(ATTACKS) - set(facts["asked"]["attacks"]) == {
-        "relations",
-        "unhidden",
-        "noisy-relations",
-        "unmix",
-        "unmask",
-    }
+    # Masks of a pool belong to a scheme that no family has: docs/schemes.md measures them.
+    assert set(ATTACKS) - set(facts["asked"]["attacks"]) == {"unmask"}
     assert facts["asked"]["families"] == [*FAMILIES, PHASE]
     with (DOCS / "figures" / "compare.csv").open() as file:
         assert list(csv.DictReader(file)) == [
