@@ -64,3 +64,22 @@ def test_data_in_which_overlaps_show_one_cluster_end_in_words():
     trap = hostile.family("heavy tails", 90_003)
     answer, wrong = hostile.spring(trap, "noisy-relations")
     assert (answer, wrong) == ("nothing", 0)
+
+
+@pytest.mark.parametrize("attack", ["default", "full", "line-graph", "tensor"])
+def test_a_list_with_vectors_of_both_signs_leaves_signs_open(attack):
+    # Most encodings use public vectors that the list has negated: with all vectors negated they
+    # hold. The others hold with theirs negated, and speak against the sign.
+    trap = hostile.family("negated public", 92_005)
+    name = None if attack == "default" else attack
+    recovery = unveil.recover(trap.encodings, trap.public, attack=name, rng=0)
+    assert unveil.score(recovery, trap.private).wrong == 0
+    assert recovery.verified.sum() >= 12
+    assert not recovery.signed
+    assert "contradicts itself" in recovery.explanation
+
+
+@pytest.mark.filterwarnings("error")
+def test_least_squares_of_levels_does_not_overflow():
+    trap = hostile.family("discrete", 92_003, signs="kept")
+    assert hostile.spring(trap, "mixup")[1] == 0

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil.certify.certificate import certify
-from unveil.certify.contradictions import contradicting
+from unveil.certify.contradictions import contradicting, reproduced_by_known
 from unveil.certify.open_values import open_values
 from unveil.encodings import Encodings
 from unveil.parallel import Stopwatch
@@ -104,6 +104,7 @@ def certified(
         if nats is None:
             nats = _nats(encodings, solution, public)
         against, theirs = _against(encodings, settled, solution, public, doubtful)
+        turned = _with_public_turned(encodings, settled, solution, public)
         status, reasons = certify(
             encodings,
             members,
@@ -133,7 +134,7 @@ def certified(
         mask = np.vstack([doubtful, np.ones((len(singles), d), bool)])
     # 3. In words.
     explained = len(rows) + len(settled.repeats[0])
-    left = m - explained - len(against)
+    left = max(0, m - explained - len(against) - turned)
     text = f"{int((status == VERIFIED).sum())} of {len(status)} private vectors verified; "
     text += f"{explained} of {m} encodings explained exactly"
     # A vector that meets itself, as it may in epochs.
@@ -145,6 +146,9 @@ def certified(
     if len(against):
         text += f"; {len(against)} encodings are nearly sums of known vectors, and contradict them:"
         text += " damaged, it seems"
+    if turned:
+        text += f"; {turned} encodings hold with their public vectors negated: the list contradicts"
+        text += " itself, and signs are left open"
     if left:
         text += f"; {left} encodings use vectors that too few others share"
         text += ", or their public part was not found" if public is not None else ""
@@ -159,7 +163,7 @@ def certified(
         text,
         clock,
         {**facts, **told},
-        signed=signed,
+        signed=signed and not turned,
         explained=explained,
         exact=True,
         doubtful=mask,
@@ -230,6 +234,26 @@ def _against(
     y, c = _some(encodings, left, public)
     places, members = contradicting(y, c, solution.values, k, np.random.default_rng(0), doubtful)
     return left[places], members
+
+
+def _with_public_turned(
+    encodings: Encodings,
+    settled: Settled,
+    solution: PixelSolution,
+    public: PublicPart | None,
+) -> int:
+    """How many encodings that are not explained would be with −c for their public part c. With one
+    of them the list has vectors of both signs, and which are the wrong ones nobody knows: with all
+    vectors negated the others hold."""
+    explained = np.append(settled.rows, settled.repeats[0])
+    left = np.setdiff1d(np.arange(encodings.m), explained)
+    if public is None or not len(left) or len(left) > MOST_LEFT or not solution.solved.all():
+        return 0
+    y, c = _some(encodings, left, public)
+    if c is None:
+        return 0
+    k, draw = encodings.scheme.k_private, np.random.default_rng(0)
+    return int(reproduced_by_known(y, -c, solution.values, k, draw).sum())
 
 
 def approximate(

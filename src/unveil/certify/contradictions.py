@@ -57,6 +57,23 @@ def contradicting(
     return rows.astype(np.int64), members[rows]
 
 
+def reproduced_by_known(
+    y: Values, c: Values | None, x: NDArray[np.float64], k: int, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """(left,) which of the encodings y (left, d) = |Σ x + c| some k known vectors reproduce, at
+    most of the pixels that chance leaves over."""
+    out = np.zeros(len(y), bool)
+    y, c = y[:MOST], None if c is None else c[:MOST]
+    if not len(y) or len(x) < k:
+        return out
+    members, bar = by_known(y, c, x, k, rng), ROW * rms(y)
+    base = float((residual(y, c, x, _others(members, len(x), rng)) <= bar).mean())
+    share = (residual(y, c, x, members) <= bar).mean(axis=1)
+    # Binary pixels fit by chance nearly everywhere: then nothing is said.
+    out[: len(y)] = (share >= base + SHARE * (1 - base)) & (base < 1)
+    return out
+
+
 def _others(members: Members, n: int, rng: np.random.Generator) -> Members:
     """Random subsets of the same size."""
     return np.argsort(rng.random((len(members), n)), axis=1)[:, : members.shape[1]].astype(np.int64)

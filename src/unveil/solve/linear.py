@@ -37,6 +37,9 @@ from unveil.solve.model import (
 
 ROUNDS = 40
 """More than it takes: the loop ends by itself once nothing gets better."""
+FLAT = 1e-30
+"""A step along which WᵀW is this small beside the residual would be without end: eigenvalues that
+are not zero are at least 1/m³."""
 STEPS, RESIDUAL = 400, 1e-26
 """Steps of conjugate gradients at most, and the share of the squared residual at which they end:
 that is the rounding of double precision. W of random subsets needs far fewer steps."""
@@ -197,7 +200,9 @@ def least_squares(y: Floats, members: Members, n: int) -> Floats:
     target = RESIDUAL * np.maximum(rho, 1e-300)
     for _ in range(STEPS):
         Ap = At @ (A @ p)
-        alpha = rho / np.maximum(np.einsum("ij,ij->j", p, Ap), 1e-300)
+        bend = np.einsum("ij,ij->j", p, Ap)
+        # A direction in which nothing changes is rounding left at a pixel that is solved.
+        alpha = np.divide(rho, bend, out=np.zeros_like(rho), where=bend > FLAT * rho)
         x += alpha * p
         r -= alpha * Ap
         new = np.einsum("ij,ij->j", r, r)
