@@ -39,5 +39,5 @@ def test_images_that_may_all_be_negatives_are_claimed_half():
     np.testing.assert_allclose(unsure.probability, sure.probability / 2)
     assert unsure.low <= 0
     np.testing.assert_allclose(
-        recognition(clues(), polarity=6.0).probability, sure.probability, rtol=1e-6
+        recognition(clues(), polarity=12.0).probability, sure.probability, rtol=1e-6
     )

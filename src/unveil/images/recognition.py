@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, ndtr
+from scipy.special import expit
 
 from unveil.images.likeness import Clues
+from unveil.images.polarity import right_sign
 
 Doubles = NDArray[np.float64]
 WORTH = (-5.02, 0.51, 2.93, 1.68, 4.57)
@@ -57,7 +58,7 @@ def recognition(clues: Clues, polarity: float | None = None) -> Recognition:
     probability = np.asarray(expit(features(clues) @ np.array(WORTH)))
     mean, low, high = (np.interp(probability, PROBABLE, at) for at in (MEAN, LOW, HIGH))
     if polarity is not None:
-        right = float(ndtr(polarity))
+        right = right_sign(polarity)
         probability, mean = right * probability, right * mean
         # Eight in ten: one in ten is left on either side.
         low = low if right > 0.9 else np.minimum(low, 0)
