@@ -58,7 +58,7 @@ THEORY = {
         "factor": "overlaps found, m·(2m/n)",
         "growth": "m, on 256 pixels",
         "pixels": "m·d",
-        "certificate": "m",
+        "certificate": "m·d",
     },
     "relations": {
         "relations": "m² on a few pixels, then every one found on d",
