@@ -95,6 +95,8 @@ def solve_noisy(
     """
     d = y.shape[1]
     k = members.shape[1]
+    if not len(rows):
+        return None
     # 1. Pixels from subsets, subsets from pixels, until no row changes.
     for turn in range(rounds):
         target = Range(members, n, np.ones(len(rows)), 1.0)
