@@ -218,6 +218,14 @@ def _nats(
     return chance_nats(y, c, solution.values, encodings.scheme.k_private, bound, rng)
 
 
+def _not_explained(encodings: Encodings, settled: Settled) -> NDArray[np.int64]:
+    """Encodings to be asked what they say against the solution: none where pixels are open, and
+    none where they are too many to be exceptions."""
+    explained = np.append(settled.rows, settled.repeats[0])
+    left = np.setdiff1d(np.arange(encodings.m), explained)
+    return left if len(left) <= MOST_LEFT and settled.solution.solved.all() else left[:0]
+
+
 def _against(
     encodings: Encodings,
     settled: Settled,
@@ -227,9 +235,8 @@ def _against(
 ) -> tuple[NDArray[np.int64], Members]:
     """Encodings that are not explained, and that known vectors nearly reproduce, with these
     vectors."""
-    rows, k = np.append(settled.rows, settled.repeats[0]), encodings.scheme.k_private
-    left = np.setdiff1d(np.arange(encodings.m), rows)
-    if not len(left) or len(left) > MOST_LEFT or not solution.solved.all():
+    left, k = _not_explained(encodings, settled), encodings.scheme.k_private
+    if not len(left):
         return np.empty(0, np.int64), np.empty((0, k), np.int64)
     y, c = _some(encodings, left, public)
     places, members = contradicting(y, c, solution.values, k, np.random.default_rng(0), doubtful)
@@ -245,9 +252,8 @@ def _with_public_turned(
     """How many encodings that are not explained would be with −c for their public part c. With one
     of them the list has vectors of both signs, and which are the wrong ones nobody knows: with all
     vectors negated the others hold."""
-    explained = np.append(settled.rows, settled.repeats[0])
-    left = np.setdiff1d(np.arange(encodings.m), explained)
-    if public is None or not len(left) or len(left) > MOST_LEFT or not solution.solved.all():
+    left = _not_explained(encodings, settled)
+    if public is None or not len(left):
         return 0
     y, c = _some(encodings, left, public)
     if c is None:

@@ -40,11 +40,7 @@ def contradicting(
     y, c = y[:MOST], None if c is None else c[:MOST]
     if not len(y) or len(x) < k:
         return nothing
-    members = by_known(y, c, x, k, rng)
-    # The best sums of known vectors, and sums at random beside them.
-    scale = rms(y)
-    miss = residual(y, c, x, members) / scale
-    by_chance = residual(y, c, x, _others(members, len(x), rng)) / scale
+    members, miss, by_chance = _held_against(y, c, x, k, rng)
     base = float((by_chance <= ROW).mean())
     fits = miss <= ROW
     # At most pixels, as far as chance leaves any; or at all of them roughly, where chance does not.
@@ -66,12 +62,21 @@ def reproduced_by_known(
     y, c = y[:MOST], None if c is None else c[:MOST]
     if not len(y) or len(x) < k:
         return out
-    members, bar = by_known(y, c, x, k, rng), ROW * rms(y)
-    base = float((residual(y, c, x, _others(members, len(x), rng)) <= bar).mean())
-    share = (residual(y, c, x, members) <= bar).mean(axis=1)
+    _, miss, by_chance = _held_against(y, c, x, k, rng)
+    base, share = float((by_chance <= ROW).mean()), (miss <= ROW).mean(axis=1)
     # Binary pixels fit by chance nearly everywhere: then nothing is said.
     out[: len(y)] = (share >= base + SHARE * (1 - base)) & (base < 1)
     return out
+
+
+def _held_against(
+    y: Values, c: Values | None, x: NDArray[np.float64], k: int, rng: np.random.Generator
+) -> tuple[Members, NDArray[np.floating], NDArray[np.floating]]:
+    """(members of the best sums of k known vectors, how far they miss, how far sums at random do),
+    relative to the rms of y."""
+    members, scale = by_known(y, c, x, k, rng), rms(y)
+    by_chance = residual(y, c, x, _others(members, len(x), rng)) / scale
+    return members, residual(y, c, x, members) / scale, by_chance
 
 
 def _others(members: Members, n: int, rng: np.random.Generator) -> Members:
