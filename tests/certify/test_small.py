@@ -70,3 +70,22 @@ def test_too_much_work_is_doubt(limit, monkeypatch):
 
 def test_many_vectors_are_not_looked_at():
     assert not small_design(design(41, 200, 2, 0), 41, signed=True).any()
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_signs_that_are_too_heavy_would_have_changed_nothing(k, monkeypatch):
+    designs = [design(7, 14 + seed, k, seed) for seed in range(4)]
+    designs = [rows for rows in designs if np.linalg.matrix_rank(dense(rows, 7)) == 7]
+    quick = [small_design(rows, 7, signed=False) for rows in designs]
+    monkeypatch.setattr(uniqueness_small, "_light_enough", lambda starts, C, W: starts)
+    assert len(designs) >= 2
+    assert [small_design(rows, 7, signed=False).tolist() for rows in designs] == [
+        one.tolist() for one in quick
+    ]
+
+
+@pytest.mark.parametrize(("k", "n", "seed"), [(3, 30, 0), (4, 40, 0)])
+def test_three_rows_per_vector_settle_hidden_signs_where_no_core_is_found(k, n, seed):
+    rng = np.random.default_rng([7, k, n, seed])
+    rows = np.array([rng.choice(n, k, replace=False) for _ in range(3 * n)])
+    assert small_design(np.unique(np.sort(rows, axis=1), axis=0), n, signed=False).all()

@@ -13,8 +13,8 @@ come from some t* in C: D = 2Wt* − 1, and the columns of T are t* − t with t
   3. Where that does not decide, an integer program asks for columns that span all and sum to s, one
   of them not 0 or 1 at i.
 
-Cost: trials, at most 2^n; then |C|²·n² for hidden signs. Rounding can add columns to C, never drop
-one: that is doubt, no harm.
+Cost: trials, at most 2^n; for hidden signs |C|²·m: the weights of all columns of all t* leave
+hardly any t* to go on with. Rounding can add columns to C, never drop one: that is doubt, no harm.
 """
 
 from __future__ import annotations
@@ -34,11 +34,14 @@ SMALL = 40
 """Vectors up to which all columns are looked for. With three rows per vector 30 take a second, 50
 too long."""
 
-MANY, MANY_HIDDEN = 20_000, 3000
+MANY, MANY_HIDDEN = 20_000, 12_000
 """Columns beyond which the search ends. Hidden signs make each a t* with as many columns of its
 own: seconds."""
 
-TRIALS = 5_000_000
+BLOCK = 500
+"""Columns t* whose weights are held at a time: 50 MB."""
+
+TRIALS = 50_000_000
 """Trials beyond which it ends, too: a second."""
 
 WORK = 2e9
@@ -79,7 +82,7 @@ def small_design(members: Index, n: int, *, signed: bool) -> Flags:
     if C is None:
         return np.zeros(n, bool)
     certain = np.ones(n, bool)
-    starts = np.full((1, n), 1 / k) if signed else _up_to_complement(C, k)
+    starts = np.full((1, n), 1 / k) if signed else _light_enough(_up_to_complement(C, k), C, W)
     if len(starts) * len(C) * n**2 > WORK:
         return np.zeros(n, bool)
     # D = 1 first: it settles most, and a vector that is lost needs no second look.
@@ -150,6 +153,25 @@ def _up_to_complement(C: Values, k: int) -> Values:
         for a, b in zip(C, mirrored, strict=True)
     ]
     return np.asarray(C[np.array(keep, bool)])
+
+
+def _light_enough(starts: Values, C: Values, W: Index) -> Values:
+    """Those t* whose n lightest columns do not weigh more than all of T may: no other has n
+    columns that span all. The weight of t* − t is in how many rows the two differ."""
+    n = W.shape[1]
+    total = int(W.sum())
+    ends = np.rint(C @ W.T).astype(np.float32)
+    weights = ends.sum(axis=1)
+    kept = []
+    for first in range(0, len(starts), BLOCK):
+        ours = np.rint(starts[first : first + BLOCK] @ W.T).astype(np.float32)
+        apart = ours.sum(axis=1)[:, None] + weights - 2 * (ours @ ends.T)
+        apart[apart < 0.5] = np.inf  # t* itself is no column
+        if len(C) <= n:
+            continue
+        least = np.partition(apart, n - 1, axis=1)[:, :n].sum(axis=1)
+        kept.append(starts[first : first + BLOCK][least <= total])
+    return np.concatenate(kept) if kept else starts[:0]
 
 
 def _unit_rows(columns: Values, sums: Values, wanted: Flags, most: Index, budget: Budget) -> Flags:
