@@ -192,3 +192,11 @@ def test_a_fit_with_much_noise_does_not_keep_an_exact_one_from_being_tried(monke
     monkeypatch.setattr(mixup_module, "fit_linear", noisy_at_first)
     assert attack(sim).verified.all()
     assert len(calls) == 2
+
+
+@pytest.mark.parametrize("offset", [30, 1000])
+def test_a_large_offset_hides_nothing(offset):
+    X = (offset + np.random.default_rng(1).standard_normal((14, 60))).astype(np.float32)
+    sim = simulate(Scheme(2, weighting="convex", signs="kept"), private=X, m=90, rng=0)
+    recovery = recover(replace(sim.encodings, pixel_rms=None), rng=0)
+    assert score(recovery, X).exact == 14

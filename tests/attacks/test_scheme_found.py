@@ -1,6 +1,8 @@
 """Encodings without a word on how they were made: the scheme is found out, and a wrong one that is
 stated is contradicted."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -97,3 +99,20 @@ def test_a_wrong_scheme_is_contradicted_in_words(truth, stated, words):
     recovery = recover(Encodings(values, stated, None), rng=0)
     assert not recovery.verified.any()
     assert f"contradict {words}" in recovery.explanation
+
+
+@pytest.mark.parametrize(("n", "k", "signs"), [(6, 4, "kept"), (7, 5, "absolute")])
+def test_complements_are_not_verified_where_k_was_not_told(n, k, signs):
+    X = np.random.default_rng(n).standard_normal((n, 60)).astype(np.float32)
+    Z = np.array([X[list(rows)].mean(axis=0) for rows in combinations(range(n), k)])
+    recovery = recover(np.abs(Z) if signs == "absolute" else Z, rng=0)
+    assert len(recovery) == n
+    assert not recovery.verified.any()
+    assert "state k_private" in recovery.explanation
+
+
+def test_encodings_released_three_times_change_nothing():
+    X = np.random.default_rng(82).standard_normal((20, 60)).astype(np.float32)
+    Y = np.abs([X[list(rows)].mean(axis=0) for rows in combinations(range(20), 2)])
+    recovery = recover(np.repeat(Y, 3, axis=0), rng=0)
+    assert score(recovery, X).exact == 20

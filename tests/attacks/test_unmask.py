@@ -88,3 +88,32 @@ def test_other_schemes_are_refused_in_words(scheme):
     sim = simulate(scheme, 10, m=50, d=30, rng=0)
     with pytest.raises(InputError, match="attack='unmask' is for signs='masked'"):
         unmask(sim.encodings)
+
+
+def test_signs_are_claimed_where_public_vectors_show_them():
+    # Statistics of public vectors put some pixels wrong; the vectors themselves, once found, do not.
+    rng = np.random.default_rng(0)
+    mean = 2 * rng.standard_normal(60)
+    X, P = (mean + rng.standard_normal((count, 60)) for count in (10, 8))
+    scheme = Scheme(2, 1, "half-normal", signs="masked", masks=4)
+    sim = simulate(scheme, private=X, public=P, m=300, rng=0)
+    recovery = recover(sim.encodings, sim.public, rng=0)
+    scores = score(recovery, sim.private)
+    assert recovery.signed
+    assert (len(recovery), scores.exact, scores.wrong) == (10, 10, 0)
+
+
+def test_masks_without_a_common_record_have_signs_of_their_own():
+    rng = np.random.default_rng(2)
+    X = (3 * rng.standard_normal(40) + rng.standard_normal((16, 40))).astype(np.float32)
+    parts = []
+    for client in range(2):
+        rows = np.array([rng.choice(8, 2, replace=False) for _ in range(120)]) + 8 * client
+        weights = np.abs(rng.standard_normal((120, 2)))
+        weights /= weights.sum(axis=1, keepdims=True)
+        parts.append(rng.choice([-1, 1], 40) * (weights[:, :, None] * X[rows]).sum(axis=1))
+    scheme = replace(TEXTHIDE, masks=2)
+    encodings = Encodings(np.vstack(parts).astype(np.float32), scheme, None)
+    recovery = recover(encodings, attack="unmask", rng=0)
+    assert int(recovery.verified.sum()) == 8
+    assert score(recovery, X).wrong == 0

@@ -77,3 +77,13 @@ def test_other_schemes_are_refused_with_the_cure():
 def test_the_number_of_records_may_be_told():
     sim = simulate(MIXUP, n_private=10, m=120, d=40, noise=0.02, rng=0)
     assert len(recover(sim.encodings, n_private=10, rng=0)) == 10
+
+
+@pytest.mark.parametrize("listed", [0, 4, 8])
+def test_public_vectors_that_are_not_listed_are_not_called_private(listed):
+    scheme = Scheme(2, 1, "dirichlet", signs="kept")
+    sim = simulate(scheme, 10, n_public=8, m=300, d=60, rng=0)
+    recovery = recover(sim.encodings, sim.public[:listed] if listed else None, rng=0)
+    scores = score(recovery, sim.private)
+    assert (scores.exact, scores.wrong) == (10 if listed else 0, 0)
+    assert len(recovery) == 18 - listed

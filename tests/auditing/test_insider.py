@@ -23,3 +23,10 @@ def test_one_encoding_of_hidden_signs_leaves_two_values():
     known = np.ones(6, bool)
     known[sim.selection.private[0, 0]] = False
     assert len(substitution(sim.encodings, sim.selection.private, sim.private, known)) == 0
+
+
+def test_who_knows_that_nothing_is_negative_needs_one_encoding():
+    sim = simulate(Scheme(2), private=np.random.default_rng(0).random((6, 30)), m=1, rng=0)
+    known = np.ones(6, bool)
+    known[sim.selection.private[0, 0]] = False
+    assert len(substitution(sim.encodings, sim.selection.private, sim.private, known)) == 1

@@ -161,3 +161,10 @@ def test_few_values_count_where_most_are_right_and_no_other_record_has_them(trut
     assert (assess(recovery(found, signed=True), few).outcome[:5] == ALMOST).all()
     found[:, :4] += 1
     assert (assess(recovery(found, signed=True), few).outcome[:5] == NOT).all()
+
+
+def test_an_offset_common_to_all_widens_no_bound(truth):
+    far = (truth + 1000).astype(np.float32)
+    off = far + 0.1 * np.random.default_rng(3).standard_normal(far.shape).astype(np.float32)
+    assert EXACT not in assess(recovery(off, signed=True), far).outcome
+    assert (assess(recovery(far, signed=True), far).outcome == EXACT).all()

@@ -204,3 +204,21 @@ def test_two_that_lean_on_each_other_are_in_doubt(rms):
 
 def test_nothing_at_all_does_no_harm():
     assert not relabelled(np.array([[0, 1], [1, 2], [2, 0]]), np.zeros((4, 5)), None, None)[3]
+
+
+def test_a_vector_that_has_not_the_size_itself_is_in_doubt():
+    # z in two rows {z, a}, {z, b}: −(z + a + b) fits as well. Ours is too short to be believed.
+    members = np.vstack([np.array(list(combinations(range(N - 1), 2))), [(N - 1, 0), (N - 1, 1)]])
+    x = X.copy()
+    x[-1] *= 0.5
+    assert relabelled(members, x, None, 1.0)[-1]
+    assert not relabelled(members, X, None, 1.0)[-1]
+
+
+def test_a_size_that_certain_vectors_have_not_proves_nothing():
+    members = np.vstack([np.array(list(combinations(range(N - 1), 2))), [(N - 1, 0), (N - 1, 1)]])
+    x = X.copy()
+    x[5] *= 2
+    out = relabelled(members, x, None, 1.0)
+    assert out[-1]
+    assert not out[:-1].any()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from unveil import Encodings, Recovery, Scheme, score
+from unveil import Encodings, Recovery, Scheme, recover, score, simulate
 from unveil.checks import InputError, row_blocks
 
 VERIFIED, AMBIGUOUS = "verified", "ambiguous"
@@ -153,3 +153,14 @@ def test_bad_input_is_refused_in_one_sentence():
             score(recovery(X), X, tolerance=tolerance)
     with pytest.raises(InputError, match="private: the value at row 0"):
         score(recovery(X), np.full((6, 50), np.nan))
+
+
+@pytest.mark.parametrize("size", [2e5, 1e-4])
+def test_the_usual_tolerance_goes_with_the_units(size):
+    X = (size * np.random.default_rng(0).random((12, 40))).astype(np.float32)
+    sim = simulate(Scheme(2), private=X, m=90, rng=0)
+    recovery = recover(sim.encodings, rng=0)
+    scores = score(recovery, X)
+    assert (scores.exact, scores.wrong) == (12, 0)
+    shuffled = np.random.default_rng(1).permutation(X.ravel()).reshape(X.shape)
+    assert score(recovery, shuffled).exact == 0

@@ -22,7 +22,7 @@ from unveil.attacks.choose import LAST, situation_of, usual
 from unveil.attacks.full import full
 from unveil.attacks.learn_private_image import learn_private_image
 from unveil.attacks.natural import natural
-from unveil.attacks.scheme_found import contradiction, find_scheme
+from unveil.attacks.scheme_found import contradiction, find_scheme, without_complements
 from unveil.attacks.seen import look
 from unveil.checks import DataLike, InputError, as_array, as_vectors
 from unveil.encodings import Encodings
@@ -220,6 +220,7 @@ def found_out(
     recovery = None if found is None else found.recovery
     if recovery is None:
         recovery = recover(encodings, rng=rng, memory_limit=memory_limit, progress=progress)
+    recovery = without_complements(recovery, scheme)
     told = {**vars(scheme), "found": found is not None, "because": evidence}
     return encodings, replace(
         recovery,

@@ -142,7 +142,8 @@ def usual(situation: Situation) -> tuple[str, ...]:
     if not situation.scheme.k_private:
         return ("phase-retrieval",)
     if situation.sums:
-        return ("mixup",)
+        # Plain sums first; then what ignores signs, and is content with fewer digits.
+        return ("mixup",) if why_not("relations", situation) else ("mixup", "relations")
     # A missing pool is the attack's to complain about: it names the cure.
     with_pool = replace(situation, pool=True)
     exact = ("unhidden", "relations", "full", "noisy-relations", *LAST)

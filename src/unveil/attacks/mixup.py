@@ -35,7 +35,7 @@ from scipy.sparse.csgraph import connected_components
 from unveil.attacks.finish import approximate, certified
 from unveil.attacks.mixup_public import Mixed, public_again
 from unveil.attacks.mixup_subsets import subset_guesses
-from unveil.attacks.units import column_units
+from unveil.attacks.units import column_offsets, column_units
 from unveil.certify.determined import undetermined_by
 from unveil.checks import InputError
 from unveil.encodings import Encodings, as_public
@@ -99,15 +99,20 @@ def mixup(
     P = P if scheme.k_public else None
     given = None if overlaps is None else overlaps.of(encodings)
     seed = root(rng)
-    # Columns in units of their own: a table's small ones would say nothing beside the large ones.
-    # Where the size of a private pixel is known, or noise is the same in all columns, they have one
-    # unit.
-    scale = column_units(encodings.values)
-    if encodings.pixel_rms is None and scale.max() > ALIKE * scale.min():
-        scaled = replace(encodings, values=encodings.values / scale)
-        recovery = _solved(scaled, None if P is None else P / scale, given, seed, limit, progress)
+    # Columns in units of their own, without what all records have in common: a table's small ones
+    # would say nothing beside the large ones, and differences nothing beside a large offset. Where
+    # the size of a private pixel is known, or noise is the same in all columns, they have one unit.
+    total = k * scheme.private_weight + scheme.k_public * scheme.public_weight
+    offset = column_offsets(encodings.values, total)
+    values = (encodings.values - total * offset).astype(np.float32)
+    scale = column_units(values)
+    if encodings.pixel_rms is None and (scale.max() > ALIKE * scale.min() or offset.any()):
+        scaled = replace(encodings, values=values / scale)
+        known = None if P is None else ((P - offset) / scale).astype(np.float32)
+        recovery = _solved(scaled, known, given, seed, limit, progress)
         if recovery.verified.any():
-            return replace(recovery, vectors=recovery.vectors * scale)
+            vectors = (recovery.vectors * scale + offset).astype(np.float32)
+            return replace(recovery, vectors=vectors)
     return _solved(encodings, P, given, seed, limit, progress)
 
 

@@ -13,6 +13,10 @@ A scheme is found by what it explains. For each number of records k, the smalles
 What explains most encodings with fewest vectors is believed: a vector costs as many numbers as an
 encoding has. Whether records are verified is for the attack and its certificate alone. A public
 part is not looked for.
+
+Equal weights have two readings, whatever the data: means of k of n vectors x are means of the n − k
+others, with (Σx − (n−k)·x_i)/k in place of x_i. The smaller k is taken; where the other is not far
+from what people use, nothing is verified.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from unveil.encodings import Encodings
 from unveil.gram.mask_pool import mask_groups, relative_masks
 from unveil.gram.whitened import exact_rank, rank_of, spectrum
 from unveil.parallel import one_blas_thread
-from unveil.records import Recovery
+from unveil.records import AMBIGUOUS, Recovery
 from unveil.scheme import Scheme, Weighting
 from unveil.seeds import Rng
 from unveil.solve.model import rms
@@ -52,6 +56,8 @@ NOISIEST = 0.5
 """Noise, in units of the records, beyond which corners mean nothing."""
 MOSTLY = (0.05, 0.95)
 """Between these quantiles weights mostly lie."""
+MOST_MIXED = 16
+"""Records that nobody mixes more of: schemes in use have two to six in an encoding."""
 MOST_LOOKED_AT, MOST_VALUES = 1000, 2_000_000
 """Encodings and values up to which a stated scheme is doubted without being asked: some seconds."""
 
@@ -81,6 +87,12 @@ def find_scheme(
     memory_limit: int | None = None,
 ) -> SchemeFound | None:
     """The scheme that explains the encodings; None: none does."""
+    # Encodings that are released several times say nothing new, and are vectors of their own where
+    # vectors are counted.
+    once = np.unique(values, axis=0, return_index=True)[1]
+    if len(once) < len(values) and not hold_one_each(values):
+        found = find_scheme(values[np.sort(once)], image_shape, rng=rng, memory_limit=memory_limit)
+        return None if found is None else replace(found, recovery=None)
     seen = look(values)
     alone = 0 if seen.signs == "kept" else hold_one_each(values)
     # Magnitudes of records without negative values are sums too, and of low rank then.
@@ -206,6 +218,26 @@ def contradiction(
         return ""
     because = "; ".join(found.evidence[name] for name in ("k_private", "weighting", "signs"))
     return f"the encodings contradict {' and '.join(said)}: {because}"
+
+
+def without_complements(recovery: Recovery, scheme: Scheme) -> Recovery:
+    """The recovery under a scheme that was found out, with nothing verified where every encoding
+    may as well mix all the other vectors."""
+    n, k = len(recovery), scheme.k_private
+    if not scheme.fixed_weights or k == 1 or n - k > MOST_MIXED or not recovery.verified.any():
+        return recovery
+    why = f"means of {k} of {n} vectors are also means of {n - k} others, which are the records if "
+    why += f"{n - k} were mixed: state k_private"
+    return replace(
+        recovery,
+        status=np.where(recovery.verified, AMBIGUOUS, recovery.status).astype("<U10"),
+        reasons=tuple(
+            why if sure else reason
+            for sure, reason in zip(recovery.verified, recovery.reasons, strict=True)
+        ),
+        explanation=f"{n} private vectors recovered, none verified; {recovery.explained} of "
+        f"{recovery.members.shape[0]} encodings explained; {why}",
+    )
 
 
 def _by_corners(found: Corners, seen: Seen) -> SchemeFound:

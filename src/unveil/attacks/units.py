@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unveil.encodings import Encodings
 from unveil.records import Supports
@@ -15,6 +16,9 @@ from unveil.solve.model import PublicPart, Values
 LEAST_SHARE = 1e-3
 """Of the power of the encodings, the private part is taken to have this share at least: a public
 part that was found wrongly can seem to hold all of it."""
+OFFSET = 4.0
+"""A column's mean, in units of its spread, from which on it is taken off. What a pixel is worth is
+judged by the size of its values, and an offset says nothing of the records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +56,17 @@ def in_units(encodings: Encodings, P: Values | None, supports: Supports | None) 
     unit = max(np.sqrt(max(power - part, LEAST_SHARE * power) / k) / a, 1e-30)
     part_of_all = PublicPart(supports.indices, P, scheme.public_weight / (a * unit))
     return Task(Y / np.float32(a * unit), c / np.float32(a * unit), part_of_all, unit, scheme)
+
+
+def column_offsets(values: Values, total: float) -> NDArray[np.float64]:
+    """(d,) what may be taken off each column of the records, so that its mean is no larger than its
+    spread: 0 where it is not much larger. total: the sum of an encoding's weights.
+
+    Not all of the mean: records that it is taken off are combinations of each other.
+    """
+    mean, spread = values.mean(axis=0, dtype=np.float64), values.std(axis=0, dtype=np.float64)
+    far = np.abs(mean) > OFFSET * spread
+    return np.asarray(np.where(far & (spread > 0), mean - np.copysign(spread, mean), 0.0) / total)
 
 
 def column_units(values: Values) -> Values:

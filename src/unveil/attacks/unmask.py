@@ -29,6 +29,7 @@ from scipy import sparse
 
 from unveil.attacks.finish import recovery
 from unveil.certify.own_weights import certify_own_weights
+from unveil.certify.public_corners import only_private, public_corners, public_signs
 from unveil.checks import InputError
 from unveil.encode.weights import sample_weights
 from unveil.encodings import Encodings, as_public
@@ -53,8 +54,6 @@ FIRST_TURNS, MENDS = 25, 3
 then."""
 EXPLAINED = 0.5
 """Share of encodings that must be reproduced: fewer are what chance leaves."""
-SAME = 1e-3
-"""How near to another a vector must be to be the same one, relative to its size."""
 ALIKE = 0.1
 """Distance to a public vector's magnitudes, in units of the usual one, of one that has them."""
 FAINTEST = 1e-5
@@ -109,10 +108,13 @@ def unmask(
         nothing = f"{count} masks found; below them no mixtures of "
         nothing += f"{scheme.k_private + scheme.k_public} records that explain most encodings"
         return Recovery.empty(encodings, NAME, nothing, clock.seconds, {"masks": count})
-    # 3. What is proved.
+    # 3. What is proved. The sign per pixel that all masks leave open is that of public vectors.
     with clock("certificate"), one_blas_thread():
+        signs = public_signs(found.values, P)
+        if signs is not None:
+            found = replace(found, values=found.values * signs)
         status, reasons = _certified(found, groups[rows])
-    return _told(encodings, found, rows, P, count, status, reasons, clock)
+    return _told(encodings, found, rows, P, count, status, reasons, signs is not None, clock)
 
 
 def _corners(
@@ -171,7 +173,10 @@ def _turned(found: Floats, P: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 
 def _certified(found: Corners, groups: NDArray[np.int64]) -> tuple[NDArray[np.str_], list[str]]:
-    """Status and reason of every corner; verified by the rows of one mask alone."""
+    """Status and reason of every corner; verified by the rows of one mask alone.
+
+    Masks are proved relative to each other by records that are certain behind both. What is
+    certain behind other masks only has a sign per pixel of its own."""
     n, d = found.values.shape
     k = found.members.shape[1]
     status = np.full(n, AMBIGUOUS, dtype="<U10")
@@ -179,20 +184,34 @@ def _certified(found: Corners, groups: NDArray[np.int64]) -> tuple[NDArray[np.st
         why = "reproduces its encodings; that no other reading does is not proved for more records "
         return status, [f"{why}than pixels"] * n
     reasons = ["no mask has encodings enough to exclude another reading"] * n
+    part = np.full(n, -1)  # which masks a record is certain behind: those tied by other records
     for g in range(int(groups.max()) + 1):
         rows = groups == g
         # A certificate needs more than k encodings of every record.
-        if rows.sum() < k + 1 or (status == VERIFIED).all():
+        if rows.sum() < k + 1 or (part == 0).all():
             break
-        part = replace(
-            found,
-            members=found.members[rows],
-            weights=found.weights[rows],
-            fits=found.fits[rows],
+        ours, because = certify_own_weights(
+            replace(
+                found,
+                members=found.members[rows],
+                weights=found.weights[rows],
+                fits=found.fits[rows],
+            )
         )
-        ours, because = certify_own_weights(part)
-        for i in np.flatnonzero((ours == VERIFIED) & (status != VERIFIED)):
-            status[i], reasons[i] = VERIFIED, f"{because[i]}, all of one mask"
+        certain = np.asarray(ours == VERIFIED)
+        if not certain.any():
+            continue
+        for i in np.flatnonzero(certain & (part < 0)):
+            reasons[i] = f"{because[i]}, all of one mask"
+        tied = np.unique(part[certain & (part >= 0)])
+        name = int(tied[0]) if len(tied) else g
+        part[certain | np.isin(part, tied)] = name
+    if (part >= 0).any():
+        largest = np.bincount(part[part >= 0]).argmax()
+        status[part == largest] = VERIFIED
+        for i in np.flatnonzero((part >= 0) & (part != largest)):
+            reasons[i] = "certain up to a sign per pixel that is not that of the others: no record "
+            reasons[i] += "is certain both behind its masks and behind theirs"
     return status, reasons
 
 
@@ -204,6 +223,7 @@ def _told(
     count: int,
     status: NDArray[np.str_],
     reasons: list[str],
+    signed: bool,
     clock: Stopwatch,
 ) -> Recovery:
     """The recovery, in words; corners that are public vectors are left out."""
@@ -212,12 +232,10 @@ def _told(
     W = found.matrix.tocsr()
     W.data[W.data <= FAINTEST] = 0
     W = sparse.csr_array(sparse.diags_array(found.fits.astype(np.float64)) @ W)
-    names = np.flatnonzero(np.asarray(W.sum(axis=0)).ravel() > 0)
-    if P is not None:
-        near = SAME * np.linalg.norm(found.values, axis=1)
-        x = found.values
-        names = np.array([i for i in names if np.linalg.norm(P - x[i], axis=1).min() > near[i]])
-        names = names.astype(np.int64)
+    known = P if signed or P is None else np.abs(P)
+    listed = public_corners(found.values if signed else np.abs(found.values), known) >= 0
+    status, reasons = only_private(status, reasons, W, listed, encodings.scheme.k_public)
+    names = np.flatnonzero((np.asarray(W.sum(axis=0)).ravel() > 0) & ~listed)
     W = sparse.csr_array(W[:, names])
     W.eliminate_zeros()
     at = W.tocoo()
@@ -226,8 +244,9 @@ def _told(
     status = status[names]
     explained = int(found.fits.sum())
     sure = int((status == VERIFIED).sum())
-    text = f"{sure} of {len(names)} private vectors verified" if sure else ""
-    text = text or f"{len(names)} private vectors recovered, none verified"
+    kind = "private vectors" if P is not None or not encodings.scheme.k_public else "vectors"
+    text = f"{sure} of {len(names)} {kind} verified" if sure else ""
+    text = text or f"{len(names)} {kind} recovered, none verified"
     text += f"; {count} masks found, {explained} of {m} encodings explained exactly as mixtures of "
     text += f"{k} below them"
     # 3. In numbers.
@@ -248,7 +267,7 @@ def _told(
         text,
         clock,
         facts,
-        signed=P is not None,
+        signed=signed,
         explained=explained,
         exact=True,
         weights=weights,

@@ -23,6 +23,7 @@ from scipy import sparse
 
 from unveil.attacks.finish import recovery
 from unveil.certify.own_weights import FAINT, certify_own_weights
+from unveil.certify.public_corners import only_private, public_corners
 from unveil.checks import InputError
 from unveil.encodings import Encodings, as_public
 from unveil.parallel import Stopwatch, must_fit, one_blas_thread
@@ -40,9 +41,6 @@ NOISIEST = 0.5
 """Noise, in units of a record's rms, up to which what was found means something."""
 EXPLAINED = 0.5
 """Share of encodings that must be explained up to noise: fewer are what chance leaves."""
-SAME = 1e-3
-"""How near to a public vector a corner must be to be one, relative to its size."""
-
 FAINTEST = 1e-5
 """A smaller weight leaves open which record it belongs to: no member is named."""
 FLAT = 1e-9
@@ -133,11 +131,10 @@ def _told(
     """The recovery, in words; corners that are public vectors are left out."""
     m, k = found.members.shape
     # 1. Which corners are private.
-    private = np.ones(len(status), bool)
-    if P is not None:
-        near = SAME * np.linalg.norm(found.values, axis=1)
-        for i, value in enumerate(found.values):
-            private[i] = np.linalg.norm(P - value, axis=1).min() > near[i]
+    private = public_corners(found.values, P) < 0
+    explained_by = sparse.csr_array(found.matrix[found.fits])
+    k_public = encodings.scheme.k_public
+    status, reasons = only_private(status, reasons, explained_by, ~private, k_public)
     names = np.flatnonzero(private)
     # 2. Weights, without those too faint to tell whose they are.
     W = found.matrix[:, names].tocsr()
@@ -149,11 +146,12 @@ def _told(
     # 3. What to say.
     status = status[names]
     explained = int(found.fits.sum())
-    text = f"{int((status == VERIFIED).sum())} of {len(names)} private vectors verified; "
+    kind = "private vectors" if P is not None or not k_public else "vectors, private and public,"
+    text = f"{int((status == VERIFIED).sum())} of {len(names)} {kind} verified; "
     text += f"{explained} of {m} encodings explained exactly as mixtures of {k}, weights found "
     text += "with them"
     if not found.exact:
-        text = f"{int((status == UNRESOLVED).sum())} private vectors recovered to about "
+        text = f"{int((status == UNRESOLVED).sum())} {kind} recovered to about "
         text += f"±{np.median(standard_errors(found)):.2g} per pixel; {explained} of {m} encodings "
         text += f"explained as mixtures of {k} up to noise of about {found.noise:.2g}, so that "
         text += "nothing is exact"

@@ -94,7 +94,8 @@ def audit(
     rng : int, Generator or None
         The same number gives the same audit.
     relative_tolerance : float
-        Largest error of a value that counts as exact, relative to the rms of the data.
+        Largest error of a value that counts as exact, relative to the rms of the data without
+        their mean.
     effort : float
         Forecast seconds to spend on further attacks and the leakage curve. Five times as many by
         the clock, three minutes at least, end the attacks; the audit then says which.

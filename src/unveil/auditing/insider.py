@@ -4,7 +4,8 @@
     2  two such encodings leave one value of x at every pixel: ±y₁ − c₁ that also fits y₂
     3  the record found is known from now on: again from 1
 
-With signs kept one encoding is enough. Cost: one pass over the encodings for each round.
+With signs kept, or records without negative values, one encoding is enough. Cost: one pass over
+the encodings for each round.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def substitution(
     # 1. Sums instead of means: weights are known, and dividing once keeps the formulas those of |c
     # + x| = y.
     clock = Stopwatch()
-    kept = encodings.scheme.signs == "kept"
+    # Who knows records without a negative value expects no other: then no sign was hidden.
+    kept = encodings.scheme.signs == "kept" or bool(known.any() and (private[known] >= 0).all())
     y = (encodings.values if kept else encodings.magnitudes()).astype(np.float64)
     y = y / encodings.scheme.private_weight
     x = np.where(known[:, None], private, 0.0).astype(np.float64)

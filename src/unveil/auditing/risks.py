@@ -1,11 +1,12 @@
 """Which private records came back, and how well? One recovery held against the truth, record by
 record.
 
-  exact          every pixel within `relative_tolerance` times the root mean square of the data
+  exact          every pixel within `relative_tolerance` times the root mean square of the data,
+                 their mean taken off
   approximate    not exact, but correlated with the record by more than `APPROXIMATE` after the mean
                  of all records is taken off both: what is common to all records (the grey
                  background of every image) is no leak of one. Or `MOST` of the pixels that set it
-                 apart from that mean are right, to a tenth of the rms: a few wrong signs in the
+                 apart from that mean are right, to a tenth of that: a few wrong signs in the
                  background spoil a correlation, but not a picture. With fewer than `FEWEST` pixels
                  both happen by chance: then `MOST` of them must be right to `relative_tolerance`,
                  and more than of any other record
@@ -45,6 +46,8 @@ FEW = 4
 """Values that must be right at least, where there are few: one in a hundred each by chance."""
 APART = 0.25
 """In units of the spread of the data: pixels nearer to the mean of all say nothing of a record."""
+ROUNDING = 1e-6
+"""Of the rms of the data: records that differ less are equal in single precision."""
 SURE = 0.98
 """Cosine of magnitudes from which on a vector may say on which scale it is."""
 NOT, ALMOST, EXACT = 0, 1, 2
@@ -99,7 +102,8 @@ def assess(
     public: Floats | None = None,
     free_scale: bool = False,
 ) -> Risks:
-    """Outcome of every private record; `relative_tolerance` is relative to the rms of the data.
+    """Outcome of every private record; `relative_tolerance` is relative to the rms of the data,
+    their mean taken off.
 
     free_scale: the weights were not known, so that one factor common to all vectors is free
     """
@@ -143,7 +147,9 @@ class Yardstick:
         common = truth.mean(axis=0) if n > 2 else np.zeros(d, np.float32)
         spread = float(np.sqrt(np.mean(np.square(truth - common, dtype=np.float64))))
         apart = np.abs(truth - common) > APART * spread
-        return cls(truth, common, apart, relative_tolerance * rms, rms / 10)
+        # What all records have in common says nothing: a large offset must not widen the bound.
+        size = min(rms, spread) if spread > ROUNDING * rms else rms
+        return cls(truth, common, apart, relative_tolerance * size, size / 10)
 
     def outcome(self, found: Floats, j: int) -> int:
         """How well a vector, signs and all, is record j."""

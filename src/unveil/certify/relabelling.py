@@ -63,6 +63,25 @@ def relabelled(
     `rms`: of a private pixel; None: nothing is known of it, and nothing excludes another reading.
     kept: signs were not hidden, and there are no mirror images
     """
+    plain = _relabelled(members, x, public, None, kept)
+    if rms is None:
+        return plain
+    # What is known of the size must hold for those that are certain without it: a size that is
+    # wrong for them proves nothing of others.
+    sizes = np.einsum("ij,ij->i", x[~plain], x[~plain])
+    if not all(_possible(np.array([size]), x.shape[1], rms**2) for size in sizes):
+        return plain
+    return _relabelled(members, x, public, rms, kept)
+
+
+def _relabelled(
+    members: NDArray[np.int64],
+    x: NDArray[np.float64],
+    public: PublicPart | None,
+    rms: float | None,
+    kept: bool,
+) -> NDArray[np.bool_]:
+    """The same, with a size that is believed."""
     flat = members.ravel()
     order = np.argsort(flat, kind="stable")
     ends = np.searchsorted(flat[order], np.arange(len(x) + 1))
@@ -117,8 +136,10 @@ class _Kind:
 def _doubtful(
     z: NDArray[np.float64], kinds: list[_Kind], variance: float | None, kept: bool
 ) -> bool:
-    """Whether another reading has a size that a private vector can have; any has, where the
-    variance is not known."""
+    """Whether another reading has a size that a private vector can have, or z itself has not; any
+    has, where the variance is not known."""
+    if variance is not None and not _possible(np.array([z @ z]), len(z), variance):
+        variance = None
     swaps = [_swaps(z, kind) for kind in kinds]
     # 1. Swaps. Two at once are too many to look at one by one.
     found = [sizes for sizes in swaps if len(sizes)]

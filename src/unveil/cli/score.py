@@ -10,7 +10,7 @@ import click
 from rich.markup import escape
 
 from unveil.cli.group import main
-from unveil.cli.options import PATH, TOLERANCE, as_json, memory_option
+from unveil.cli.options import PATH, as_json, memory_option
 from unveil.cli.terminal import console, echo_json
 
 
@@ -20,13 +20,11 @@ from unveil.cli.terminal import console, echo_json
 @click.option(
     "--tolerance",
     type=float,
-    default=TOLERANCE,
-    show_default=True,
-    help="Largest pixel error that counts as exact.",
+    help="Largest pixel error that counts as exact.  [default: 0.01 of the spread of the data]",
 )
 @memory_option
 @as_json
-def score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> int:
+def score(run: Path, private: Path | None, tolerance: float | None, as_json: bool) -> int:
     """Hold a recovery against the truth.
 
     Reads recovery.npz and truth.npz in RUN, writes scores.json. Images also get SSIM and PSNR;
@@ -40,7 +38,7 @@ def score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> i
         return _score(run, private, tolerance, as_json)
 
 
-def _score(run: Path, private: Path | None, tolerance: float, as_json: bool) -> int:
+def _score(run: Path, private: Path | None, tolerance: float | None, as_json: bool) -> int:
     import numpy as np
 
     from unveil import scoring, store

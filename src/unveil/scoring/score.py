@@ -15,11 +15,14 @@ from numpy.typing import NDArray
 from unveil.checks import DataLike, InputError, as_vectors, row_blocks
 from unveil.records import Recovery, Scores
 
+SHARE, STEPS = 1e-2, 8
+"""Of the spread, and in units of the last digit: a solution of some dozen equations loses three
+bits."""
 FAR = 10
 """Tolerances beyond which a pixel is simply wrong: how far off it is must not count."""
 
 
-def score(recovery: Recovery, private: DataLike, *, tolerance: float = 1e-2) -> Scores:
+def score(recovery: Recovery, private: DataLike, *, tolerance: float | None = None) -> Scores:
     """Hold a recovery against the truth: exact, wrong and missing vectors.
 
     Parameters
@@ -29,8 +32,9 @@ def score(recovery: Recovery, private: DataLike, *, tolerance: float = 1e-2) -> 
     private : array of shape (n_private, d)
         The vectors that were encoded.
     tolerance : float
-        Largest error of a pixel that counts as equal, in the units of the data. (`audit` has a
-        `relative_tolerance` instead, in units of the root mean square of the data.)
+        Largest error of a pixel that counts as equal, in the units of the data. None: a hundredth
+        of how far records usually are from their mean, and at least what rounding does. (`audit`
+        has a `relative_tolerance` instead.)
 
     Returns
     -------
@@ -61,6 +65,8 @@ def score(recovery: Recovery, private: DataLike, *, tolerance: float = 1e-2) -> 
             f"private vectors have {truth.shape[1]} pixels, recovered ones "
             f"{recovery.vectors.shape[1]}: score against the data that was encoded"
         )
+    if tolerance is None:
+        tolerance = usual_tolerance(truth)
     if not tolerance > 0:
         raise InputError(f"tolerance={tolerance!r}: give a positive number")
     # 2. Whom each recovered vector may be, by magnitudes where signs are not known.
@@ -89,6 +95,15 @@ def score(recovery: Recovery, private: DataLike, *, tolerance: float = 1e-2) -> 
     exact = len(set(matches[equal & recovery.verified].tolist()))
     wrong = int((recovery.verified & ~equal).sum())
     return Scores(exact, wrong, len(truth) - exact, matches, nearest, error, tolerance)
+
+
+def usual_tolerance(truth: NDArray[np.float32]) -> float:
+    """A hundredth of the rms of the records without their mean, or a few steps of the largest value
+    in single precision."""
+    centre = truth.mean(axis=0, dtype=np.float64) if len(truth) > 2 else 0.0
+    spread = float(np.sqrt(np.mean(np.square(truth - centre)))) if truth.size else 0.0
+    largest = float(np.abs(truth).max(initial=0.0))
+    return max(SHARE * spread, STEPS * float(np.finfo(np.float32).eps) * largest) or SHARE
 
 
 def sign_votes(
