@@ -34,3 +34,14 @@ def test_supports_that_come_twice_are_kept_once():
     found = once(np.array([[[0, 1], [2, 3], [0, 1]], [[1, 2], [1, 2], [1, 2]]]))
     np.testing.assert_array_equal(found[0], [[0, 1], [2, 3], [-1, -1]])
     np.testing.assert_array_equal(found[1], [[1, 2], [-1, -1], [-1, -1]])
+
+
+def test_a_list_of_one_vector_is_no_error():
+    rng = np.random.default_rng(6)
+    P = survey_public(walks(rng, 1, 100), 64)
+    sim = simulate(Scheme(2, 1), private=walks(rng, 6, 100), public=P.vectors, m=20, rng=6)
+    setting = TreeSetting(sim.encodings, P, measure_law(P), 1)
+    supports, _ = TreeBlock(setting, sim.encodings.magnitudes(), 1 << 28).find(
+        np.zeros((20, 1), int)
+    )
+    np.testing.assert_array_equal(supports, 0)

@@ -65,12 +65,15 @@ class TreeBlock:
 
     def find(self, start: Indices) -> tuple[Indices, NDArray[np.float64]]:
         """The likeliest support found, from the beam and from `start`, and its L."""
-        rows = np.repeat(np.arange(len(self.y)), 3)
-        supports = np.concatenate([self._beam()[:, :2], start[:, None]], axis=1).reshape(-1, self.k)
+        # One public vector makes one support only.
+        beam = self._beam()[:, :2]
+        tried = beam.shape[1] + 1
+        rows = np.repeat(np.arange(len(self.y)), tried)
+        supports = np.concatenate([beam, start[:, None]], axis=1).reshape(-1, self.k)
         # A beam may be short of supports: then the start fills in.
         supports = np.where(supports < 0, start[rows], supports)
         supports, value = self._swap(rows, supports)
-        best = value.reshape(-1, 3).argmax(axis=1) + 3 * np.arange(len(self.y))
+        best = value.reshape(-1, tried).argmax(axis=1) + tried * np.arange(len(self.y))
         return supports[best], value[best]
 
     def against(
