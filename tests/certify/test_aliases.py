@@ -1,7 +1,9 @@
 """Combinations of other vectors, private and public."""
 
 import numpy as np
+import pytest
 
+import unveil
 from unveil.certify.aliases import _all_eigenvalues_above, dependent, made_of_public
 
 
@@ -44,3 +46,15 @@ def test_eigenvalues_above_a_bound_are_told_by_cholesky():
     assert _all_eigenvalues_above(x @ x.T, 1e-3)
     x[7] = x[3] - x[5]
     assert not _all_eigenvalues_above(x @ x.T, 1e-3)
+
+
+@pytest.mark.parametrize("signs", ["absolute", "kept"])
+def test_encodings_of_one_record_are_no_proof_of_zeros(signs):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((14, 60)).astype(np.float32)
+    rows = np.array([rng.choice(14, 2, replace=False) for _ in range(90)])
+    Z = np.vstack([X[rows].sum(axis=1), X[rng.integers(0, 14, 6)]]) / np.sqrt(2)
+    values = np.abs(Z) if signs == "absolute" else Z
+    recovery = unveil.recover(unveil.Encodings(values, unveil.Scheme(2, signs=signs), None), rng=0)
+    scores = unveil.score(recovery, X)
+    assert (scores.exact, scores.wrong) == (14, 0)

@@ -17,6 +17,7 @@ from unveil.certify.determined import DENSE, incidence
 from unveil.solve.model import (
     PIXEL,
     combinations_of_others,
+    rms,
 )
 
 SAME_AS_PUBLIC = 1e-6
@@ -28,6 +29,14 @@ NOTHING = 1e-11, 1e-7
 """What counts as eigenvalue 0 of unit vectors, least and most. Rounding in float32 leaves 1e-14,
 residuals that are
 tolerated 1e-8."""
+
+
+BLANK = "all of its values are 0: encodings that mix one record fewer look the same"
+
+
+def blanks(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """(n,) vectors of zeros, up to rounding."""
+    return np.asarray(np.abs(values).max(axis=1, initial=0.0) <= PIXEL * rms(values))
 
 
 def dependent(

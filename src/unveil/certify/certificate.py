@@ -35,7 +35,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.certify.aliases import dependent, made_of_public
+from unveil.certify.aliases import BLANK, blanks, dependent, made_of_public
 from unveil.certify.design import in_doubt
 from unveil.certify.determined import undetermined_by
 from unveil.certify.relabelling import relabelled
@@ -135,6 +135,7 @@ def certify(
         own_rows=True,
     )
     # 4. The first doubt decides.
+    blank = blanks(solution.values)
     status, reasons = np.full(n, VERIFIED, dtype="<U10"), []
     for i in range(n):
         g = int(solution.group[i])
@@ -142,6 +143,8 @@ def certify(
             what, why = UNRESOLVED, f"{unsolved} of {d} pixels were not solved"
         elif whole:
             what, why = AMBIGUOUS, whole
+        elif blank[i]:
+            what, why = AMBIGUOUS, BLANK
         elif degree[i] == 1:
             what, why = AMBIGUOUS, "appears in one encoding only"
         elif undetermined[i]:

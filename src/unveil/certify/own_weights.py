@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.certify.aliases import BLANK, blanks
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED
 from unveil.solve.model import Members, rms
 from unveil.solve.simplex import Corners
@@ -81,10 +82,13 @@ def certify_own_weights(found: Corners, *, grow: bool = True) -> tuple[NDArray[n
     error = _errors(found, known)
     uses = np.bincount(found.members[rows].ravel(), minlength=n)
     seen = np.bincount(found.members[found.weights > FAINT].ravel(), minlength=n)
+    blank = blanks(found.values)
     status, reasons = np.full(n, AMBIGUOUS, dtype="<U10"), []
     for i in range(n):
         if not seen[i]:
             status[i], why = UNRESOLVED, "no encoding uses it"
+        elif blank[i]:
+            why = BLANK
         elif seen[i] == 1:
             why = "appears in one encoding only: a mixture, or a damaged encoding"
         elif whole:
