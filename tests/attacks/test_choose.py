@@ -69,7 +69,7 @@ def test_the_usual_order():
     assert usual(Situation(Scheme(2), 100, noisy=False)) == ("relations", "full", *LAST)
     assert usual(Situation(Scheme(2), 100, told=True)) == ("full", *LAST)
     assert usual(Situation(Scheme(2), 20_000))[0] == "full"
-    assert usual(Situation(Scheme(2, signs="kept"), 100)) == ("mixup",)
+    assert usual(Situation(Scheme(2, signs="kept"), 100)) == ("mixup", "relations")
     own = Scheme(2, weighting="dirichlet", signs="kept")
     assert usual(Situation(own, 100)) == ("unmix",)
     assert usual(Situation(own, 100, images=True)) == ("unmix", "natural")

@@ -35,7 +35,8 @@ def rounding(values: NDArray[np.float32]) -> float:
     top = float(some.max(initial=0.0))
     if not top:
         return 0.0
-    if np.array_equal(some.astype(np.float16).astype(np.float32), some):
+    half = top <= float(np.finfo(np.float16).max)
+    if half and np.array_equal(some.astype(np.float16).astype(np.float32), some):
         # Ten bits follow the leading one, so that large values have the widest step. Not the
         # largest: it may stand alone.
         return float(np.quantile(some, 0.99)) * 2.0**-10

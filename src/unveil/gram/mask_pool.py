@@ -77,7 +77,9 @@ def mask_groups(values: NDArray[np.float32]) -> NDArray[np.int64]:
     groups[groups >= 0] = connected_components(same, directed=False)[1][groups[groups >= 0]]
     means = _means(unit, groups)
     alone = np.flatnonzero(groups < 0)
-    near = unit[alone] @ means.T / np.sqrt(power[alone] @ (means**2).T)
+    # An encoding of zeros is like none.
+    size = np.sqrt(power[alone] @ (means**2).T)
+    near = unit[alone] @ means.T / np.maximum(size, np.float32(1e-30))
     found = near.max(axis=1) > np.float32(norm.isf(FALSE / (m * len(means))))
     groups[alone[found]] = near[found].argmax(axis=1)
     return _by_size(groups)
