@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unveil import Encodings, InputError, Scheme, recover, score, simulate
-from unveil.attacks.unmask import unmask
+from unveil.attacks.unmask import _turned, unmask
 
 TEXTHIDE = Scheme(2, weighting="half-normal", signs="masked", masks=4)
 
@@ -117,3 +117,19 @@ def test_masks_without_a_common_record_have_signs_of_their_own():
     recovery = recover(encodings, attack="unmask", rng=0)
     assert int(recovery.verified.sum()) == 8
     assert score(recovery, X).wrong == 0
+
+
+def test_a_record_much_like_a_public_vector_turns_no_pixels():
+    # It differs in more than signs, though at faint values it has other signs too.
+    rng = np.random.default_rng(0)
+    P = features(40, 60)
+    P[0, :5] = 1e-3
+    near = P[:1] + 0.05 * rng.standard_normal((1, 60))
+    near[0, :5] = -2e-2
+    assert not _turned(near, P).any()
+
+
+def test_public_vectors_with_other_signs_turn_those_pixels():
+    P = features(40, 60)
+    signs = np.where(np.arange(60) % 7 == 0, -1.0, 1.0)
+    assert (_turned(P[:6] * signs, P) == (signs < 0)).all()

@@ -56,6 +56,9 @@ EXPLAINED = 0.5
 """Share of encodings that must be reproduced: fewer are what chance leaves."""
 ALIKE = 0.1
 """Distance to a public vector's magnitudes, in units of the usual one, of one that has them."""
+BY_SIGNS = 0.5
+"""The same, in units of the distance with signs, of one that differs by signs alone: the nearest of
+real sentences have 0.97 and more."""
 FAINTEST = 1e-5
 """A smaller weight leaves open which record it belongs to: no member is named."""
 
@@ -164,11 +167,14 @@ def _corners(
 
 
 def _turned(found: Floats, P: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """(d,) pixels with the other sign in those vectors that have the magnitudes of a public one."""
+    """(d,) pixels with the other sign in those vectors that have the magnitudes of a public one.
+
+    A private vector that is much like a public one differs from it in more than signs."""
     size, sizes = np.abs(found), np.abs(P).astype(np.float64)
     apart = np.stack([np.linalg.norm(sizes - one, axis=1) for one in size])
     nearest = apart.argmin(axis=1)
     near = apart.min(axis=1) < ALIKE * np.median(apart)
+    near &= apart.min(axis=1) < BY_SIGNS * np.linalg.norm(found - P[nearest], axis=1)
     return np.asarray((found[near] * P[nearest[near]]).sum(axis=0) < 0)
 
 
