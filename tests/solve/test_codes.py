@@ -15,6 +15,8 @@ def test_mixtures_of_few_are_read_exactly():
     members = members_of(Z, A, 3)
     right = (np.sort(members, axis=1) == np.sort(chosen, axis=1)).all(axis=1)
     assert right.mean() > 0.8
+    products = (Z @ A[:25].T).astype(np.float32)
+    assert (members_of(Z, A, 3, products) == members).all()
     found = weights_of(Z, A, members)
     assert np.abs(mixed(A, members, found) - Z)[right].max() < 1e-6
 

@@ -25,14 +25,25 @@ BLOCK = 4000
 Floats = NDArray[np.float64]
 
 
-def members_of(Z: Floats, A: Floats, k: int) -> Members:
-    """(m, k) by orthogonal matching pursuit; in single precision, which suffices to choose."""
-    gram = (A @ A.T).astype(np.float32)
+def members_of(
+    Z: Floats, A: Floats, k: int, products: NDArray[np.float32] | None = None
+) -> Members:
+    """(m, k) by orthogonal matching pursuit; in single precision, which suffices to choose.
+
+    products (m, q): those of Z with the first q vectors, where they are known
+    """
+    single = A.astype(np.float32)
+    gram = single @ single.T
     size = np.sqrt(np.maximum(np.diag(gram), np.float32(1e-30)))
     members = np.empty((len(Z), k), np.int64)
     for start in range(0, len(Z), BLOCK):
         part = slice(start, start + BLOCK)
-        inner = Z[part].astype(np.float32) @ A.T.astype(np.float32)
+        rows = Z[part].astype(np.float32)
+        if products is None:
+            inner = rows @ single.T
+        else:
+            new = rows @ single[products.shape[1] :].T
+            inner = np.concatenate([products[part], new], axis=1)
         _pursue(inner, gram, size, members[part])
     return members
 
@@ -90,6 +101,8 @@ def _pursue(
                     if not again:
                         best, top = a, rest[a] / size[a]
             members[i, j] = best
+            if j == k - 1:
+                break
             # 2. The factor's new row, and weights.
             for t in range(j):
                 value = float(gram[best, members[i, t]])
@@ -112,6 +125,6 @@ def _pursue(
             # 3. What is left.
             rest[:] = inner[i]
             for t in range(j + 1):
-                row = gram[members[i, t]]
+                row, share = gram[members[i, t]], np.float32(w[t])
                 for a in range(n):
-                    rest[a] -= w[t] * row[a]
+                    rest[a] -= share * row[a]

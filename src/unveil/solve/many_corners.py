@@ -123,7 +123,7 @@ def guess_corners(
     fixed = (known - centre) @ axes
     # 2. Start, then turns.
     first = _start(Z, fixed) if start is None else (start - centre) @ axes
-    state = _State(Z, k, fixed, first)
+    state = _State(Z, k, fixed, first, Z.astype(np.float32) @ fixed.astype(np.float32).T)
     best, last = 0.0, 0
     for turn in range(turns):
         if not len(state.corners):
@@ -156,14 +156,15 @@ def find_many_corners(
 
 @dataclass(eq=False)
 class _State:
-    """Z (m, r): whitened encodings; fixed (q, r) and corners (n, r): known and found; members and
-    weights (m, k) of the last turn, over both; left (m,): length of the residuals; moved: corners
-    came or went."""
+    """Z (m, r): whitened encodings; fixed (q, r) and corners (n, r): known and found; products
+    (m, q): those of encodings with the known; members and weights (m, k) of the last turn, over
+    both; left (m,): length of the residuals; moved: corners came or went."""
 
     Z: Floats
     k: int
     fixed: Floats
     corners: Floats
+    products: NDArray[np.float32]
     members: Members = None  # type: ignore[assignment]
     weights: Floats = None  # type: ignore[assignment]
     left: Floats = None  # type: ignore[assignment]
@@ -201,10 +202,10 @@ def _turn(state: _State, turn: int) -> float:
     # 1. Members and weights. Those of rows that are explained well rarely change.
     A = state.all
     if turn < STARTS or turn % ANEW == 0 or state.moved:
-        state.members = members_of(Z, A, state.k)
+        state.members = members_of(Z, A, state.k, state.products)
     else:
         rows = np.flatnonzero(state.left > np.median(state.left))
-        state.members[rows] = members_of(Z[rows], A, state.k)
+        state.members[rows] = members_of(Z[rows], A, state.k, state.products[rows])
     state.weights = weights_of(Z, A, state.members)
     rest = Z - mixed(A, state.members, state.weights)
     state.left = np.linalg.norm(rest, axis=1)
@@ -270,7 +271,7 @@ def _least_squares(W: sparse.csr_array, Z: Floats, trust: Floats) -> Floats | No
 def _settled(Y: Floats, known: Floats, state: _State) -> Guess | None:
     """Members and weights in the last corners, and these as vectors of pixels."""
     A = state.all
-    members = members_of(state.Z, A, state.k)
+    members = members_of(state.Z, A, state.k, state.products)
     weights = weights_of(state.Z, A, members)
     left = np.linalg.norm(state.Z - mixed(A, members, weights), axis=1)
     trust = 1 / np.maximum(left, max(SHARP * float(np.median(left)), 1e-12))
