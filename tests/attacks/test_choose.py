@@ -66,7 +66,6 @@ def test_attacks_that_are_told_take_overlaps_and_no_others_do(scheme):
 def test_the_usual_order():
     assert usual(Situation(Scheme(2), 100)) == ("relations", "full", "noisy-relations", *LAST)
     assert usual(Situation(Scheme(2), 100, unhidden=True))[0] == "unhidden"
-    assert usual(Situation(Scheme(2), 100, noisy=False)) == ("relations", "full", *LAST)
     assert usual(Situation(Scheme(2), 100, told=True)) == ("full", *LAST)
     assert usual(Situation(Scheme(2), 20_000))[0] == "full"
     assert usual(Situation(Scheme(2, signs="kept"), 100)) == ("mixup", "relations")
@@ -89,7 +88,7 @@ def test_reasons_are_sentences():
     assert "share a record" in why_not("relations", Situation(Scheme(2), 100, told=True))
     assert "public vectors" in why_not("full", Situation(Scheme(2, 1), 100, pool=False))
     assert not why_not("natural", Situation(Scheme(2, 2, "released"), 9, images=True, pool=False))
-    assert "exact" in why_not("noisy-relations", Situation(Scheme(2), 100, noisy=False))
+    assert "two private" in why_not("noisy-relations", Situation(Scheme(3), 100))
     assert "15,000" in why_not("relations", Situation(Scheme(2), 15_001))
 
 

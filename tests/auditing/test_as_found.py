@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unveil.auditing.as_found import copies, schemes_as_found
+from unveil.auditing.as_found import VIEWS, copies, schemes_as_found
 from unveil.auditing.risks import ALMOST, EXACT
 from unveil.encodings import Encodings
 from unveil.scheme import Scheme
@@ -19,6 +19,8 @@ def found(values, records=RECORDS):
 @pytest.mark.parametrize("factor", [1.0, 0.2, -3.0])
 def test_a_copy_up_to_a_factor_is_exact(factor):
     assert found(factor * RECORDS[::-1]) == (15, 0)
+    # So is one that is brought to mean zero and one size, as many encoders do first.
+    assert found((factor * RECORDS + 2) / np.arange(1, 16)[:, None]) == (15, 0)
 
 
 def test_other_copies_are_approximate():
@@ -35,10 +37,30 @@ def test_mixtures_are_no_copies():
     assert sum(found(np.abs(smooth[chosen].sum(axis=1)), smooth)) <= 2
 
 
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_what_chance_makes_of_few_columns_is_no_copy(columns):
+    """Some of a hundred encodings is any record of one or two columns, times a number."""
+    rng = np.random.default_rng(2)
+    records = rng.standard_normal((15, columns)).astype(np.float32)
+    assert found(np.abs(rng.standard_normal((105, columns))), records) == (0, 0)
+    if columns > 1:
+        assert found(records, records) == (15, 0)
+
+
+def test_views_apply_where_they_make_sense():
+    lowered, roots = VIEWS.values()
+    assert lowered(RECORDS) is None
+    assert lowered(np.abs(RECORDS)) is None
+    np.testing.assert_allclose(lowered(np.abs(RECORDS) + 2), np.abs(RECORDS), atol=0.01)
+    assert roots(RECORDS) is None
+    np.testing.assert_allclose(roots(RECORDS**2), np.abs(RECORDS))
+
+
 def test_schemes_are_tried_by_the_signs_there_are():
     words = {w: s for s, w in schemes_as_found(Scheme(2), RECORDS)}
     assert words["signs taken as they are"].signs == "kept"
     assert {s.k_private for s in words.values()} == {2, 3, 4}
+    assert any(s.signs == "masked" for s in words.values())
     hidden = [s for s, _ in schemes_as_found(Scheme(2), np.abs(RECORDS))]
     assert all(s.signs == "absolute" for s in hidden if s.weighting != "unknown")
     # Records without negative values may be mixed with weights of their own all the same.

@@ -61,7 +61,6 @@ class Situation:
     images: it is known where pixels lie; pool: the public vectors are at hand; told: so is how many
     records each two encodings share
     unhidden: taking absolute values changed nothing; None: not looked at
-    noisy: values may carry noise; False: they are known to be exact
     """
 
     scheme: Scheme
@@ -70,7 +69,6 @@ class Situation:
     pool: bool = True
     told: bool = False
     unhidden: bool | None = None
-    noisy: bool = True
 
     @property
     def natural(self) -> bool:
@@ -102,15 +100,12 @@ def situation_of(
     public: ArrayLike | None,
     *,
     told: bool = False,
-    noisy: bool = True,
 ) -> Situation:
     """What an attacker with these arrays has. Looks at the values only where that can decide
     something."""
     scheme = encodings.scheme
     pool = public is not None or not scheme.k_public
-    found = Situation(
-        scheme, encodings.m, images=encodings.shape is not None, pool=pool, told=told, noisy=noisy
-    )
+    found = Situation(scheme, encodings.m, images=encodings.shape is not None, pool=pool, told=told)
     could = not told and pool and scheme.fixed_weights and scheme.k_private >= 2
     if not could or found.natural or found.sums:
         return found
@@ -202,8 +197,7 @@ def _full(s: Situation) -> str:
 
 
 def _noisy_relations(s: Situation) -> str:
-    if not s.noisy:
-        return "the encodings are exact: there is no noise to allow for"
+    # Also where values are exact: few different ones fulfil exact relations by chance.
     if s.scheme.k_private != 2 or s.scheme.k_public:
         return "for two private vectors and no public one"
     if s.m > MOST_FOR_NOISY:

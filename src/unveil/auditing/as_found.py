@@ -8,17 +8,23 @@ encodings for
     1 to 4      records in each, instead of the number stated
     MixUp       records with weights of their own in every encoding
 
-and looks whether an encoding simply *is* a record (`copies`): times a number, clipped, rounded,
-with a little noise, or with its signs taken off.
+    TextHide    the same behind masks of a pool
+
+and looks at them once more with the least value taken off, or their roots drawn (`VIEWS`). It also
+looks whether an encoding simply *is* a record (`copies`): times a number, with a number added,
+clipped, rounded, with a little noise, or with its signs taken off.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.spatial.distance import cdist
+from scipy.stats import poisson
 
 from unveil.auditing.risks import ALMOST, NOT, Risks, Yardstick, assess, cosines, distinct
 from unveil.encodings import Encodings
@@ -30,9 +36,19 @@ MOST_MIXED = 4
 4."""
 CLEARLY = 0.25
 """What a record leaves unexplained of its copy, as a share of what the next best one leaves."""
+FEW_COLUMNS, SETS = 8, 20
+"""Columns below which encodings are like records by chance, and the sets of records that are made
+up to see how often. From as many on a number may be added to every value, besides a factor."""
+LIFTED = 0.05
+"""Least value, in units of the spread, from which on a number was added to all: magnitudes of
+mixtures come nearer to zero."""
+UNLIKELY = 0.01
+"""Probability that chance makes as many copies, above which they say nothing."""
 COPIES = "copies"
 """The name under which the look at single encodings is listed."""
 Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
 def schemes_as_found(stated: Scheme, values: Floats) -> tuple[tuple[Scheme, str], ...]:
@@ -44,6 +60,9 @@ def schemes_as_found(stated: Scheme, values: Floats) -> tuple[tuple[Scheme, str]
     ]
     k = stated.k_private
     negative = bool((values < 0).any())
+    if negative:
+        masked = Scheme(2, weighting="unknown", signs="masked")
+        out.append((masked, "2 records with weights of their own, behind masks"))
     # Signs show in the values, whatever was stated.
     if negative and stated.signs != "kept":
         out.append((replace(stated, signs="kept", masks=0), "signs taken as they are"))
@@ -60,42 +79,117 @@ def schemes_as_found(stated: Scheme, values: Floats) -> tuple[tuple[Scheme, str]
     return tuple(out)
 
 
+def _lowered(values: Floats) -> Floats | None:
+    least = float(values.min())
+    return values - np.float32(least) if least > LIFTED * float(values.std()) else None
+
+
+def _roots(values: Floats) -> Floats | None:
+    return np.sqrt(values) if float(values.min()) >= 0 else None
+
+
+VIEWS: dict[str, Callable[[Floats], Floats | None]] = {
+    "the least value taken off all": _lowered,
+    "roots drawn of all values": _roots,
+}
+"""What can be done to encodings before they are attacked, in words; None: it makes no sense."""
+
+
 def copies(
     encodings: Encodings, private: Floats, *, relative_tolerance: float
 ) -> tuple[Recovery, Risks]:
     """Encodings that are a record up to one factor: each record with the encoding most like it.
 
-    Where only the magnitudes are right, the record is known approximately.
+    Where only the magnitudes are right, the record is known approximately. With few columns some
+    encoding is like any record by chance: what comes back must outnumber what comes back of records
+    that were made up from the columns of the true ones.
     """
     first, group = distinct(private)
-    truth = private[first].astype(np.float64)
+    truth = private[first]
+    yard = Yardstick.of(truth, relative_tolerance)
+    # 1. With factors of their own, then with one for all, which few columns do not have by chance.
     Y = encodings.values.astype(np.float64)
-    # 1. The encoding nearest to each record, and the factor between them.
-    rows, factor = _nearest(Y, truth)
-    found = (Y[rows] * factor[:, None]).astype(np.float32)
-    n = len(rows)
-    yard = Yardstick.of(private[first], relative_tolerance)
-    kept = np.array([_its_own(yard, found[j], j) for j in range(n)], bool)
+    found, rows, kept, factor = _matched(Y, truth, yard)
+    magnitudes = _magnitudes(Y, truth, yard)
+    if truth.shape[1] < FEW_COLUMNS:
+        made_up = [replace(yard, truth=fake) for fake in _made_up(truth)]
+        kept &= _outnumbers(kept, [_matched(Y, fake.truth, fake)[2] for fake in made_up])
+        magnitudes &= _outnumbers(magnitudes, [_magnitudes(Y, f.truth, f) for f in made_up])
+        same, which, equal = _as_they_are(factor * Y, truth, yard)
+        if _outnumbers(equal, [_as_they_are(factor * Y, f.truth, f)[2] for f in made_up]):
+            found[equal], rows[equal] = same[equal], which[equal]
+            kept |= equal
+    # 2. What is left, as a recovery.
+    found, rows = found[kept], rows[kept]
     recovery = Recovery(
-        vectors=found[kept],
-        status=np.full(int(kept.sum()), UNRESOLVED, dtype="<U10"),
+        vectors=found,
+        status=np.full(len(found), UNRESOLVED, dtype="<U10"),
         signed=True,
         members=sparse.csr_array(
-            (np.ones(int(kept.sum()), bool), (rows[kept], np.arange(int(kept.sum())))),
-            shape=(encodings.m, int(kept.sum())),
+            (np.ones(len(found), bool), (rows, np.arange(len(found)))),
+            shape=(encodings.m, len(found)),
         ),
-        residual=np.zeros(int(kept.sum())),
-        reasons=("an encoding is this record, up to a factor",) * int(kept.sum()),
+        residual=np.zeros(len(found)),
+        reasons=("an encoding is this record, up to a factor",) * len(found),
         attack=COPIES,
-        explanation=f"{int(kept.sum())} of {n} records look like an encoding as it is",
+        explanation=f"{len(found)} of {len(truth)} records look like an encoding as it is",
     )
     risks = assess(recovery, private, relative_tolerance=relative_tolerance)
-    # 2. Magnitudes: |y| may be |x| at every pixel though signs are gone.
-    rows, factor = _nearest(np.abs(Y), np.abs(truth))
-    miss = np.abs(np.abs(Y[rows]) * factor[:, None] - np.abs(truth)).max(axis=1)
-    known = (miss <= yard.bound) & (np.abs(truth).max(axis=1) > yard.bound)
-    outcome = np.where((risks.outcome == NOT) & known[group], ALMOST, risks.outcome)
+    outcome = np.where((risks.outcome == NOT) & magnitudes[group], ALMOST, risks.outcome)
     return recovery, replace(risks, outcome=outcome.astype(np.int8))
+
+
+def _matched(
+    Y: Doubles, truth: Floats, yard: Yardstick
+) -> tuple[Floats, NDArray[np.int64], Flags, float]:
+    """For each record: the encoding most like it, brought to its size, and which one; whether it is
+    this record; and the median of the factors."""
+    T = truth.astype(np.float64)
+    rows, factor = _nearest(Y, T)
+    found = (Y[rows] * factor[:, None]).astype(np.float32)
+    kept = np.array([_its_own(yard, found[j], j) for j in range(len(T))], bool)
+    if T.shape[1] >= FEW_COLUMNS:
+        # A number that is added besides: many encoders bring records to mean zero first.
+        means = Y.mean(axis=1, keepdims=True), T.mean(axis=1, keepdims=True)
+        other, scale = _nearest(Y - means[0], T - means[1])
+        level = ((Y - means[0])[other] * scale[:, None] + means[1]).astype(np.float32)
+        exact = np.abs(level - truth).max(axis=1) <= yard.bound
+        found[exact], rows[exact] = level[exact], other[exact]
+        kept |= exact
+    return found, rows, kept, float(np.median(factor))
+
+
+def _magnitudes(Y: Doubles, truth: Floats, yard: Yardstick) -> Flags:
+    """Whether |y| of an encoding is |x| of a record at every pixel, though signs are gone."""
+    T = np.abs(truth.astype(np.float64))
+    rows, factor = _nearest(np.abs(Y), T)
+    miss = np.abs(np.abs(Y[rows]) * factor[:, None] - T).max(axis=1)
+    return np.asarray((miss <= yard.bound) & (T.max(axis=1) > yard.bound))
+
+
+def _as_they_are(
+    Y: Doubles, truth: Floats, yard: Yardstick
+) -> tuple[Floats, NDArray[np.int64], Flags]:
+    """For each record the encoding nearest to it, which one, and whether both are the same."""
+    miss = cdist(truth, Y, "chebyshev")
+    rows = miss.argmin(axis=1)
+    return Y[rows].astype(np.float32), rows, np.asarray(miss.min(axis=1) <= yard.bound)
+
+
+def _made_up(truth: Floats) -> list[Floats]:
+    """Sets of as many records: the same columns in other company, a single one as mixtures."""
+    rng = np.random.default_rng(0)
+    if truth.shape[1] > 1:
+        return [rng.permuted(truth, axis=0) for _ in range(SETS)]
+    # On the scale of the column, and on none of its values.
+    drawn = [[rng.permutation(truth) for _ in range(3)] for _ in range(SETS)]
+    return [a + np.float32(0.5) * (b - c) for a, b, c in drawn]
+
+
+def _outnumbers(found: Flags, made_up: list[Flags]) -> bool:
+    """Whether more records were found than chance explains, by sets of those that were made up."""
+    chance = float(np.mean([each.sum() for each in made_up]))
+    return bool(poisson.sf(int(found.sum()) - 1, chance + 1 / SETS) < UNLIKELY)
 
 
 def _its_own(yard: Yardstick, found: Floats, j: int) -> bool:
@@ -108,9 +202,7 @@ def _its_own(yard: Yardstick, found: Floats, j: int) -> bool:
     return bool(1 - float(alike[j]) ** 2 <= CLEARLY * (1 - other**2) and alike[j] > 0)
 
 
-def _nearest(
-    Y: NDArray[np.float64], truth: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _nearest(Y: Doubles, truth: Doubles) -> tuple[NDArray[np.int64], Doubles]:
     """For each record: the encoding with the largest cosine, and the factor between them."""
     power = np.einsum("ij,ij->i", Y, Y)
     product = truth @ Y.T

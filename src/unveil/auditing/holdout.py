@@ -45,7 +45,7 @@ def held_out(lab: Laboratory, arm: Arm, m: int, encoder: Encoder | None = None) 
     # 3. The same attack, held against records it cannot have seen.
     tolerance = lab.relative_tolerance
     try:
-        encodings = other.encodings(0, top, arm.scheme)
+        encodings = other.encodings(0, top, arm.scheme, arm.view)
         if arm.attack == COPIES:
             risks = copies(encodings, truth, relative_tolerance=tolerance)[1]
         else:

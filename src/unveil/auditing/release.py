@@ -31,6 +31,10 @@ KEPT = 1 << 26
 """Values of drawn encodings kept in memory."""
 REPRODUCED = 1e-3
 """Relative error up to which an encoding is taken for the sum of the records that were found."""
+CLEARLY, MANY = 0.5, 20
+"""Or, where all sums can be tried: what it leaves unexplained, as a share of what the next best one
+leaves. Encodings may be clipped, or carry noise; where nothing is mixed, the best two are alike, if
+there are so many columns."""
 ENOUGH = 0.9
 """Share of encodings that must be reproduced before the records behind them count as known."""
 MOST_TRIED = 20_000_000
@@ -66,11 +70,6 @@ class Release:
     def stated(self) -> bool:
         """Whether the scheme made the encodings, so that it is right about them."""
         return self.make is None
-
-    @property
-    def exact(self) -> bool:
-        """Whether the encodings are known to be without noise."""
-        return self.stated and self.noise == 0
 
     def draw(self, number: int) -> Drawn:
         """The encodings of a draw; a few are kept in memory."""
@@ -171,8 +170,9 @@ def records_behind(
         return None
     # Exact where it can be tried out; else the search that learns public vectors, with all records
     # as the pool.
+    clear = np.zeros(len(values), bool)
     if comb(n, k) * private.shape[1] <= MOST_TRIED:
-        found = _by_trying(values, private, k)
+        found, clear = _by_trying(values, private, k)
     else:
         found = learn_public(Encodings(np.abs(values), Scheme(0, k), None), private).indices[:, :k]
     if found.shape[1] < k or (found < 0).any():
@@ -182,15 +182,22 @@ def records_behind(
     factor = float((sums * np.abs(values)).sum() / max(float((sums * sums).sum()), 1e-30))
     miss = np.linalg.norm(factor * sums - np.abs(values), axis=1)
     fits = miss <= REPRODUCED * np.maximum(np.linalg.norm(values, axis=1), 1e-30)
-    return np.sort(found, axis=1) if fits.mean() >= ENOUGH else None
+    return np.sort(found, axis=1) if (fits | clear).mean() >= ENOUGH else None
 
 
 def _by_trying(
     values: NDArray[np.float32], private: NDArray[np.float32], k: int
-) -> NDArray[np.int64]:
-    """(m, k): of all sets of k records the one whose sum is most like the encoding, by cosine."""
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """(m, k): of all sets of k records the one whose sum is most like the encoding, by cosine; and
+    whether it clearly is the one."""
     sets = np.array(list(combinations(range(len(private)), k)), np.int64)
     sums = np.abs(private[sets].sum(axis=1))
     sums /= np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-30)
-    best = [(np.abs(block) @ sums.T).argmax(axis=1) for _, block in row_blocks(values, 1 << 20)]
-    return np.asarray(sets[np.concatenate(best)])
+    best, clear = [], []
+    for _, block in row_blocks(values, 1 << 20):
+        size = np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-30)
+        alike = (np.abs(block) / size) @ sums.T
+        best.append(alike.argmax(axis=1))
+        two = 1 - np.square(np.sort(alike, axis=1)[:, -2:], dtype=np.float64)
+        clear.append((two[:, -1] <= CLEARLY * two[:, 0]) & (block.shape[1] >= MANY))
+    return np.asarray(sets[np.concatenate(best)]), np.concatenate(clear)

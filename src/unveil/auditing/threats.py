@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from unveil.attacks.choose import LAST, TOLD, choose, situation_of, usual
-from unveil.auditing.as_found import COPIES, schemes_as_found
+from unveil.auditing.as_found import COPIES, VIEWS, schemes_as_found
 from unveil.auditing.clock import OVER
 from unveil.auditing.insider import NAME as SUBSTITUTION
 from unveil.auditing.trials import Arm, Key, Laboratory, Trial
@@ -33,7 +33,7 @@ KNOWS: dict[Key, str] = {
 """The kinds of attackers, the one that knows least first."""
 CHEAP_WHEN_TOLD = ("mixup", "cliques", "line-graph", "tensor", "full")
 """Attacks that run in any case once overlaps are told: reading them is what costs."""
-SUPPOSED = ("mixup", "unmix", "unhidden", "relations", "full")
+SUPPOSED = ("mixup", "unmix", "unmask", "unhidden", "relations", "full", "noisy-relations")
 """Attacks on schemes that encodings are only supposed to follow: the quick ones of the usual."""
 CHEAP_SUPPOSED = ("mixup", "unmix", "unhidden")
 """Of these, linear algebra, which runs whatever the effort."""
@@ -147,22 +147,26 @@ def _arms(lab: Laboratory, m: int, who: Key) -> Iterator[tuple[Arm, bool, str]]:
                 yield arm, True, why_not
     if who == "blind" and not release.stated:
         # What was stated may be wrong: the encodings are also taken for what they look like.
-        for other, words in schemes_as_found(scheme, release.draw(0).values[:m]):
+        values = release.draw(0).values[:m]
+        for other, words in schemes_as_found(scheme, values):
             yield from _of_scheme(lab, m, who, other, None, words)
+        for view, seen in VIEWS.items():
+            if seen(values) is not None:
+                yield from _of_scheme(lab, m, who, scheme, None, view, view)
 
 
 def _of_scheme(
-    lab: Laboratory, m: int, who: Key, scheme: Scheme, pool: object, words: str
+    lab: Laboratory, m: int, who: Key, scheme: Scheme, pool: object, words: str, view: str = ""
 ) -> Iterator[tuple[Arm, bool, str]]:
     """Every attack on encodings that are taken for this scheme's."""
-    encodings = lab.encodings(0, m, scheme)
-    situation = situation_of(encodings, pool, noisy=not lab.release.exact)  # type: ignore[arg-type]
+    encodings = lab.encodings(0, m, scheme, view)
+    situation = situation_of(encodings, pool)  # type: ignore[arg-type]
     names = usual(situation)
     for choice in choose(situation):
         if words and not (choice.applies and choice.attack in names and choice.attack in SUPPOSED):
             continue
         always = choice.attack in names if not words else choice.attack in CHEAP_SUPPOSED
-        yield Arm(who, choice.attack, scheme, words), always, choice.why_not
+        yield Arm(who, choice.attack, scheme, words, view), always, choice.why_not
 
 
 def _told(lab: Laboratory, m: int) -> Iterator[tuple[Arm, bool, str]]:

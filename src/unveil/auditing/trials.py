@@ -22,12 +22,13 @@ from scipy import sparse
 
 from unveil._version import __version__
 from unveil.attacks import recover
-from unveil.auditing.as_found import COPIES, copies
+from unveil.auditing.as_found import COPIES, VIEWS, copies
 from unveil.auditing.clock import Clock, OutOfTime
+from unveil.auditing.disguised import disguised
 from unveil.auditing.insider import NAME as SUBSTITUTION
 from unveil.auditing.insider import substitution
 from unveil.auditing.release import Release
-from unveil.auditing.risks import EXACT, NOT, Risks, assess, distinct
+from unveil.auditing.risks import EXACT, NOT, Risks, Yardstick, assess, distinct
 from unveil.checks import InputError
 from unveil.encode.selection import selection_matrix
 from unveil.encodings import Encodings
@@ -45,12 +46,14 @@ COMPLETE = 0.99
 @dataclass(frozen=True)
 class Arm:
     """who: the kind of attacker; scheme: what the encodings are taken for; words: how that differs
-    from what was stated, empty where it does not."""
+    from what was stated, empty where it does not; view: what is done to them first
+    (`as_found.VIEWS`)."""
 
     who: Key
     attack: str
     scheme: Scheme
     words: str = ""
+    view: str = ""
 
     @property
     def title(self) -> str:
@@ -136,9 +139,15 @@ class Laboratory:
         """The records an insider knows: every second one of those that differ."""
         return np.asarray(self.groups[1] % 2 == 0)
 
-    def encodings(self, number: int, m: int, scheme: Scheme | None = None) -> Encodings:
-        """The first m of a draw, taken for encodings of this scheme."""
+    def encodings(
+        self, number: int, m: int, scheme: Scheme | None = None, view: str = ""
+    ) -> Encodings:
+        """The first m of a draw, taken for encodings of this scheme; view: what is done to them
+        first, where that makes sense."""
         values = self.release.draw(number).values[:m]
+        if view:
+            seen = VIEWS[view](values)
+            values = values if seen is None else seen
         stated = scheme is None or scheme == self.release.scheme
         # The size of a pixel is part of the scheme: for another scheme it is not known.
         rms = self.pixel_rms if stated and self.release.stated else None
@@ -180,7 +189,7 @@ class Laboratory:
         return done
 
     def _attack(self, m: int, number: int, arm: Arm, show: bool, bounded: bool) -> Trial:
-        encodings = self.encodings(number, m, arm.scheme)
+        encodings = self.encodings(number, m, arm.scheme, arm.view)
         progress, stopped = self.progress, False
         if bounded and self.clock is not None:
             progress = self.clock.bounding(progress)
@@ -238,7 +247,8 @@ class Laboratory:
         private, public = self.release.private, self.release.public
         # 1. Attacks that only an audit has.
         if arm.attack == COPIES:
-            return copies(encodings, private, relative_tolerance=self.relative_tolerance)
+            recovery, risks = copies(encodings, private, relative_tolerance=self.relative_tolerance)
+            return self._undisguised(recovery, risks, encodings.values[: 2 * len(private)])
         chosen = self.release.chosen(number, encodings.m)
         if arm.attack == SUBSTITUTION:
             assert chosen is not None
@@ -275,7 +285,24 @@ class Laboratory:
             public=public,
             free_scale=free,
         )
-        return recovery, risks
+        return self._undisguised(recovery, risks, recovery.vectors)
+
+    def _undisguised(
+        self, recovery: Recovery, risks: Risks, vectors: NDArray[np.float32]
+    ) -> tuple[Recovery, Risks]:
+        """Also with what vectors show up to something that all have in common, where an encoder may
+        have hidden them so."""
+        if self.release.stated or (risks.outcome > NOT).all():
+            return recovery, risks
+        first, group = self.groups
+        yard = Yardstick.of(self.release.private[first], self.relative_tolerance)
+        words, outcome = disguised(vectors, yard)
+        if not words or (outcome > NOT).sum() <= (risks.outcome[first] > NOT).sum():
+            return recovery, risks
+        said = f"{int((outcome > NOT).sum())} of {len(first)} records are there {words}"
+        return replace(recovery, explanation=said), replace(
+            risks, outcome=np.maximum(risks.outcome, outcome[group])
+        )
 
     def _groups_of(self, number: int, m: int) -> NDArray[np.int64] | None:
         """The records of each encoding, equal ones under one name."""

@@ -168,7 +168,7 @@ def usual_arms(lab: Laboratory, m: int) -> tuple[Arm, ...]:
     release = lab.release
     who: Key = "public" if release.scheme.k_public else "blind"
     encodings = lab.encodings(0, m)
-    names = usual(situation_of(encodings, release.public, noisy=not release.exact))
+    names = usual(situation_of(encodings, release.public))
     quick = tuple(name for name in names if name not in LAST) or names
     return tuple(Arm(who, name, release.scheme) for name in quick)
 

@@ -5,6 +5,7 @@ import pytest
 
 from unveil import Scheme, simulate
 from unveil.folded import information
+from unveil.solve.pixels import loud
 from unveil.solve.pixels.loud import Design, solve_loud
 
 
@@ -65,3 +66,16 @@ def test_encodings_without_noise_leave_a_number_and_not_less_than_nothing():
     for seed in range(4):
         found = solve_loud(y, members, 24, found, np.random.default_rng(seed)).noise
         assert 0 < found < 0.05
+
+
+def test_a_leading_vector_that_lapack_does_not_find_is_found_among_all(monkeypatch):
+    """Where the largest values are equal to rounding, it may return none at the place asked for."""
+    whole = loud.eigh
+
+    def finds_none(matrix, subset_by_index=None, **options):
+        values, vectors = whole(matrix, **options)
+        return (values, vectors) if subset_by_index is None else (values[:0], vectors[:, :0])
+
+    monkeypatch.setattr(loud, "eigh", finds_none)
+    matrix = np.diag([3.0, 5.0, 1.0]).astype(np.float32)
+    np.testing.assert_array_equal(np.abs(loud._leading(matrix)), [0, 1, 0])

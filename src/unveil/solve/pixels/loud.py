@@ -191,4 +191,6 @@ def _starts(y: Values, design: Design, noise: float) -> tuple[Values, Values]:
 
 def _leading(matrix: Values) -> Floats:
     last = len(matrix) - 1
-    return np.asarray(eigh(matrix, subset_by_index=[last, last], check_finite=False)[1][:, 0])
+    vectors = eigh(matrix, subset_by_index=[last, last], check_finite=False)[1]
+    # Where many values are equal to rounding, LAPACK may find none at the place asked for.
+    return np.asarray(vectors[:, 0] if vectors.size else eigh(matrix)[1][:, last])
