@@ -2,9 +2,8 @@
 released it.
 
 `python -m benchmarks.natural [--seeds N] [cell …]` measures what `docs/figures/natural.json` lacks,
-adds it there, and prints the tables of docs/natural_images.md; `… calibrate` fits the numbers of
-`images.recognition` to what is stored and says how they do on seeds left out; `… pictures` draws
-images of some cells, the worst included. The attacker knows n, the law and images like the public
+adds it there, and prints the tables of docs/natural_images.md; `… pictures` draws images of some
+cells, the worst included. The attacker knows n, the law and images like the public
 ones, none of them used. Seeds 43000, 43001, …; settings were chosen on others. SSIM on [0, 1].
 """
 
@@ -248,8 +247,14 @@ def page() -> str:
 def _claimed(cell: Cell, run: dict[str, Any]) -> float:
     """How many images are said to be recognisable, by the clues stored."""
     clues = {name: np.array(values, float) for name, values in run["clues"].items()}
-    found = Clues(**clues, expected=2.0 * cell.encodings)
-    return float(recognition(found, run["polarity"]).probability.sum())
+    found = Clues(
+        **clues,
+        expected=2.0 * cell.encodings,
+        channels=3 if cell.private in ("cifar", "portraits") else 1,
+        public=cell.k_public > 0,
+        rough=float(cell.public == "noise"),
+    )
+    return float(recognition(found).probability.sum())
 
 
 def rows() -> list[Row]:
@@ -274,10 +279,10 @@ def main(words: list[str]) -> None:
         at = words.index("--seeds")
         seeds = int(words[at + 1])
         words = words[:at] + words[at + 2 :]
-    if words in (["calibrate"], ["pictures"]):
-        from benchmarks import natural_calibrate, natural_pictures
+    if words == ["pictures"]:
+        from benchmarks import natural_pictures
 
-        print(natural_calibrate.main() if words == ["calibrate"] else natural_pictures.main())
+        print(natural_pictures.main())
         return
     fill(words or list(CELLS), seeds)
     print(page())

@@ -2,9 +2,10 @@
 either.
 
 Sets come from the folder UNVEIL_DATA (../shared/data without it), which is no part of the package:
-CIFAR-10, Caltech-101 and its portraits, Fashion-MNIST. Faces of LFW (25×25, grey) and textures
-(brick, grass, gravel) are scikit-image's own. A public set is brought to the shape of the private
-one: grey, and the middle of it.
+CIFAR-10, Caltech-101 and its portraits, Fashion-MNIST. Faces of LFW (25×25, grey), textures
+(brick, grass, gravel), scans (a printed page) and drawings (a horse) are scikit-image's own, digits
+scikit-learn's, every pixel threefold. A public set is brought to the shape of the private one: grey,
+and the middle of it.
 """
 
 from __future__ import annotations
@@ -50,18 +51,44 @@ def pixels(name: str, shape: tuple[int, ...] = (32, 32)) -> Bytes:
         return stored("fashion_mnist_test10k.npz")["x"].astype(np.uint8)
     if name == "noise":
         return rng.integers(0, 256, (MADE, *shape), dtype=np.uint8)
+    if name == "flat":  # shades from one side to the other, and nothing else
+        return _shades(rng, shape[:2])
+    if name == "digits":
+        from sklearn.datasets import load_digits
+
+        small = np.rint(load_digits().images * (255 / 16)).astype(np.uint8)
+        return small.repeat(3, axis=1).repeat(3, axis=2)
     from skimage import data
 
     if name == "lfw":  # the first hundred are faces, the others are not
         return np.rint(np.clip(data.lfw_subset()[:100], 0, 1) * 255).astype(np.uint8)
-    sheets = [data.brick(), data.grass(), data.gravel()]
-    height, width = shape[:2]
+    sheets = {
+        "texture": [data.brick(), data.grass(), data.gravel()],
+        "scans": [data.page(), data.text()],
+        "drawings": [np.where(data.horse(), 255, 0).astype(np.uint8)[::5, ::5]],
+    }[name]
+    return _cuttings(rng, sheets, shape[:2])
+
+
+def _cuttings(rng: np.random.Generator, sheets: list[Bytes], shape: tuple[int, ...]) -> Bytes:
+    """Pieces of each sheet in turn, at random places."""
+    height, width = shape
     cut = []
     for i in range(MADE):
         sheet = sheets[i % len(sheets)]
-        top, left = (rng.integers(0, 512 - side) for side in (height, width))
+        top, left = (
+            rng.integers(0, whole - side) for whole, side in zip(sheet.shape, shape, strict=True)
+        )
         cut.append(sheet[top : top + height, left : left + width])
     return np.stack(cut)
+
+
+def _shades(rng: np.random.Generator, shape: tuple[int, ...]) -> Bytes:
+    """Images that are a plane: grey, with a slope down and one across."""
+    down, across = (np.linspace(-0.5, 0.5, side) for side in shape)
+    grey_of, first, second = rng.uniform(-100, 100, (3, MADE, 1, 1))
+    planes = 127.5 + grey_of / 2 + first * down[None, :, None] / 2 + second * across / 2
+    return np.rint(planes).astype(np.uint8)
 
 
 def grey(images: Bytes) -> Bytes:

@@ -4,8 +4,9 @@ good images against bad."""
 import numpy as np
 from scipy import sparse
 
-from unveil.images.likeness import Clues, clues_of_likeness, misfits
+from unveil.images.likeness import Clues, clues_of_likeness, misfits, roughness
 from unveil.images.prior import ImagePrior, image_prior
+from unveil.images.recognition import WHITE
 from unveil.images.reweigh import Weighing, WeightBounds, reweigh, whiten
 from unveil.images.sign_fields import Mixture, fit_to_signed
 from unveil.images.task import ImageTask, RoundState, WeightLaw
@@ -122,9 +123,16 @@ def test_images_with_true_encodings_agree_and_one_with_any_encodings_does_not():
     assert found.agreement[others].min() > 0.6
 
 
+def test_white_noise_is_rough_and_photographs_are_not():
+    noise = np.random.default_rng(0).uniform(-1, 1, (900, 256)).astype(np.float32)
+    assert roughness(image_prior((16, 16), noise)) > WHITE
+    assert roughness(image_prior((16, 16))) < WHITE / 10
+
+
 def test_merged_images_have_mean_clues_and_all_encodings():
-    one = Clues(*(np.array([1.0, 3.0, 5.0]) for _ in range(4)), expected=10.0)
+    one = Clues(*(np.array([1.0, 3.0, 5.0]) for _ in range(4)), expected=10.0, channels=3)
     both = one.merged(np.array([0, 0, 1]))
+    assert both.channels == 3
     np.testing.assert_array_equal(both.again, [2, 5])
     np.testing.assert_array_equal(both.encodings, [4, 5])
     assert both.expected == 15

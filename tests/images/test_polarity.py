@@ -2,10 +2,9 @@
 where nothing is known."""
 
 import numpy as np
-import pytest
 from scipy import sparse
 
-from unveil.images.polarity import SURE, polarity, right_sign
+from unveil.images.polarity import SURE, polarity
 from unveil.images.prior import ImagePrior, image_prior
 from unveil.images.reweigh import whiten
 
@@ -61,10 +60,3 @@ def test_where_public_images_have_no_mean_chance_seldom_seems_sure():
         values.append(polarity(np.abs(z), z, L, noise, prior))
     assert np.mean(np.abs(values) > SURE) <= 0.05
     assert np.std(values) < 1.5
-
-
-def test_below_what_errors_of_images_reach_the_sign_is_a_coin():
-    assert right_sign(0.0) == pytest.approx(0.5, abs=1e-6)
-    assert right_sign(5.2) < 0.55
-    assert right_sign(7.5) > 0.95
-    assert right_sign(12.0) == pytest.approx(1.0, abs=1e-6)

@@ -1,4 +1,5 @@
-"""Clues weighed: better clues are never worth less, a doubtful sign halves what is claimed."""
+"""Clues weighed: better clues are never worth less, a negative is as good, and white noise claims
+nothing."""
 
 import numpy as np
 import pytest
@@ -7,8 +8,9 @@ from unveil.images.likeness import Clues
 from unveil.images.recognition import HIGH, LOW, MEAN, PROBABLE, features, recognition
 
 
-def clues(again=0.5, agreement=0.9, encodings=50.0, misfit=0.3, expected=60.0):
-    return Clues(*(np.atleast_1d(v) for v in (misfit, agreement, encodings, again)), expected)
+def clues(again=0.5, agreement=0.9, encodings=50.0, misfit=0.3, expected=60.0, **more):
+    each = (np.atleast_1d(v) for v in (misfit, agreement, encodings, again))
+    return Clues(*each, expected, **more)
 
 
 def test_features_are_bounded_whatever_the_clues():
@@ -26,6 +28,15 @@ def test_better_clues_are_worth_no_less(name):
     assert recognition(better).likeness >= recognition(worse).likeness
 
 
+def test_misfit_speaks_against_an_image_by_channel_and_where_there_are_public_images():
+    good, bad = clues(misfit=0.2), clues(misfit=0.8)
+    assert recognition(good).probability > recognition(bad).probability
+    colour = clues(misfit=0.2 * np.sqrt(3), channels=3)
+    np.testing.assert_allclose(features(colour), features(good))
+    alone = [clues(misfit=value, public=False) for value in (0.2, 0.8)]
+    np.testing.assert_array_equal(*map(features, alone))
+
+
 def test_the_likeness_lies_in_its_interval_and_tables_rise():
     for value in np.linspace(-0.5, 1, 16):
         found = recognition(clues(again=value))
@@ -34,10 +45,10 @@ def test_the_likeness_lies_in_its_interval_and_tables_rise():
         assert (np.diff(table) >= 0).all()
 
 
-def test_images_that_may_all_be_negatives_are_claimed_half():
-    sure, unsure = recognition(clues()), recognition(clues(), polarity=0.0)
-    np.testing.assert_allclose(unsure.probability, sure.probability / 2)
-    assert unsure.low <= 0
-    np.testing.assert_allclose(
-        recognition(clues(), polarity=12.0).probability, sure.probability, rtol=1e-6
-    )
+def test_a_new_start_that_ends_in_the_negative_is_as_much_evidence():
+    np.testing.assert_array_equal(features(clues(again=-0.4)), features(clues(again=0.4)))
+
+
+def test_white_noise_tells_no_signs_and_nothing_is_claimed():
+    assert recognition(clues(rough=0.7)).probability == 0
+    assert recognition(clues(rough=0.1)).probability > 0.5

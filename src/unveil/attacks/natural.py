@@ -34,7 +34,7 @@ from unveil.images.mirrored import merge_mirrored, mirror
 from unveil.images.pixel_signs import synchronise
 from unveil.images.polarity import SURE
 from unveil.images.prior import ImagePrior, image_prior
-from unveil.images.recognition import recognition
+from unveil.images.recognition import WHITE, recognition
 from unveil.images.rounds import alternate, take_out_public
 from unveil.images.schedule import SCHEDULE
 from unveil.images.sign_fields import folded_fit
@@ -93,6 +93,7 @@ def natural(
             "attack='natural' needs to know where pixels lie: "
             "give Encodings(image_shape=(height, width[, channels]))"
         )
+    channels = shape[2] if len(shape) > 2 else 1
     if n_private is not None and n_private < scheme.k_private:
         raise InputError(
             f"n_private={n_private}: an encoding mixes {scheme.k_private} private images; "
@@ -145,7 +146,9 @@ def natural(
         if cropped is None:
             return _nothing(encodings, clock)
         with clock("likeness"):
-            signs = clues_of_likeness(task, cropped, cropped.weighing, child(seed, "halves"))
+            signs = clues_of_likeness(
+                task, cropped, cropped.weighing, child(seed, "halves"), channels
+            )
         cropped = replace(cropped, images=unit.to_pixels(cropped.images, shape))
         return _recovery(encodings, scheme, unit, cropped, signs, True, clock, UNLEARNED)
     # 3. Who mixes whom, softly: from squares, which do not depend on signs.
@@ -204,7 +207,7 @@ def natural(
             state = take_out_public(task, state, candidates, progress)
     # 8. How good each image is likely to be; mirror images become one.
     with clock("likeness"):
-        signs = clues_of_likeness(task, state, state.weighing, child(seed, "halves"))
+        signs = clues_of_likeness(task, state, state.weighing, child(seed, "halves"), channels)
     if flips:
         with clock("mirrored"):
             images, became = merge_mirrored(state.images, signs.encodings, shape, prior)
@@ -266,7 +269,7 @@ def _recovery(
     m, k = weighing.members.shape
     rows = np.repeat(np.arange(m), k)
     places = (rows, weighing.members.ravel())
-    sure = recognition(signs, state.polarity)
+    sure = recognition(signs)
     seen = round(float(sure.probability.sum()))
     evidence = {
         "likeness": sure.likeness.tolist(),
@@ -285,8 +288,10 @@ def _recovery(
         aside += f"; pixels were mixed in other units ({unit.name}), and come back in [-1, 1]"
     if state.polarity is not None:
         evidence["polarity"] = state.polarity
-        if not signed:
-            aside += "; whether all are negatives of themselves could not be told"
+    if signs.rough > WHITE:
+        aside += "; like images are white noise, which tells no signs: likeness is not known"
+    elif not signed or state.polarity is None:
+        aside += "; a negative counts as recognisable, and which it is was not settled"
     if state.part is not None:
         evidence["public_images_found"] = float((state.part.indices >= 0).mean())
     # 3. Nothing is verified.

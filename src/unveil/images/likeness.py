@@ -9,13 +9,14 @@ What each is worth was learned on several pairs of sets (`images.recognition`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.images.prior import ImagePrior
 from unveil.images.reweigh import Weighing, whiten
 from unveil.images.sign_fields import Mixture, anneal, fit_to_signed
 from unveil.images.task import ImageTask, RoundState
@@ -40,13 +41,19 @@ SWEEPS = 3
 class Clues:
     """Of each image (n,): misfit of its encodings, agreement of its two halves (a correlation of
     whitened components), the number of encodings it was fitted to, by weight; the lower correlation
-    with an image that starts again on one half; expected: encodings of an image on average."""
+    with an image that starts again on one half; expected: encodings of an image on average.
+
+    channels: of a pixel; public: there are public images, in whose unit misfit is; rough: share of
+    the components of like images that have variance, near one for white noise."""
 
     misfit: NDArray[np.float64]
     agreement: NDArray[np.float64]
     encodings: NDArray[np.float64]
     again: NDArray[np.float64]
     expected: float
+    channels: int = 1
+    public: bool = True
+    rough: float = 0.0
 
     def merged(self, became: NDArray[np.int64]) -> Clues:
         """Of images that became one: the mean of all, but the sum of encodings."""
@@ -55,12 +62,13 @@ class Clues:
             np.bincount(became, v).astype(np.float64)
             for v in (self.misfit, self.agreement, self.encodings, self.again)
         )
-        return Clues(
-            misfit / count,
-            agreement / count,
-            encodings,
-            again / count,
-            self.expected * len(became) / len(count),
+        return replace(
+            self,
+            misfit=misfit / count,
+            agreement=agreement / count,
+            encodings=encodings,
+            again=again / count,
+            expected=self.expected * len(became) / len(count),
         )
 
 
@@ -73,7 +81,11 @@ def misfits(weighing: Weighing) -> NDArray[np.float64]:
 
 
 def clues_of_likeness(
-    task: ImageTask, state: RoundState, weighing: Weighing, rng: np.random.Generator
+    task: ImageTask,
+    state: RoundState,
+    weighing: Weighing,
+    rng: np.random.Generator,
+    channels: int = 1,
 ) -> Clues:
     """Clues of every image, from signed encodings and the mixture that gave them."""
     prior, mixture = task.prior, state.mixture
@@ -107,7 +119,17 @@ def clues_of_likeness(
         total**2 / np.maximum(squares, EMPTY),
         np.minimum(*again),
         task.scheme.k_private * len(task.Y) / n,
+        channels,
+        task.public,
+        roughness(prior),
     )
+
+
+def roughness(prior: ImagePrior) -> float:
+    """(Σv)²/Σv² of the variances of components, over their number: near one where all have the
+    same, as in white noise; a hundredth for photographs."""
+    v = prior.variances.astype(np.float64)
+    return float(v.sum() ** 2 / max(float((v * v).sum()), EMPTY) / len(v))
 
 
 def _directions(x: NDArray[Any]) -> Floats:

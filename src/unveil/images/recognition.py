@@ -2,8 +2,10 @@
 
 A logistic law over the clues of `images.likeness` gives the probability of an SSIM above
 `RECOGNISABLE`; the SSIM to expect, and between what it lies for eight images in ten, are read off
-that probability. All numbers come from `python -m benchmarks.natural calibrate`, over pairs of sets
-of private and public images; what they are worth on other seeds is in docs/natural_images.md.
+that probability. An image and its negative count the same: anyone knows a face in a negative, and
+which of both it is the clues do not tell (`images.polarity` does, sometimes). All numbers come from
+`python -m benchmarks.natural_calibrate`, over pairs of sets of private and public images; what they
+are worth on pairs left out is in docs/natural_images.md.
 """
 
 from __future__ import annotations
@@ -15,20 +17,30 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from unveil.images.likeness import Clues
-from unveil.images.polarity import right_sign
 
 Doubles = NDArray[np.float64]
-WORTH = (-5.02, 0.51, 2.93, 1.68, 4.57)
+WORTH = (-4.28, 0.56, 6.51, 2.69, 0.82, 4.18)
 """Constant, and the worth of: correlation with new starts, agreement of halves, share of the
-encodings to be expected, and the median of the first over all images. Misfit was left out: its size
-depends on the public images."""
+encodings to be expected, the median of the first over all images, and how little misfit there
+is."""
+FLOOR = 0.1
+"""Added to correlations before logarithms are taken: below it they are chance."""
+WORST = 1.5
+"""Misfit beyond which an image is no worse: encodings are then not explained at all."""
+USUAL = 0.2
+"""Misfit that is taken where there are no public images, in whose unit it is measured: that of good
+images."""
+WHITE = 0.5
+"""Roughness of like images from which on neighbours say nothing of each other: 0.7 for white noise,
+below 0.1 for photographs and textures, 0.4 for forty textures alone. Signs cannot be told then, and
+no image is claimed."""
 PROBABLE = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Probabilities at which the following were read off."""
-MEAN = (0.29, 0.29, 0.38, 0.74, 0.88, 0.95)
+MEAN = (0.22, 0.34, 0.41, 0.65, 0.83, 0.87)
 """The mean SSIM there."""
-LOW = (0.01, 0.01, 0.01, 0.12, 0.82, 0.85)
+LOW = (0.1, 0.16, 0.16, 0.36, 0.55, 0.65)
 """The SSIM that nine images in ten exceed there."""
-HIGH = (0.92, 0.92, 0.92, 0.97, 0.97, 0.99)
+HIGH = (0.4, 0.61, 0.73, 0.91, 0.97, 1.0)
 """The SSIM that one image in ten exceeds there."""
 SHARES = (0.0, 2.0)
 """Bounds of the share of encodings: beyond, an image is no better."""
@@ -37,7 +49,7 @@ SHARES = (0.0, 2.0)
 @dataclass(frozen=True, eq=False)
 class Recognition:
     """Of each image (n,): the probability of being recognisable, the SSIM to expect, and between
-    what it lies for eight in ten."""
+    what it lies for eight in ten; of the image or of its negative."""
 
     probability: Doubles
     likeness: Doubles
@@ -46,20 +58,22 @@ class Recognition:
 
 
 def features(clues: Clues) -> Doubles:
-    """(n, 5): one, and what `WORTH` weighs."""
+    """(n, 6): one, and what `WORTH` weighs."""
     share = np.clip(clues.encodings / max(clues.expected, 1e-9), *SHARES)  # guards the division
-    median = np.full_like(share, np.median(clues.again))
-    return np.stack([np.ones_like(share), clues.again, clues.agreement, share, median], axis=1)
+    # A new start may end in the negative, which is as much evidence.
+    again = np.log(FLOOR + np.abs(clues.again))
+    median = np.full_like(share, np.log(FLOOR + np.median(np.abs(clues.again))))
+    # Three channels say nearly the same, and noise in each of them is not shared.
+    unit = np.sqrt(clues.channels)
+    misfit = np.minimum(clues.misfit / unit, WORST) if clues.public else np.full_like(share, USUAL)
+    one = np.ones_like(share)
+    return np.stack([one, again, clues.agreement, share, median, -misfit], axis=1)
 
 
-def recognition(clues: Clues, polarity: float | None = None) -> Recognition:
-    """polarity: how sure the common sign is, in standard deviations; None: it was never in
-    doubt. In doubt, all images may be negatives, which nobody recognises."""
+def recognition(clues: Clues) -> Recognition:
+    """What the clues say of each image."""
     probability = np.asarray(expit(features(clues) @ np.array(WORTH)))
+    if clues.rough > WHITE:
+        probability = np.zeros_like(probability)
     mean, low, high = (np.interp(probability, PROBABLE, at) for at in (MEAN, LOW, HIGH))
-    if polarity is not None:
-        right = right_sign(polarity)
-        probability, mean = right * probability, right * mean
-        # Eight in ten: one in ten is left on either side.
-        low = low if right > 0.9 else np.minimum(low, 0)
     return Recognition(probability, mean, low, high)
