@@ -1,8 +1,8 @@
 """How hard is the audit on data? Real tables and images, hostile data, hostile encoders: its
 verdict beside the best that any attack gets, all of them run, with the scheme that was really used.
 
-    python -m benchmarks.audit [text …]   the table, or rows with this text: docs/figures/audit_table.json,
-                                          and the markdown of docs/audit.md
+    python -m benchmarks.audit [text …]   the table, or rows with this text: written to
+                                          docs/figures/audit_table.json and into docs/audit.md
     python -m benchmarks.audit coverage   how often the interval of a small audit holds the truth
 
 Understated: the audit's level is below that of the best attack, or an attack gets more records than
@@ -25,7 +25,7 @@ import numpy as np
 
 import unveil
 from unveil.attacks.choose import choose, situation_of
-from unveil.auditing.as_found import COPIES
+from unveil.auditing.as_found import COPIES, VIEWS
 from unveil.auditing.insider import NAME as SUBSTITUTION
 from unveil.auditing.intervals import over_draws
 from unveil.auditing.judgement import FEW
@@ -37,6 +37,9 @@ from unveil.scheme import Scheme
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURE = ROOT / "docs" / "figures" / "audit_table.json"
+PAGE = ROOT / "docs" / "audit.md"
+START, END = "<!-- rows -->", "<!-- end of rows -->"
+"""Between these lines of the page stands the table."""
 LEVELS = ("nothing", "partly", "leaks")
 N = 24
 """Records of every set: enough for counts, few enough for all attacks on all sets."""
@@ -86,7 +89,9 @@ def main() -> None:
     # 2. Everything in one order.
     facts = [kept[key] for key in order if key in kept]
     FIGURE.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
-    print("\n".join(["", HEAD, *map(_line, facts)]))
+    page = PAGE.read_text()
+    before, after = page.split(START)[0], page.split(END)[1]
+    PAGE.write_text("\n".join([before + START, HEAD, *map(_line, facts), END + after]))
     print(f"{sum(row['judged'] == 'right' for row in facts)} of {len(facts)} right")
 
 
@@ -154,6 +159,10 @@ def _every_arm(lab: Laboratory, m: int) -> Iterator[Arm]:
     for choice in choose(situation_of(encodings, None)):
         if choice.applies:
             yield Arm("blind", choice.attack, scheme)
+    for view, seen in VIEWS.items() if not lab.release.stated else ():
+        if seen(encodings.values) is not None:
+            yield Arm("blind", "relations", scheme, view, view)
+            yield Arm("blind", "noisy-relations", scheme, view, view)
     if lab.release.chosen(0, m) is None:
         return
     for choice in choose(situation_of(encodings, None, told=True)):
@@ -191,8 +200,17 @@ def data_sets() -> dict[str, Array]:
         "every row twice": np.vstack([gauss[: N // 2], gauss[: N // 2]]),
         "random walks": np.cumsum(rng.standard_normal((N, 100)), axis=1).astype(np.float32),
     }
-    sets |= _tables(rng) | _images(rng)
-    return sets
+    return sets | _tables(rng) | _images(rng) | _answers()
+
+
+def _answers() -> dict[str, Array]:
+    """Tables that take few values, or have few columns."""
+    rng = np.random.default_rng(17)
+    return {
+        "answers from 1 to 5": rng.integers(1, 6, (N, 20)).astype(np.float32),
+        "one-hot answers": np.eye(5, dtype=np.float32)[rng.integers(5, size=(N, 8))].reshape(N, -1),
+        "Gaussian, 2 columns": rng.standard_normal((N, 2)).astype(np.float32),
+    }
 
 
 def _tables(rng: np.random.Generator) -> dict[str, Array]:
@@ -241,6 +259,20 @@ def _mixed(private: Array, rng: np.random.Generator, own: bool = False, k: int =
     return np.einsum("mk,mkd->md", weights, private[chosen])
 
 
+def _order(x: Array) -> Array:
+    """One order of the columns, the same in every draw."""
+    return np.random.default_rng(8).permutation(x.shape[1])
+
+
+def _secret(x: Array) -> Array:
+    """One vector, the same in every draw."""
+    return np.random.default_rng(9).standard_normal(x.shape[1])
+
+
+def _coins(count: int, rng: np.random.Generator) -> Array:
+    return rng.choice([-1, 1], (count, 1))
+
+
 ENCODERS: dict[str, Encoder | None] = {
     "InstaHide": None,
     "InstaHide, k = 3": None,
@@ -255,6 +287,17 @@ ENCODERS: dict[str, Encoder | None] = {
     "much noise": lambda x, public, rng: x + 5 * rng.standard_normal(x.shape),
     "MixUp": lambda x, public, rng: _mixed(x, rng),
     "MixUp, own weights": lambda x, public, rng: _mixed(x, rng, own=True),
+    "eight bits": lambda x, public, rng: np.round(32 * np.abs(_mixed(x, rng))).clip(0, 255),
+    "clipped mixtures": lambda x, public, rng: np.minimum(np.abs(_mixed(x, rng)), 1),
+    "columns shuffled": lambda x, public, rng: np.abs(_mixed(x, rng))[:, _order(x)],
+    "records, columns shuffled": lambda x, public, rng: x[:, _order(x)],
+    "a secret vector added": lambda x, public, rng: np.abs(_mixed(x, rng) + _secret(x)),
+    "a number added": lambda x, public, rng: np.abs(_mixed(x, rng)) + 0.5,
+    "squares": lambda x, public, rng: _mixed(x, rng) ** 2,
+    "whole encodings negated": lambda x, public, rng: _mixed(x, rng) * _coins(7 * len(x), rng),
+    "records standardised": lambda x, public, rng: (
+        (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)
+    ),
     "fresh noise": lambda x, public, rng: np.abs(rng.standard_normal((7 * len(x), x.shape[1]))),
 }
 

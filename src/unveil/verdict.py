@@ -28,7 +28,7 @@ def recovery_facts(recovery: Recovery) -> dict[str, Any]:
     if len(probable):
         verdict = (
             f"About {seen} of {len(probable)} private images come back recognisably, by the "
-            "attack's own estimate; none is exact."
+            "attack's own estimate, a negative included; none is exact."
         )
     elif count:
         verdict = f"{_vectors(count)} recovered and verified, {_signs(recovery)}."
