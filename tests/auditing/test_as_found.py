@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import unveil
 from unveil.auditing.as_found import VIEWS, copies, schemes_as_found
 from unveil.auditing.risks import ALMOST, EXACT
 from unveil.encodings import Encodings
@@ -65,3 +66,20 @@ def test_schemes_are_tried_by_the_signs_there_are():
     assert all(s.signs == "absolute" for s in hidden if s.weighting != "unknown")
     # Records without negative values may be mixed with weights of their own all the same.
     assert {s.k_private for s in hidden if s.weighting == "unknown"} == {2, 3, 4}
+
+
+def test_masks_of_a_pool_with_weights_of_their_own_are_tried():
+    """TextHide, said to be InstaHide: records with a mean in common show which mask each has."""
+    rng = np.random.default_rng(3)
+    records = (rng.standard_normal((16, 40)) + 1.5).astype(np.float32)
+    masks = rng.choice([-1, 1], (3, 40))
+
+    def encode(x, public, rng):
+        share = rng.random((112, 1))
+        first, second = rng.integers(0, 16, (2, 112))
+        mixed = share * x[first] + (1 - share) * x[second]
+        return mixed * masks[rng.integers(3, size=112)]
+
+    found = unveil.audit(records, Scheme(2), encoder=encode, rng=0, seeds=1, effort=2.0)
+    assert found.verdict.level == "leaks"
+    assert "unmask" in found.attack
