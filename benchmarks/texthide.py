@@ -1,8 +1,9 @@
 """TextHide on features of real sentences: which masks, which vectors come back, in what time.
 
-`python -m benchmarks.texthide [pool …]`: 1,000 private sentences, 20,000 encodings of 768 features,
-four mixed in each. *inter*: two of them are of 2,000 public sentences, which are at hand; *intra*:
-all are private. Pools of 16 and 256 masks when none is named.
+`python -m benchmarks.texthide [1/part] [pool …]`: 1,000 private sentences, 20,000 encodings of 768
+features, four mixed in each. *inter*: two of them are of 2,000 public sentences, which are at hand;
+*intra*: all are private. Pools of 16 and 256 masks when none is named. `1/2`: half as many of
+everything, features a random half.
 
 Sentences are those of the help topics that come with Python (`pydoc_data.topics`). Features are
 those that a package ships: the vectors of tokens in `wordllama` (PyPI, MIT licence, 256 values
@@ -31,6 +32,8 @@ SEED = 61000
 """Fresh."""
 N, PUBLIC, M, D = 1000, 2000, 20_000, 768
 """Private and public sentences, encodings, features."""
+SOME = 5
+"""Seed of which features are taken where not all are."""
 POOLS = (16, 256)
 """Masks: the defaults of the released scripts."""
 WORDS = 5
@@ -90,19 +93,22 @@ def _hashed(texts: list[str]) -> np.ndarray:
     return np.tanh(counts @ projection + rng.standard_normal(D)).astype(np.float32)
 
 
-def texthide(pools: tuple[int, ...] = POOLS) -> Iterator[Row]:
-    """Both ways of mixing, for every pool."""
+def texthide(pools: tuple[int, ...] = POOLS, part: int = 1) -> Iterator[Row]:
+    """Both ways of mixing, for every pool; one part of so many of all sizes."""
     made, vectors = features()
     vectors = vectors[np.random.default_rng(SEED).permutation(len(vectors))]
+    if part > 1:
+        vectors = vectors[:, np.random.default_rng(SOME).permutation(D)[: D // part]]
     for pool in pools:
         for own, others in ((2, 2), (4, 0)):
-            yield _row(made, vectors, pool, own, others)
+            yield _row(made, vectors, pool, own, others, part)
 
 
-def _row(made: str, vectors: np.ndarray, pool: int, own: int, others: int) -> Row:
+def _row(made: str, vectors: np.ndarray, pool: int, own: int, others: int, part: int = 1) -> Row:
+    n, m = N // part, M // part
     scheme = unveil.Scheme(own, others, "half-normal", signs="masked", masks=pool)
-    public = vectors[N : N + PUBLIC] if others else None
-    sim = unveil.simulate(scheme, private=vectors[:N], public=public, m=M, rng=SEED)
+    public = vectors[n : n + PUBLIC // part] if others else None
+    sim = unveil.simulate(scheme, private=vectors[:n], public=public, m=m, rng=SEED)
     start = time.perf_counter()
     recovery = unveil.recover(sim.encodings, public, attack="unmask", rng=0)
     seconds = time.perf_counter() - start
@@ -110,16 +116,17 @@ def _row(made: str, vectors: np.ndarray, pool: int, own: int, others: int) -> Ro
     scores = unveil.score(recovery, sim.private, tolerance=TOLERANCE * size)
     back = len(set(scores.matches[scores.matches >= 0].tolist()))
     stages = ", ".join(f"{name} {spent:.0f} s" for name, spent in recovery.seconds.items())
-    what = f"TextHide, {made}, {pool} masks, {'inter' if others else 'intra'}"
-    measured = f"{recovery.evidence.get('masks', 0)} masks, {back} of {N} vectors, "
-    measured += f"{recovery.explained} of {M} encodings explained, {scores.wrong} wrong, "
+    what = f"TextHide, {made}, n={n}, {pool} masks, {'inter' if others else 'intra'}"
+    measured = f"{recovery.evidence.get('masks', 0)} masks, {back} of {n} vectors, "
+    measured += f"{recovery.explained} of {m} encodings explained, {scores.wrong} wrong, "
     measured += f"{seconds:.0f} s ({stages})"
     return what, "0 wrong", measured, not scores.wrong
 
 
 def main() -> None:
-    pools = tuple(map(int, sys.argv[1:])) or POOLS
-    for row in texthide(pools):
+    named = sys.argv[1:]
+    part = int(named.pop(0).removeprefix("1/")) if named and named[0].startswith("1/") else 1
+    for row in texthide(tuple(map(int, named)) or POOLS, part):
         show("TextHide", [row])
 
 
