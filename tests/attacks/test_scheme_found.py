@@ -116,3 +116,12 @@ def test_encodings_released_three_times_change_nothing():
     Y = np.abs([X[list(rows)].mean(axis=0) for rows in combinations(range(20), 2)])
     recovery = recover(np.repeat(Y, 3, axis=0), rng=0)
     assert score(recovery, X).exact == 20
+
+
+def test_pairs_of_a_narrow_table_are_not_taken_for_single_records():
+    # Eight columns correlate by chance, and some pairs are drawn twice.
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 8)).astype(np.float32)
+    rows = np.array([rng.choice(60, 2, replace=False) for _ in range(500)])
+    recovery = recover(np.abs(X[rows].mean(axis=1)), rng=0)
+    assert score(recovery, X).exact == 60

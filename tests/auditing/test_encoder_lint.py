@@ -133,3 +133,11 @@ def test_the_global_generator_is_left_as_it_was():
 def test_broken_encoders_get_one_sentence(function, words):
     with pytest.raises(InputError, match=words):
         lint_encoder(function, 50)
+
+
+def test_signs_that_noise_turns_are_no_masks():
+    def noisy(private, public, rng):
+        rng = np.random.default_rng(5) if rng is None else rng
+        return private + rng.normal(0, 0.5, private.shape)
+
+    assert not any("mask" in one.what and one.severity == "high" for one in lint_encoder(noisy))

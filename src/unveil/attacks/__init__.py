@@ -211,11 +211,13 @@ def found_out(
 ) -> tuple[Encodings, Recovery]:
     """The values with the scheme that explains them, and what is recovered under it."""
     found = find_scheme(values, image_shape, rng=rng, memory_limit=memory_limit)
-    words = "no scheme that was tried explains the encodings; two records each were assumed"
+    words = "the scheme was not found out: none that was tried explains the encodings, and two "
+    words += "records each were assumed"
     scheme = Scheme(2, weighting="convex", signs=look(values).signs)
     evidence: dict[str, str] = look(values).words
     if found is not None:
-        scheme, evidence, words = found.scheme, found.evidence, found.words
+        scheme, evidence = found.scheme, found.evidence
+        words = f"the scheme was found out: {found.words}"
     encodings = Encodings(values, scheme, None, image_shape)
     recovery = None if found is None else found.recovery
     if recovery is None:
@@ -224,7 +226,7 @@ def found_out(
     told = {**vars(scheme), "found": found is not None, "because": evidence}
     return encodings, replace(
         recovery,
-        explanation=f"{recovery.explanation}; the scheme was found out: {words}",
+        explanation=f"{recovery.explanation}; {words}",
         evidence={**recovery.evidence, "scheme": told},
     )
 

@@ -119,6 +119,9 @@ def hold_one_each(values: NDArray[np.float32]) -> int:
     if m > LARGEST:
         return 0
     Y = np.abs(values)
+    # Few pixels correlate by chance: there encodings must be equal, and most of them.
+    if Y.shape[1] < FEWEST_PIXELS and 2 * len(np.unique(Y, axis=0)) > m:
+        return 0
     centred = Y - Y.mean(axis=1, keepdims=True)
     centred /= np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), np.float32(1e-30))
     group = connected_components(sparse.csr_array(centred @ centred.T > ALIKE), directed=False)[1]

@@ -25,6 +25,9 @@ from unveil.records import Progress
 
 USED = 1e-6
 """Weight from which on a record is in an encoding: less is rounding of float32."""
+CROSSING = 0.1
+"""Encodings of ones all have about one size, whatever their masks. Values far smaller than that are
+on their way to the other sign, by noise."""
 SAME_WEIGHT = 1e-4
 """Relative difference below which weights are equal: far above rounding, far below what is drawn
 anew."""
@@ -201,6 +204,9 @@ def _masks(values: NDArray[np.float32]) -> list[Finding]:
     """values: encodings of ones, so that signs are masks."""
     if not (values < 0).any():
         return [Finding("Signs are hidden, or every one is kept.", "fine", "")]
+    sizes = np.abs(values)
+    if float(sizes.min()) < CROSSING * float(np.median(sizes)):
+        return [Finding("Values are noisy, so that masks of signs do not show.", "fine", "")]
     signs = values < 0
     distinct = len(np.unique(np.packbits(signs, axis=1), axis=0))
     constant = int((signs.all(axis=0) | ~signs.any(axis=0)).sum())
