@@ -1,11 +1,19 @@
 """Where encodings come from: the scheme, the user's encoder, a file; and the records behind
 them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from unveil import simulate
-from unveil.auditing.release import Release, by_encoder, must_match, records_behind
+from unveil.auditing.release import (
+    Release,
+    by_encoder,
+    must_match,
+    records_behind,
+    with_k_found,
+)
 from unveil.checks import InputError
 from unveil.scheme import Scheme
 
@@ -60,3 +68,19 @@ def test_the_records_behind_clipped_encodings_are_found():
 def test_and_not_made_up():
     noise = np.abs(np.random.default_rng(1).standard_normal((50, 30))).astype(np.float32)
     assert records_behind(noise, RECORDS, Scheme(2), None) is None
+
+
+def test_the_number_of_records_is_found_where_the_stated_one_fails():
+    X = np.random.default_rng(0).standard_normal((30, 8)).astype(np.float32)
+
+    def three(number):
+        rng = np.random.default_rng(number)
+        rows = np.array([rng.choice(30, 3, replace=False) for _ in range(100)])
+        return np.abs(X[rows].mean(axis=1))
+
+    release = Release(X, None, Scheme(2), 100, 0.0, 0, make=three)
+    found = with_k_found(release)
+    assert found.scheme.k_private == 3
+    assert found.chosen(0, 100) is not None
+    noise = replace(release, make=lambda number: three(number) + 0.3 * three(number + 1), _drawn={})
+    assert with_k_found(noise).scheme.k_private == 2

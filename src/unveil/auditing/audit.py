@@ -193,7 +193,7 @@ def _said(
 ) -> Audit:
     """Everything in its place of the record."""
     # 1. What was found, by whom.
-    data, release, scheme = case.data, case.release, options.scheme
+    data, release, scheme = case.data, case.release, case.release.scheme
     best, main, found = measured.best, measured.best.trial, weakest(measured.threats)
     wrong = sum(trial.wrong for trial in measured.trials)
     chosen = release.chosen(0, case.high)
@@ -305,6 +305,10 @@ def _wrong(count: int) -> Finding:
     )
 
 
+FOUND = "found with the records at hand"
+"""How k is said to be known where the stated one does not reproduce the encodings."""
+
+
 def _assumed(case: Case, options: Options, best: Outcome) -> dict[str, Any]:
     """k, weights, signs and m as they were taken to be."""
     scheme = best.arm.scheme
@@ -317,7 +321,7 @@ def _assumed(case: Case, options: Options, best: Outcome) -> dict[str, Any]:
         "m": case.high,
         "noise": options.noise,
         "encodings made by": "the scheme" if case.release.stated else "the encoder",
-        "as": best.arm.words or "stated",
+        "as": best.arm.words or ("stated" if case.release.scheme == options.scheme else FOUND),
     }
     if options.encodings is not None:
         facts["encodings made by"] = "somebody else"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from unveil import store
 from unveil.auditing.audit_options import Data, Options
 from unveil.auditing.plan import encodings_for_all
-from unveil.auditing.release import Encode, Release, by_encoder, must_match
+from unveil.auditing.release import Encode, Release, by_encoder, must_match, with_k_found
 from unveil.auditing.risks import distinct
 from unveil.checks import DataLike, InputError, as_array, as_vectors
 from unveil.data import Dataset, gaussian_vectors, load_dataset
@@ -104,7 +104,12 @@ def load(
         draws=draws,
     )
     return Case(
-        data, release, low, high, _column(options.sensitive, data), _labels(options.labels, n)
+        data,
+        with_k_found(release),
+        low,
+        high,
+        _column(options.sensitive, data),
+        _labels(options.labels, n),
     )
 
 

@@ -12,7 +12,7 @@ counts only where the records then reproduce the encodings.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.attacks.seen import MOST
 from unveil.checks import InputError, as_array, as_vectors, row_blocks
 from unveil.encode import simulate
 from unveil.encodings import Encodings
@@ -39,6 +40,9 @@ ENOUGH = 0.9
 """Share of encodings that must be reproduced before the records behind them count as known."""
 MOST_TRIED = 20_000_000
 """Values of all sums of k records, up to which every one is tried: a tenth of a GiB."""
+FEW, MOST_SETS = 40, 5_000_000
+"""Encodings that tell how many records are mixed, and sets of records beyond which a number is not
+tried: seconds."""
 Encode = Callable[[int], NDArray[np.float32]]
 
 
@@ -157,14 +161,35 @@ def must_match(values: NDArray[np.float32], private: NDArray[np.float32]) -> NDA
     return values
 
 
+def with_k_found(release: Release) -> Release:
+    """The release with the number of records that its encodings really mix, where the stated one
+    does not reproduce them and another does: whoever holds the records can tell."""
+    scheme = release.scheme
+    if release.stated or not scheme.fixed_weights or scheme.k_public or release.public is not None:
+        return release
+    drawn = release.draw(0)
+    if drawn.chosen is not None:
+        return release
+    some = drawn.values[:FEW]
+    for k in range(2, MOST + 1):
+        other = replace(scheme, k_private=k)
+        if k == scheme.k_private or comb(len(release.private), k) > MOST_SETS:
+            continue
+        if records_behind(some, release.private, other, None, exactly=True) is not None:
+            return replace(release, scheme=other, _drawn={})
+    return release
+
+
 def records_behind(
     values: NDArray[np.float32],
     private: NDArray[np.float32],
     scheme: Scheme,
     public: NDArray[np.float32] | None,
+    *,
+    exactly: bool = False,
 ) -> NDArray[np.int64] | None:
     """(m, k): the records each encoding mixes, found with all of them at hand; None where they do
-    not reproduce the encodings."""
+    not reproduce the encodings. exactly: to rounding, or it says nothing."""
     k, n = scheme.k_private, len(private)
     if not scheme.fixed_weights or scheme.k_public or public is not None or n <= k:
         return None
@@ -182,7 +207,8 @@ def records_behind(
     factor = float((sums * np.abs(values)).sum() / max(float((sums * sums).sum()), 1e-30))
     miss = np.linalg.norm(factor * sums - np.abs(values), axis=1)
     fits = miss <= REPRODUCED * np.maximum(np.linalg.norm(values, axis=1), 1e-30)
-    return np.sort(found, axis=1) if (fits | clear).mean() >= ENOUGH else None
+    sure = fits if exactly else fits | clear
+    return np.sort(found, axis=1) if sure.mean() >= ENOUGH else None
 
 
 def _by_trying(
