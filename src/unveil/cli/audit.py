@@ -73,7 +73,8 @@ DEMO_EFFORT = 20.0
 @click.option(
     "--effort",
     type=float,
-    help="Forecast seconds of attacks and curve; the clock ends them at 5 times.  [default: 40]",
+    help="Forecast seconds of attacks and curve; the clock ends them at 5 times, after 3 minutes "
+    "at least.  [default: 40]",
 )
 @click.option(
     "--relative-tolerance",
