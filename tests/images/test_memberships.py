@@ -7,8 +7,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
 
 from unveil.gram.energies import Energies, whitened_energies
-from unveil.images import memberships as module
-from unveil.images.memberships import GRID, _missed, _scores, image_memberships, posterior
+from unveil.images.memberships import GRID, _scores, image_memberships, posterior
 from unveil.images.prior import image_prior
 
 
@@ -133,54 +132,3 @@ def test_encodings_that_have_nothing_in_common_give_none():
     Y = np.abs(np.random.default_rng(0).standard_normal((200, 400))).astype(np.float32)
     law = np.linspace(0.1, 0.6, 50)
     assert image_memberships(whitened_energies(Y), 2, 10, law, rng=np.random.default_rng(0)) is None
-
-
-def test_a_missed_group_is_found_in_what_the_templates_leave():
-    """Two groups, a template for the first only: the residual shows the second."""
-    rng = np.random.default_rng(0)
-    m, r = 120, 300
-    Z = 0.7 * rng.standard_normal((m, r)) / np.sqrt(r)
-    first, second = np.arange(0, 15), np.arange(40, 55)
-    directions = rng.standard_normal((2, r)) / np.sqrt(r)
-    Z[first] += directions[0]
-    Z[second] += directions[1]
-    hat = np.zeros((m, 1))
-    hat[first] = 1 / 15
-    share = np.zeros((m, 1), np.float32)
-    share[first] = 1
-    K = (Z @ Z.T).astype(np.float32)
-    templates = (K @ hat).astype(np.float32)
-    new = _missed(K, templates, hat.T @ templates, share, 20, 5, None, np.random.default_rng(0))
-    assert [cluster.tolist() for cluster in new] == [second.tolist()]
-
-
-def test_clusters_are_looked_for_in_cosines_of_the_residual(monkeypatch):
-    rng = np.random.default_rng(0)
-    Z, hat, share = rng.standard_normal((20, 8)), rng.standard_normal((20, 3)), rng.random((20, 3))
-    K = Z @ Z.T
-    seen = []
-    monkeypatch.setattr(
-        module,
-        "grow_by_class",
-        lambda cosines, labels, **options: seen.append((cosines, options)) or [],
-    )
-    templates = K @ hat
-    assert (
-        _missed(
-            *(a.astype(np.float32) for a in (K, templates)),
-            hat.T @ templates,
-            share.astype(np.float32),
-            6,
-            4,
-            None,
-            rng,
-        )
-        == []
-    )
-    left = Z - share @ (hat.T @ Z)
-    left /= np.linalg.norm(left, axis=1, keepdims=True)
-    ((cosines, options),) = seen
-    np.testing.assert_allclose(cosines, left @ left.T, atol=1e-3)
-    assert [set(cluster) for cluster in options["have"]] == [
-        set(np.argsort(column)[-6:]) for column in share.T
-    ]

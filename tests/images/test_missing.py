@@ -4,42 +4,37 @@ apart."""
 import numpy as np
 from scipy import sparse
 
+from unveil.gram.windows import window_energies
 from unveil.images import missing as module
 from unveil.images.missing import POOR, _taken_over, regrow, repeated_images
 from unveil.images.prior import image_prior
-from unveil.images.reweigh import whiten
 
 
-def problem(n=10, m=400, public=1, seed=0):
-    """Prior, images, true weights and signed encodings of smooth images, two private ones in
-    each."""
+def problem(n=10, m=400, seed=0):
+    """Prior, images, true weights and the similarity of encodings of smooth images, two private
+    ones in each."""
     rng = np.random.default_rng(seed)
     prior = image_prior((16, 16))
-
     images = prior.draw(n, rng)
-    weights = rng.dirichlet(np.full(2 + public, 8.0), m).astype(np.float32)
+    weights = rng.dirichlet(np.full(3, 8.0), m).astype(np.float32)
     L = np.zeros((m, n), np.float32)
     np.put_along_axis(
         L, rng.permuted(np.tile(np.arange(n), (m, 1)), axis=1)[:, :2], weights[:, :2], axis=1
     )
-    z = L @ images
-    for column in weights.T[2:]:
-        z += column[:, None] * prior.draw(m, rng)
-    return prior, images, L, z.astype(np.float32)
+    z = L @ images + weights[:, 2:] * prior.draw(m, rng)
+    return prior, images, L, window_energies(np.abs(z).astype(np.float32), (16, 16)).gram
 
 
 def missing(columns, labels=None, rows=None, seed=0):
-    """`regrow` where the images of `columns` are unknown: their weights zero, their images the
-    mean."""
-    prior, images, L, z = problem()
-    bad = np.zeros(10, bool)
-    bad[columns] = True
-    weights, known = np.where(bad, 0, L), np.where(bad[:, None], prior.mean, images)
-    rows = np.arange(len(z)) if rows is None else rows
+    """`regrow` where the images of `columns` are unknown: their weights zero."""
+    _, _, L, gram = problem()
+    bad = np.isin(np.arange(10), columns)
+    rows = np.arange(400) if rows is None else rows
     misfit = np.where(bad, 2.0 + np.arange(10), 1.0)
     new = regrow(
-        z[rows], sparse.csr_array(weights[rows]), known.astype(np.float32), bad, misfit, np.ones(len(rows), np.float32), prior,
-        2, 1 / 3, None if labels is None else labels[rows], np.random.default_rng(seed),
+        gram[np.ix_(rows, rows)], sparse.csr_array(np.where(bad, 0, L)[rows]), bad, misfit,
+        np.ones(len(rows), np.float32), 2, 1 / 3, None if labels is None else labels[rows],
+        np.random.default_rng(seed),
     )  # fmt: skip
     return new, L
 
@@ -82,25 +77,12 @@ def test_labels_keep_new_clusters_to_a_class():
 def test_where_all_is_explained_nothing_new_is_found():
     new, _ = missing([])
     assert new == []
-    prior, images, L, z = problem(public=0)
-    bad = np.zeros(11, bool)
-    bad[10] = True
+    _, _, L, gram = problem()
+    bad = np.arange(11) == 10
     weights = sparse.csr_array(np.column_stack([L, np.zeros(400)]))
-    known = np.vstack([images, prior.mean])
-    found = regrow(
-        z,
-        weights,
-        known,
-        bad,
-        np.ones(11),
-        np.ones(400, np.float32),
-        prior,
-        2,
-        0.1,
-        None,
-        np.random.default_rng(0),
-    )
-    assert found == []
+    rng = np.random.default_rng(0)
+    rows = np.ones(400, np.float32)
+    assert regrow(gram, weights, bad, np.ones(11), rows, 2, 0.1, None, rng) == []
 
 
 def test_order_moves_clusters_and_the_same_generator_gives_the_same():
@@ -147,7 +129,7 @@ def test_a_cluster_a_bad_column_has_already_is_left_to_it():
     weights[:10, 1] = 0.5
     clusters = [np.arange(0, 8), np.arange(10, 18), np.arange(20, 28)]
     found = _taken_over(
-        clusters, sparse.csr_array(weights), np.array([1, 2, 3]), np.array([0.0, 9.0, 1.0, 5.0])
+        clusters, sparse.csr_array(weights > 0), np.array([1, 2, 3]), np.array([0.0, 9.0, 1.0, 5.0])
     )
     assert [(column, rows.tolist()) for column, rows in found] == [
         (3, clusters[1].tolist()),
@@ -155,36 +137,27 @@ def test_a_cluster_a_bad_column_has_already_is_left_to_it():
     ]
     assert (
         _taken_over(
-            clusters, sparse.csr_array(weights), np.array([1]), np.array([0.0, 9.0, 1.0, 5.0])
+            clusters, sparse.csr_array(weights > 0), np.array([1]), np.array([0.0, 9.0, 1.0, 5.0])
         )
         == []
     )
 
 
-def test_residuals_leave_out_what_is_explained_and_keep_whole_what_fits_badly(monkeypatch):
-    prior, images, L, z = problem(m=40)
+def test_encodings_that_fit_badly_are_looked_at_whatever_weights_they_have(monkeypatch):
+    _, _, L, gram = problem(m=40)
     bad = np.arange(10) == 4
     of_rows = np.where(np.arange(40) % 5 == 0, 1.1 * POOR, 1.0).astype(np.float32)
     seen = []
     monkeypatch.setattr(
-        module,
-        "grow_by_class",
-        lambda cosines, labels, **options: seen.append((cosines, options)) or [],
+        module, "leftover_clusters", lambda *given, **options: seen.append((given, options)) or []
     )
     rng = np.random.default_rng(0)
-    assert (
-        regrow(z, sparse.csr_array(L), images, bad, np.ones(10), of_rows, prior, 2, 0.3, None, rng)
-        == []
-    )
-    ((cosines, options),) = seen
-    known = np.where(bad, 0, L)
-    poor = of_rows > 1
-    left = np.where(poor[:, None], z, z - known @ images) @ whiten(prior)
-    left /= np.linalg.norm(left, axis=1, keepdims=True)
-    full = ((known > 0.15).sum(axis=1) == 2) & ~poor
+    assert regrow(gram, sparse.csr_array(L), bad, np.ones(10), of_rows, 2, 0.3, None, rng) == []
+    (((_, squares, settled, members), options),) = seen
+    kept = L[:, ~bad]
+    np.testing.assert_allclose(squares, kept**2)
+    full = (kept > 0.15).sum(axis=1) == 2
     assert 0 < full.sum() < 40
-    np.testing.assert_allclose(cosines, np.where(full | full[:, None], 0, left @ left.T), atol=1e-3)
-    assert [c.tolist() for c in options["have"]] == [
-        np.flatnonzero(L[:, j]).tolist() for j in range(10) if j != 4
-    ]
+    np.testing.assert_array_equal(settled, full & (of_rows == 1))
+    np.testing.assert_array_equal(members, kept > 0.25 * 0.3)
     assert options["most"] == 1

@@ -1,6 +1,6 @@
 """Natural images: private images out of encodings as InstaHide released them, with no training.
 
-    1  K ← whitened products of y²           which encodings are alike (`gram.stationary`)
+    1  K ← products window by window         which encodings are alike (`gram.windows`)
     2  p, λ ← clusters, then posteriors      who mixes whom, softly (`images.memberships`)
     3  x ← cross terms, pixel by pixel       values up to a sign per pixel (`images.cross_terms`)
        x ← signs from neighbouring pixels    (`images.pixel_signs`)
@@ -25,7 +25,7 @@ from scipy import sparse
 
 from unveil.checks import InputError, as_vectors
 from unveil.encodings import Encodings
-from unveil.gram.stationary import stationary_energies
+from unveil.gram.windows import window_energies
 from unveil.images.cropped import cropping_of, from_crops
 from unveil.images.cross_terms import cross_terms
 from unveil.images.likeness import Clues, clues_of_likeness
@@ -56,7 +56,7 @@ UNLEARNED = "; how sure each is was learned on images that were not cropped, and
 where four were."""
 FOLDED = 6
 """Rounds of expectation–maximisation that sharpen the start, pixel by pixel."""
-MATRICES, CROPPED, ARRAYS = 2, 5, 5
+MATRICES, CROPPED, ARRAYS = 4, 5, 5
 """m×m matrices, those of crops, and m×d arrays, in single precision, that are held at once."""
 Floats = NDArray[np.float32]
 
@@ -139,6 +139,7 @@ def natural(
         prior,
         encodings.labels,
         None if theirs is None else theirs.mean,
+        shape=shape,
     )
     if crops:
         black = unit.of_pixels(np.full((1, encodings.d), -1, np.float32), shape)[0]
@@ -152,9 +153,9 @@ def natural(
             )
         cropped = replace(cropped, images=unit.to_pixels(cropped.images, shape))
         return _recovery(encodings, scheme, unit, cropped, signs, True, clock, UNLEARNED)
-    # 3. Who mixes whom, softly: from squares, which do not depend on signs.
+    # 3. Who mixes whom, softly: from squares of products, which do not depend on signs.
     with clock("similarity"):
-        energies = stationary_energies(task.Y, shape)
+        energies = window_energies(task.Y, shape)
     with clock("memberships"):
         draw = child(seed, "clusters")
         found = image_memberships(
@@ -166,7 +167,7 @@ def natural(
             rng=draw,
             progress=progress,
         )
-    del energies
+    task = replace(task, gram=energies.gram)
     if found is None:
         return _nothing(encodings, clock)
     # 4. Images to start from.

@@ -16,14 +16,17 @@ from numpy.typing import NDArray
 from unveil.gram.energies import Energies
 from unveil.images.clusters import DEVIATION, cluster_size, grow_by_class
 from unveil.images.labels import ImageMemberships, vote, with_labels
+from unveil.images.leftover import leftover_clusters
 from unveil.records import Progress
 
 Floats = NDArray[np.float32]
-ROUNDS = 6
+ROUNDS = 7
 """Times templates and probabilities are found from each other."""
-GROWTH = (1, 3)
-"""Rounds after which clusters that were missed are looked for in what templates leave
-unexplained."""
+GROWTH = (1, 2, 3, 4)
+"""Rounds after which clusters that were missed are looked for: strong images hide the others at
+first."""
+SURE = 0.8
+"""Probability of a member that is taken for one: an encoding with k of them has all its images."""
 FAINT = 0.02
 """Probabilities below do not take part in templates: there are many, and they are noise."""
 GRID = 25
@@ -76,8 +79,8 @@ def image_memberships(
     out = ImageMemberships(np.zeros((m, 0), np.float32), np.zeros((m, 0), np.float32))
     for turn in range(ROUNDS):
         # 3. Scores against templates, and from them probabilities and weights.
-        scores, templates, gram = _scores(energies, hat, norms)
-        out, unit = posterior(scores, k, n or hat.shape[1], law)
+        scores, _, _ = _scores(energies, hat, norms)
+        out, _ = posterior(scores, k, n or hat.shape[1], law)
         if labels is not None:
             out = with_labels(out, labels, vote(np.maximum(hat, 0), labels), k)
         expected = np.where(out.probability > FAINT, out.probability * out.weight**2, 0).astype(
@@ -85,8 +88,11 @@ def image_memberships(
         )
         # 4. Clusters that were missed join with the mean of λ² in their encodings.
         if turn in GROWTH and (n is None or hat.shape[1] < n):
-            share = (expected * unit).astype(np.float32)
-            new = _missed(K, templates, gram, share, size, most - hat.shape[1], labels, rng)
+            sure = out.probability > SURE
+            new = leftover_clusters(
+                K, expected, sure.sum(axis=1) >= k, out.probability > 0.5,
+                size=size, most=most - hat.shape[1], labels=labels, rng=rng,
+            )  # fmt: skip
             if new:
                 more = np.zeros((m, len(new)), np.float32)
                 for c, cluster in enumerate(new):
@@ -171,24 +177,3 @@ def expected_weights(found: ImageMemberships, public: bool) -> tuple[Floats, Flo
 
 def _logistic(odds: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(1 / (1 + np.exp(-np.clip(odds, -CERTAIN, CERTAIN))))
-
-
-def _missed(
-    K: NDArray[np.float32],
-    templates: NDArray[np.float32],
-    gram: NDArray[np.float64],
-    share: NDArray[np.float32],
-    size: int,
-    most: int,
-    labels: NDArray[np.float32] | None,
-    rng: np.random.Generator,
-) -> list[NDArray[np.int64]]:
-    """Clusters in the residual: squares less what the templates explain of them."""
-    residual = np.asarray(share @ (share @ gram.astype(np.float32) / 2 - templates).T, np.float32)
-    residual += residual.T.copy()
-    residual += K
-    scale = 1 / np.sqrt(np.maximum(np.diag(residual).copy(), 1e-12))
-    residual *= scale
-    residual *= scale[:, None]
-    have = [np.argsort(-column, kind="stable")[:size] for column in share.T]
-    return grow_by_class(residual, labels, size=size, most=most, have=have, rng=rng)

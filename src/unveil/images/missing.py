@@ -1,9 +1,9 @@
 """Images the first clusters missed, found in what signed encodings leave unexplained.
 
-Squares show similarity faintly; signed encodings show it plainly. Columns whose encodings fit badly
-are given up, and clusters are grown in the whitened residual of all encodings (`images.clusters`):
-each new cluster takes a column over, with a weight of the law's mean in its encodings, and an image
-fitted to them.
+Columns whose encodings fit badly are given up, and what the good ones explain is taken out of the
+similarity of encodings (`gram.windows`), which knows no signs: those of an encoding that has an
+unknown image come out wrong, and hide it. Clusters are grown in what is left (`images.clusters`):
+each takes a column over, with a weight of the law's mean in its encodings.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unveil.images.clusters import cluster_size, grow_by_class
+from unveil.images.clusters import cluster_size
+from unveil.images.leftover import leftover_clusters
 from unveil.images.prior import ImagePrior
 from unveil.images.reweigh import whiten
 
@@ -22,59 +23,45 @@ SAME = 0.6
 POOR = 2.0
 """Encodings that fit so much worse than the median are not explained, whatever weights they were
 given."""
-ROWS = 1024
-"""Encodings whitened at a time, to bound memory."""
+HALF = 0.5
+"""A weight of this share of the mean makes a member for sure."""
+HARDLY = 0.25
+"""Weights below this share of the mean do not make a member: reweighing leaves some everywhere."""
 KNOWN = 0.4
 """A column that has so much of a cluster's encodings stands for it already."""
 
 
 def regrow(
-    E: Floats,
+    gram: Floats,
     weights: sparse.csr_array,
-    images: Floats,
     bad: NDArray[np.bool_],
     misfit: NDArray[np.float64],
     of_rows: Floats,
-    prior: ImagePrior,
     k: int,
     weight: float,
     labels: Floats | None,
     rng: np.random.Generator,
-    centre: Floats | None = None,
 ) -> list[tuple[int, NDArray[np.int64]]]:
     """(column, encodings) for every column taken over, at most one for each that is `bad`.
 
-    misfit (n,), of_rows (m,): how badly the encodings of each column fit, and each encoding;
-    weight: the mean of the law; centre (d,): the mean of private images, which all residuals share
+    gram (m, m): how alike encodings are; misfit (n,), of_rows (m,): how badly the encodings of each
+    column fit, and each encoding; weight: the mean of the law
     """
-    # 1. Good images, and how much of them is in each encoding.
     m, n = weights.shape
-    good = np.flatnonzero(~bad)
-    W = whiten(prior)
-    residual = np.empty((m, W.shape[1]), np.float32)
-    x = (images[good] - prior.mean) @ W
-    kept = sparse.csr_array(weights[:, good])
-    # 2. An encoding that is explained already can share nothing more. One that fits badly may have
-    #    been given wrong images: it stays whole.
+    kept = weights[:, np.flatnonzero(~bad)].toarray()
+    # Encodings that fit badly may have been given wrong images.
     poor = of_rows > POOR * np.median(of_rows)
-    full = (np.asarray((kept > 0.5 * weight).sum(axis=1)).ravel() >= k) & ~poor
-    kept = sparse.csr_array(sparse.diags_array((~poor).astype(np.float32)) @ kept)
-    # 3. What good images leave of each encoding, and how alike any two of these residuals are.
-    for start in range(0, m, ROWS):
-        rows = slice(start, start + ROWS)
-        residual[rows] = (E[rows] - prior.mean) @ W - kept[rows] @ x
-    if centre is not None:
-        common = (centre - prior.mean) @ W
-        common /= np.linalg.norm(common) + 1e-9  # guards the division: the means may be the same
-        residual -= np.outer(residual @ common, common)
-    residual /= np.linalg.norm(residual, axis=1, keepdims=True) + 1e-9  # guards the division
-    cosines = residual @ residual.T
-    cosines[full] = cosines[:, full] = 0
-    # 4. New clusters there, and the columns that they take over.
-    size = cluster_size(k, m, n)
-    have = [weights[:, [j]].nonzero()[0].astype(np.int64) for j in good]
-    clusters = grow_by_class(cosines, labels, size=size, most=int(bad.sum()), have=have, rng=rng)
-    return _taken_over(clusters, weights, np.flatnonzero(bad), misfit)
+    clusters = leftover_clusters(
+        gram,
+        kept**2,
+        ((kept > HALF * weight).sum(axis=1) >= k) & ~poor,
+        kept > HARDLY * weight,
+        size=cluster_size(k, m, n),
+        most=int(bad.sum()),
+        labels=labels,
+        rng=rng,
+    )
+    return _taken_over(clusters, weights > HARDLY * weight, np.flatnonzero(bad), misfit)
 
 
 def repeated_images(
@@ -95,13 +82,13 @@ def repeated_images(
 
 def _taken_over(
     clusters: list[NDArray[np.int64]],
-    weights: sparse.csr_array,
+    uses: sparse.csr_array,
     bad: NDArray[np.int64],
     misfit: NDArray[np.float64],
 ) -> list[tuple[int, NDArray[np.int64]]]:
     """A cluster that a bad column has already is that column's; the others take the columns over
     that no cluster speaks for."""
-    has = (weights[:, bad] > 0).toarray()
+    has = uses[:, bad].toarray()
     claimed: set[int] = set()
     new = []
     for cluster in clusters:

@@ -4,6 +4,7 @@
                                      without public images, regions that are inverted in all images
                                      are turned back (`images.common_signs`)
             λ ← least squares on E   members and weights (`images.reweigh`)
+            inverted regions of single images are turned back (`images.regions`)
             bad images start again   from the mean image; missed ones are grown from what is left
                                      (`images.missing`), merged ones split (`images.merged`)
 
@@ -29,6 +30,7 @@ from unveil.images.missing import regrow, repeated_images
 from unveil.images.own_mean import common_share, consensus, turned
 from unveil.images.polarity import LEANS, polarity
 from unveil.images.public_part import find_public_part
+from unveil.images.regions import turned_back
 from unveil.images.reweigh import Weighing, WeightBounds, reweigh
 from unveil.images.schedule import SCHEDULE
 from unveil.images.sign_fields import Mixture, anneal, fit_to_signed
@@ -37,6 +39,9 @@ from unveil.records import Progress
 
 SCALE = (0.7, 1.4)
 """Bounds of one correction of an image's scale: the next rounds can go further."""
+LIGHT = 0.7
+"""A column whose members weigh less than this share of the law's mean stands for no image, but for
+what others leave: of images it is 0.9 and more."""
 SEEN = 3
 """An image with no more members than this says nothing of its scale."""
 MOST = 0.97
@@ -63,6 +68,7 @@ def alternate(
     least = SCHEDULE.least_energies(len(starts), task.public, prior.mean_share)
     last = len(starts) - 1
     misfit = None
+    young = np.zeros(len(images), bool)
     for turn, hot in enumerate(starts):
         # 1. Signs and images, from soft and coarse to sure and fine.
         mixture = task.mixture(weights, squares, misfit, least[turn])
@@ -86,17 +92,24 @@ def alternate(
                 return _from_own_mean(task, weighing, consensus(better), rng, progress, few)
         if turn == last:
             break
+        light = _too_light(task, weighing, len(images))
         images, weighing = _calibrated(task, images, weighing)
         weights, squares, misfit = weighing.weights, weighing.squares, weighing.misfit
-        # 4. Images whose encodings fit badly, or that repeat another, start again from the mean.
-        #    Not in the round before the last: too few rounds are left to repair them.
+        # 4. Regions of single images that are inverted are turned back.
+        if task.public and task.shape:
+            mixture = task.mixture(weights, squares, misfit)
+            images = turned_back(task.Y, mixture, images, prior, task.shape)
+        # 5. Images whose encodings fit badly, or that repeat another, start again from the mean.
+        #    Not in the round before the last: too few rounds are left to repair them. Those that
+        #    were found a round ago have one more to show themselves.
         of_images = misfits(weighing)
         bad = of_images > SCHEDULE.bad(task.public, few) * np.median(of_images)
         twice = repeated_images(images, weights, prior, task.start)
-        bad |= twice
+        bad = (bad | light) & ~young | twice
+        young[:] = False
         if turn < last - 1:
             images[bad] = task.start
-        # 5. Columns that stand for two images are split, and missed images grown, into bad columns.
+        # 6. Columns that stand for two images are split, and missed images grown, into bad columns.
         if turn not in SCHEDULE.regrow:
             continue
         weight = task.law.mean
@@ -108,13 +121,11 @@ def alternate(
             weights, squares = _take_over(weights, squares, split, weight)
             taken = [column for column, _ in split]
             images[taken], bad[taken] = task.start, False
-        if bad.any():
-            new = regrow(
-                signed, weights, images, bad, of_images, misfit, prior, k, weight, task.labels,
-                rng, task.centre,
-            )  # fmt: skip
+        if bad.any() and task.gram is not None:
+            new = regrow(task.gram, weights, bad, of_images, misfit, k, weight, task.labels, rng)
             weights, squares = _take_over(weights, squares, new, weight)
-    # 6. Images once more with the last weights: signs hardly move.
+            young[[column for column, _ in new]] = True
+    # 7. Images once more with the last weights: signs hardly move.
     if task.public and last:
         mixture = task.mixture(weighing.weights, weighing.squares, weighing.misfit)
         images, signed = anneal(
@@ -216,6 +227,13 @@ def _weigh(
         task.Y, signed, images, shares, mixture.noise, task.prior, bounds,
         labels=labels, offsets=offsets,
     )  # fmt: skip
+
+
+def _too_light(task: ImageTask, weighing: Weighing, n: int) -> NDArray[np.bool_]:
+    """Columns whose weights are too small for their law: what is left over, not an image."""
+    count = np.bincount(weighing.members.ravel(), minlength=n)
+    total = np.bincount(weighing.members.ravel(), weighing.best.ravel(), minlength=n)
+    return np.asarray(total < LIGHT * task.law.mean * count)
 
 
 def _calibrated(task: ImageTask, images: Floats, weighing: Weighing) -> tuple[Floats, Weighing]:

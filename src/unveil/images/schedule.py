@@ -37,7 +37,7 @@ class Schedule:
     became 0.40 at ten encodings per image."""
     few: int = 60
     """Encodings of an image, k·m/n, below which they are few."""
-    regrow: tuple[int, ...] = (1, 2, 5, 8)
+    regrow: tuple[int, ...] = (0, 1, 2, 3, 5, 8)
     """Rounds after which missed images are looked for: early, when most are missing, and twice
     more where there are many rounds."""
     look: tuple[int, ...] = (2, 5, 8)

@@ -61,6 +61,11 @@ class ImageTask:
     cropping: Cropping | None = None
     """What was done to images before they were mixed; weights are over copies then."""
 
+    shape: tuple[int, ...] | None = None
+    """Where pixels lie; None: regions are not turned (`images.regions`)."""
+    gram: Floats | None = None
+    """How alike encodings are (m, m), in which missed images are looked for (`images.missing`)."""
+
     @property
     def start(self) -> Floats:
         """What an image is before anything is known of it."""

@@ -1,0 +1,100 @@
+"""Clusters of encodings that share an image no column stands for, in what the known images leave of
+similarity.
+
+Each image adds the square of its weight times features of its own to the features of an encoding
+(`gram.windows`). What is not in the span of these squares is left, and encodings that have all
+their images already are left out: they only add noise. Clusters are grown there
+(`images.clusters`). Chance makes clusters too. Their encodings are alike in few pairs, those of an
+image in nearly all: the median cosine of pairs, by the root of how many they are, is held against
+that of the known images.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.images.clusters import LEAST, grow_by_class
+
+Floats = NDArray[np.float32]
+CLEAR = 0.6
+"""Least strength of a new cluster, by the median of the known ones: of photographs and faces those
+of images had 0.58 to 1.5, those by chance at most 0.58."""
+SMALL = 0.2
+"""Least share of the encodings that a cluster may have: of a handful chance makes strong ones."""
+MORE = 4
+"""Clusters grown beyond those that are needed, so that those by chance do not take their places."""
+RIDGE = 1e-6
+"""Ridge of the projection, by the mean of the normal equations: a column may repeat another."""
+EMPTY = 1e-12
+"""Guards divisions: an encoding may be explained completely."""
+
+
+def leftover_clusters(
+    gram: Floats,
+    squares: NDArray[np.floating],
+    settled: NDArray[np.bool_],
+    members: NDArray[np.bool_],
+    *,
+    size: int,
+    most: int,
+    labels: Floats | None,
+    rng: np.random.Generator,
+) -> list[NDArray[np.int64]]:
+    """Up to `most` clusters of at most `size` encodings, the strongest first.
+
+    gram (m, m): how alike encodings are; squares (m, c): those of the weights of known images;
+    settled (m,): encodings that have all their images; members (m, c): who is in which
+    """
+    rows = np.flatnonzero(~settled)
+    if most < 1 or len(rows) < LEAST:
+        return []
+    # 1. What is left of the others, in cosines.
+    residual = without(gram, squares, rows)
+    scale = 1 / np.sqrt(np.maximum(np.diag(residual), EMPTY)).astype(np.float32)
+    residual *= scale
+    residual *= scale[:, None]
+    # 2. Clusters there.
+    clusters = grow_by_class(
+        residual,
+        None if labels is None else labels[rows],
+        size=size,
+        most=most + MORE,
+        have=[np.flatnonzero(column) for column in members[rows].T],
+        rng=rng,
+    )
+    # 3. Those as strong as the known images, each by the encodings in which it weighs most.
+    known = [
+        strength(gram, top[squares[top, c] > 0])
+        for c, top in enumerate(np.argsort(-squares, axis=0, kind="stable")[:size].T)
+    ]
+    least = CLEAR * float(np.median(known)) if known else 0.0
+    found = [(strength(residual, cluster), rows[cluster]) for cluster in clusters]
+    found.sort(key=lambda pair: -pair[0])
+    return [cluster for value, cluster in found if value > least and len(cluster) >= SMALL * size][
+        :most
+    ]
+
+
+def strength(gram: Floats, cluster: NDArray[np.int64]) -> float:
+    """How much encodings are alike, by how many they are."""
+    if len(cluster) < 2:
+        return 0.0
+    part = gram[np.ix_(cluster, cluster)]
+    size = np.sqrt(np.maximum(np.diag(part), EMPTY))
+    pairs = (part / size / size[:, None])[np.triu_indices(len(cluster), 1)]
+    return float(np.median(pairs) * np.sqrt(len(cluster)))
+
+
+def without(gram: Floats, A: NDArray[np.floating], rows: NDArray[np.int64]) -> Floats:
+    """(I − P)·gram·(I − P) at some rows and columns; P: the projection on A (m, c)."""
+    normal = A.T.astype(np.float64) @ A
+    normal[np.diag_indices(len(normal))] += RIDGE * np.trace(normal) / max(len(normal), 1) + EMPTY
+    back = np.linalg.solve(normal, A.T).astype(np.float32)
+    seen = back @ gram
+    seen -= 0.5 * (seen @ back.T) @ A.T.astype(np.float32)
+    out = gram[np.ix_(rows, rows)]
+    half = A[rows].astype(np.float32) @ seen[:, rows]
+    out -= half
+    out -= half.T
+    return np.asarray(out, np.float32)

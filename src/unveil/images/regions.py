@@ -1,0 +1,81 @@
+"""Regions of single images that are inverted, and single images that are negatives, turned back.
+
+Annealing can leave a region of one image with the wrong sign: where that image is strong, signs of
+encodings follow it, and all fits. But in its other encodings it meets images whose signs are right,
+and there magnitudes tell. Pixel by pixel, with M what is known of an encoding besides the image x,
+and v the variance of all else,
+
+    log p(y | M + λx) − log p(y | M − λx) = log cosh(y(M + λx)/v) − log cosh(y(M − λx)/v) − 2Mλx/v
+
+summed over the encodings of x, and over neighbouring pixels, which turn together. Signs of
+encodings are not asked: they were fitted to the image as it is. O(m·d·k).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.ndimage import gaussian_filter
+
+from unveil.images.prior import ImagePrior
+from unveil.images.sign_fields import BLOCK, Mixture
+from unveil.parallel import run_blocks, where, worker_count
+
+Floats = NDArray[np.float32]
+NEAR = 1.5
+"""Pixels around each that turn with it: the width of a Gaussian over which evidence is summed."""
+SURE = 30.0
+"""Evidence of neighbouring pixels, which is not independent, that makes a sign certain: of images
+that are right it is 170 in the median, and below 0 at one pixel in a hundred."""
+FAINT = 0.03
+"""Weights below tell nothing of an image's sign."""
+
+
+def turned_back(
+    Y: Floats, mixture: Mixture, images: Floats, prior: ImagePrior, shape: tuple[int, ...]
+) -> Floats:
+    """Images (n, d), each pixel with the sign its encodings ask for, and smaller where they hardly
+    tell."""
+    told = _around(evidence(Y, mixture, images, prior), shape)
+    return np.asarray(images * np.tanh(told / np.float32(SURE)), np.float32)
+
+
+def evidence(Y: Floats, mixture: Mixture, images: Floats, prior: ImagePrior) -> Floats:
+    """(n, d): how much likelier each pixel of each image is as it is than with the other sign."""
+    weights = sparse.csr_array(mixture.weights)
+    rest = 1 - np.asarray(weights.sum(axis=1)).ravel().astype(np.float32)
+    n = len(images)
+    parts = []
+
+    def task(rows: slice) -> None:
+        part = sparse.csr_array(weights[rows]).tocoo()
+        strong = part.data > FAINT
+        row, column, weight = part.row[strong], part.col[strong], part.data[strong]
+        variance = mixture.noise[rows, None] * prior.pixel
+        known = weights[rows] @ images + rest[rows, None] * prior.mean
+        own = weight[:, None] * images[column]
+        other = known[row] - own
+        scaled = (Y[rows] / variance)[row]
+        found = _log_cosh(scaled * (other + own)) - _log_cosh(scaled * (other - own))
+        found -= 2 * other * own / variance[row]
+        ones = np.ones(len(column), np.float32)
+        gather = sparse.csr_array((ones, (column, np.arange(len(column)))), shape=(n, len(column)))
+        parts.append(gather @ found)
+
+    blocks = [slice(start, start + BLOCK) for start in range(0, len(Y), BLOCK)]
+    run_blocks(task, blocks, worker_count(where().workers))
+    return np.asarray(sum(parts), np.float32)
+
+
+def _around(values: Floats, shape: tuple[int, ...]) -> Floats:
+    """The sum over neighbouring pixels, and over channels."""
+    maps = values.reshape(len(values), *shape[:2], -1).sum(axis=3)
+    near = gaussian_filter(maps, (0, NEAR, NEAR), mode="constant") * (2 * np.pi * NEAR**2)
+    every = np.repeat(near[..., None], values.shape[1] // near[0].size, axis=3)
+    return np.asarray(every.reshape(values.shape), np.float32)
+
+
+def _log_cosh(a: Floats) -> Floats:
+    a = np.abs(a)
+    return np.asarray(a + np.log1p(np.exp(-2 * a)), np.float32)

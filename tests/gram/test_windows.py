@@ -1,0 +1,63 @@
+"""Windows: against the formula window by window, what they cover, and how much more they tell than
+squares."""
+
+import numpy as np
+import pytest
+from tests.gram.test_stationary import pairs
+
+from unveil.gram.energies import whitened_energies
+from unveil.gram.windows import ABOVE, FAINT, LEAST, SHRINKAGE, SIDE, window_energies, windows
+
+
+def features(Y, shape):
+    """uuᵀ of every window, written out."""
+    parts = []
+    for pixels in windows(shape):
+        y = Y[:, pixels].astype(np.float64)
+        values, vectors = np.linalg.eigh(y.T @ y / len(y))
+        values = np.maximum(values, 0)
+        signal = np.maximum(values - ABOVE * np.quantile(values, FAINT), LEAST * values)
+        u = y @ (vectors * np.sqrt(signal) / (values + SHRINKAGE * values.mean()))
+        parts.append(np.einsum("ia,ib->iab", u, u).reshape(len(y), -1))
+    return np.concatenate(parts, axis=1)
+
+
+@pytest.mark.parametrize("shape", [(12, 9), (8, 8, 2)])
+def test_against_explicit_features(shape):
+    Y = np.abs(np.random.default_rng(0).standard_normal((30, np.prod(shape)))).astype(np.float32)
+    found = window_energies(Y, shape)
+    F = features(Y, shape)
+    F /= np.sqrt(np.mean((F**2).sum(axis=1)))
+    mean = F.mean(axis=0)
+    centred = F - mean
+    np.testing.assert_allclose(found.gram, centred @ centred.T, atol=1e-4)
+    np.testing.assert_allclose(found.level, centred @ mean, atol=1e-4)
+    assert found.level_norm == pytest.approx(mean @ mean, rel=1e-3)
+
+
+@pytest.mark.parametrize("shape", [(32, 32, 3), (25, 25), (28, 30), (5, 40)])
+def test_windows_cover_the_image_and_lie_in_it(shape):
+    pixels = windows(shape)
+    assert set(np.concatenate(pixels)) == set(range(int(np.prod(shape))))
+    channels = int(np.prod(shape[2:]))
+    assert all(len(p) == min(SIDE, shape[0]) * min(SIDE, shape[1]) * channels for p in pixels)
+
+
+def test_unit_and_sign_say_nothing_and_empty_encodings_are_no_error():
+    Y = np.abs(np.random.default_rng(0).standard_normal((20, 100))).astype(np.float32)
+    one, other = window_energies(Y, (10, 10)), window_energies(5 * Y, (10, 10))
+    np.testing.assert_allclose(one.gram, other.gram, atol=1e-4)
+    assert np.isfinite(window_energies(np.zeros_like(Y), (10, 10)).gram).all()
+
+
+@pytest.mark.parametrize("public", ["smooth", "noise"])
+def test_windows_tell_far_more_than_squares(public):
+    """How many of the most similar pairs share an image."""
+    Y, share, shape = pairs(public)
+    above = np.triu_indices(len(Y), 1)
+
+    def purity(K):
+        scale = 1 / np.sqrt(np.diag(K))
+        return share[above][np.argsort(-(K * scale * scale[:, None])[above])[:2000]].mean()
+
+    assert purity(window_energies(Y, shape).gram) > purity(whitened_energies(Y).gram) + 0.15
