@@ -3,10 +3,22 @@ squares."""
 
 import numpy as np
 import pytest
-from tests.gram.test_stationary import pairs
 
 from unveil.gram.energies import whitened_energies
 from unveil.gram.windows import ABOVE, FAINT, LEAST, SHRINKAGE, SIDE, window_energies, windows
+from unveil.images.prior import image_prior
+
+
+def pairs(public, seed=0, side=32, n=24, m=500):
+    """Magnitudes of mixtures of two of n smooth images with others, and which pairs share one."""
+    rng = np.random.default_rng(seed)
+    prior = image_prior((side, side))
+    members = rng.permuted(np.tile(np.arange(n), (m, 1)), axis=1)[:, :2]
+    L = np.zeros((m, n))
+    np.put_along_axis(L, members, 0.25, axis=1)
+    rest = prior.draw(m, rng) if public == "smooth" else 0.3 * rng.standard_normal((m, side**2))
+    Y = np.abs(L @ prior.draw(n, rng) + 0.5 * rest).astype(np.float32)
+    return Y, L @ L.T > 0, (side, side)
 
 
 def features(Y, shape):

@@ -1,24 +1,21 @@
-"""Squares of encodings whitened in the same way at every pixel, and how alike that shows them.
+"""Squares of encodings whitened in the same way at every pixel: shifts commute with it.
 
 `gram.energies` whitens squares by their own covariance, of d² numbers from m encodings. Of images
 the spectrum says most of it: how much each frequency varies, channels together, wherever in the
-image. That is known far better, and it commutes with shifts. With C the covariance
-of channels at a frequency, and N what of it is no image,
+image. With C the covariance of channels at a frequency, and N what of it is no image,
 
     Z = (C − N)^½ (C + s·I)⁻¹ F
 
-and K = Z Zᵀ is, to first order, the likelihood ratio of sharing an image. N is the level to which
-the spectrum falls at its faintest frequencies: that of white noise, if there is any. What is not
-the same everywhere (bright corners) is whitened after that as in `gram.energies`: without it
-clusters repeat each other. O(m·d·log d + m²·d + m³).
+and Z Zᵀ is, to first order, the likelihood ratio of sharing an image. N is the level to which
+the spectrum falls at its faintest frequencies: that of white noise, if there is any. Encodings of
+cropped images are moved against each other in it (`gram.aligned`); where nothing was moved
+`gram.windows` tells far more. O(m·d·log d).
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-
-from unveil.gram.energies import Energies, energies_of
 
 Floats = NDArray[np.float32]
 RIDGE = 0.001
@@ -58,9 +55,3 @@ def stationary(values: Floats, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
     out[:] = np.fft.irfft2(white, s=(height, width), axes=(1, 2))
     out /= np.sqrt(np.mean(out[:-1] ** 2) + EMPTY)
     return out[:-1], out[-1]
-
-
-def stationary_energies(Y: Floats, shape: tuple[int, ...]) -> Energies:
-    """How alike magnitudes (m, d) of images are, by their squares."""
-    Z, mean = stationary(Y * Y, shape)
-    return energies_of(Z.reshape(len(Z), -1), mean.ravel())
