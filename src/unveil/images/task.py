@@ -24,6 +24,8 @@ from unveil.scheme import Scheme
 
 DRAWS = 40_000
 """Draws from the law of weights: enough to know its mean and its largest weight to a percent."""
+EMPTY = 1e-12
+"""Guards a division: of encodings that share nothing, images may all be zero."""
 Floats = NDArray[np.float32]
 
 
@@ -97,7 +99,7 @@ class ImageTask:
         noise = np.maximum(rest**2 * self.law.public, least) + unsure(weights, squares)
         if misfit is not None and self.public:
             # Bounded both ways: no single encoding may count for nothing, or for everything.
-            noise = noise * np.clip(misfit / np.median(misfit), 0.5, 4)
+            noise = noise * np.clip(misfit / max(float(np.median(misfit)), EMPTY), 0.5, 4)
         return Mixture(sparse.csr_array(weights).astype(np.float32), noise.astype(np.float32))
 
 
