@@ -245,9 +245,9 @@ def _start(
     theirs: ImagePrior | None,
     rng: np.random.Generator,
 ) -> Floats:
-    """Images to start from: cross terms with signs from neighbours, or the mean of images like the
-    private ones (`theirs`) where that says most. The mean of public images never is a start."""
-    if theirs is not None and theirs.mean_share > SCHEDULE.informative:
+    """Images to start from: cross terms with signs from neighbours, or without public images the
+    mean of images like the private ones (`theirs`), where that says most."""
+    if theirs is not None and not task.public and theirs.mean_share > SCHEDULE.informative:
         return np.repeat(theirs.mean[None], weights.shape[1], axis=0)
     images = cross_terms(task.Y, weights, squares, rng, public=task.public)
     images = folded_fit(

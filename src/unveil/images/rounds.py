@@ -44,6 +44,9 @@ LIGHT = 0.7
 what others leave: of images it is 0.9 and more."""
 SEEN = 3
 """An image with no more members than this says nothing of its scale."""
+BLIND = 2
+"""Rounds without a mean of public images before the sign is told: the first of them still has
+signs that followed it."""
 MOST = 0.97
 """Private weights sum to this at most after a correction, so that a public part is left."""
 Floats = NDArray[np.float32]
@@ -89,7 +92,7 @@ def alternate(
             better = images[np.argsort(misfits(weighing), kind="stable")[: -(-len(images) // 2)]]
             better = turned(better)
             if common_share(better) > SCHEDULE.informative:
-                return _from_own_mean(task, weighing, consensus(better), rng, progress, few)
+                return _from_own_mean(task, weighing, images, rng, progress, few)
         if turn == last:
             break
         light = _too_light(task, weighing, len(images))
@@ -138,21 +141,21 @@ def alternate(
 def _from_own_mean(
     task: ImageTask,
     weighing: Weighing,
-    centre: Floats,
+    images: Floats,
     rng: np.random.Generator,
     progress: Progress | None,
     few: bool,
 ) -> RoundState:
-    """All images once more, from what they have in common. Its sign is not known, so that public
-    images have no mean either at first; once they show their own, the sign is told by it."""
+    """Images go on with a mean of their own. Its sign is not known, so that public images have no
+    mean either at first; once they show their own, the sign is told by it."""
     starts = SCHEDULE.starts(few, None)
     cool = len(SCHEDULE.cooler)
-    # 1. Hot rounds that know no sign.
-    blind = replace(task, prior=task.prior.centred(), centre=centre)
-    images = np.repeat(centre[None], weighing.weights.shape[1], axis=0)
+    # 1. Rounds that know no sign.
+    blind = replace(task, prior=task.prior.centred(), centre=consensus(images))
     state = alternate(
-        blind, weighing.weights, weighing.squares, images, rng, progress, starts=starts[:-cool]
-    )
+        blind, weighing.weights, weighing.squares, images, rng, progress,
+        starts=starts[-cool - BLIND : -cool],
+    )  # fmt: skip
     # 2. The sign of the whole.
     sure = polarity(task.Y, state.signed, state.weighing.weights, state.mixture.noise, task.prior)
     sign = np.float32(-1 if sure < -LEANS else 1)
