@@ -120,7 +120,7 @@ def clues_of_likeness(
         np.minimum(*again),
         task.scheme.k_private * len(task.Y) / n,
         channels,
-        task.public,
+        task.public and state.part is None,
         roughness(prior),
     )
 
