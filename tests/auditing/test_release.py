@@ -71,11 +71,11 @@ def test_and_not_made_up():
 
 
 def test_the_number_of_records_is_found_where_the_stated_one_fails():
-    X = np.random.default_rng(0).standard_normal((30, 8)).astype(np.float32)
+    X = np.random.default_rng(0).standard_normal((14, 8)).astype(np.float32)
 
     def three(number):
         rng = np.random.default_rng(number)
-        rows = np.array([rng.choice(30, 3, replace=False) for _ in range(100)])
+        rows = np.array([rng.choice(14, 3, replace=False) for _ in range(100)])
         return np.abs(X[rows].mean(axis=1))
 
     release = Release(X, None, Scheme(2), 100, 0.0, 0, make=three)

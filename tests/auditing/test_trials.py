@@ -75,23 +75,23 @@ def test_where_it_is_kept_and_who_watches_change_nothing(tmp_path):
 
 def test_another_trial_under_this_name_is_not_read(tmp_path):
     mine, other = laboratory(tmp_path / "mine"), laboratory(tmp_path / "other", seed=4)
-    mine.trial(60, 0, BLIND)
-    other.trial(60, 0, BLIND)
+    mine.trial(140, 0, BLIND)
+    other.trial(140, 0, BLIND)
     (path,), (wrong,) = ((tmp_path / name).iterdir() for name in ("mine", "other"))
     right = path.read_bytes()
     path.write_bytes(wrong.read_bytes())
-    again = laboratory(tmp_path / "mine").trial(60, 0, BLIND)
-    assert (again.m, again.draw) == (60, 0)
+    again = laboratory(tmp_path / "mine").trial(140, 0, BLIND)
+    assert (again.m, again.draw) == (140, 0)
     with np.load(path) as kept, np.load(io.BytesIO(right)) as before:
         assert str(kept["kept as"]) == str(before["kept as"])
 
 
 def test_a_damaged_file_is_made_again(tmp_path):
     lab = laboratory(tmp_path)
-    lab.trial(60, 0, BLIND)
+    lab.trial(140, 0, BLIND)
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes()[:100])
-    assert laboratory(tmp_path).trial(60, 0, BLIND).m == 60
+    assert laboratory(tmp_path).trial(140, 0, BLIND).m == 140
     assert file.stat().st_size > 100
 
 
