@@ -14,7 +14,7 @@ reading holds it, up to one sign per pixel, the same for all.
   4. growth   one by one: rows of i whose other members are certain have no member in common; signs
               hidden: and together at least 2k−1 other members. Then row i of T is a difference of
               0/1 vectors, not negative, and sums to 1
-  5. few      at most `SMALL` vectors: all columns are enumerated (`uniqueness_small`), and growth
+  5. few      at most `SMALL` vectors: all columns are enumerated (`certify.small`), and growth
               is tried again
 
 Whatever is not proved is in doubt. Doubt about one vector leaves the others as they are, except by

@@ -5,8 +5,7 @@ Another reading is W' = D·W·T. Let C be all t with W t ∈ {0,1}^m. Signs D th
 come from some t* in C: D = 2Wt* − 1, and the columns of T are t* − t with t in C; its rows sum to s
 = 2k·t* − 1. Signs kept: t* = 1/k, D = 1.
 
-  1. C: the values at n independent rows fix t. They are tried, 0 and 1, and every other row checks
-  them as early as it can.
+  1. C is found by search (`certify.columns`).
   2. For each t*: the columns of T, n or more, span all and weigh Σ|Wt|₁ = mk. A column that makes
   the lightest basis that holds it (greedy) heavier than mk cannot occur, and one that leaves little
   not often. Vector i has a unit row if all columns left are 0 or 1 at i.
@@ -26,6 +25,8 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from unveil.certify.columns import TRIALS, ZERO, candidates, eliminated
+
 Index = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Values = NDArray[np.float64]
@@ -41,9 +42,6 @@ own: seconds."""
 BLOCK = 500
 """Columns t* whose weights are held at a time: 50 MB."""
 
-TRIALS = 50_000_000
-"""Trials beyond which it ends, too: a second."""
-
 WORK = 2e9
 """Columns × t* × n² that are gone through for hidden signs: some ten seconds. Work is counted, not
 time: the answer must not depend on what else the machine does."""
@@ -55,11 +53,6 @@ seconds. Most need one node, a few thousand cells, and a few hundredths of a sec
 NEAR = 1e-6
 """Distance to an integer that counts as none. Errors are about 1e-12: what fits is never
 dropped."""
-ZERO, SURELY_ZERO, WHOLE = 1e-7, 1e-9, 1e-6
-"""What is left of zero after eliminating rows of zeros and ones, and how far off a sum that should
-be 0 or 1 may be. Entries that are not zero are fractions of small whole numbers. Taking one for
-zero, or a sum for whole, adds candidates: that can only add doubt. A row's last basis row is told
-apart more sharply, since a later one only costs time."""
 
 
 @dataclass
@@ -78,7 +71,7 @@ def small_design(members: Index, n: int, *, signed: bool) -> Flags:
         return np.zeros(n, bool)
     W = np.zeros((len(members), n), np.int64)
     np.put_along_axis(W, members, 1, axis=1)
-    C = candidates(members, n, MANY if signed else MANY_HIDDEN)
+    C = candidates(members, n, MANY if signed else MANY_HIDDEN, TRIALS)
     if C is None:
         return np.zeros(n, bool)
     certain = np.ones(n, bool)
@@ -104,45 +97,6 @@ def small_design(members: Index, n: int, *, signed: bool) -> Flags:
         if not certain.any():
             break
     return certain
-
-
-def candidates(members: Index, n: int, many: int) -> Values | None:
-    """All t with W t ∈ {0,1}^m; None if there are too many, or too many trials.
-
-    Rows are taken in an order in which few vectors meet many rows. The values of independent rows
-    are tried, 0 and 1; every row that depends on those before it must then be 0 or 1 as well.
-    Rounding may let a t pass that does not fit: doubt, no harm.
-    """
-    W = np.zeros((len(members), n))
-    np.put_along_axis(W, members, 1, axis=1)
-    W = W[_row_order(members, n)]
-    basis, level, combination = _dependencies(W)
-    if len(basis) < n:
-        return None
-    order = np.argsort(level, kind="stable")
-    start = np.searchsorted(level[order], np.arange(n + 1))
-    found, count = _try_all(order, start, combination, n, many, TRIALS)
-    if count < 0:
-        return None
-    return np.asarray(np.linalg.solve(W[basis], found[:count].T).T)
-
-
-def _row_order(members: Index, n: int) -> Index:
-    """Vectors one by one, each the one that completes most rows, then touches most; rows as they
-    are completed."""
-    missing = np.full(len(members), members.shape[1])
-    taken, order = np.zeros(n, bool), []
-    for _ in range(n):
-        gain = np.zeros(n)
-        for left in range(1, members.shape[1] + 1):
-            rows = members[missing == left]
-            gain += np.bincount(rows.ravel(), minlength=n) * 100.0**-left
-        i = int(np.where(taken, -1, gain).argmax())
-        taken[i] = True
-        hit = (members == i).any(axis=1)
-        missing[hit] -= 1
-        order += np.flatnonzero(hit & (missing == 0)).tolist()
-    return np.array(order, np.int64)
 
 
 def _up_to_complement(C: Values, k: int) -> Values:
@@ -246,7 +200,7 @@ def _spare(columns, weight, total):  # type: ignore[no-untyped-def]
     """What the lightest basis that holds a column leaves of `total`, negative: nothing. Columns are
     sorted by weight: greedy, then one exchange each."""
     count, n = columns.shape
-    chosen, combination = _eliminated(columns)
+    chosen, combination = eliminated(columns)
     if len(chosen) < n:
         return np.full(count, -1)
     least = 0
@@ -262,92 +216,3 @@ def _spare(columns, weight, total):  # type: ignore[no-untyped-def]
                 heaviest = max(heaviest, weight[chosen[b]])
         out[c] -= weight[c] - heaviest
     return out
-
-
-@njit(cache=True, nogil=True)
-def _dependencies(W):  # type: ignore[no-untyped-def]
-    """Rows that are independent of those before them; of each other row the last basis row it
-    needs, −1 for those of the basis, and its combination."""
-    basis, combination = _eliminated(W)
-    level = np.full(len(W), -1)
-    taken = np.zeros(len(W), np.bool_)
-    for b in range(len(basis)):
-        taken[basis[b]] = True
-    for r in range(len(W)):
-        if not taken[r]:
-            level[r] = 0
-            for b in range(len(basis)):
-                if abs(combination[r, b]) > SURELY_ZERO:
-                    level[r] = b
-    return basis, level, combination
-
-
-@njit(cache=True, nogil=True)
-def _eliminated(rows):  # type: ignore[no-untyped-def]
-    """(rows that are independent of those before them; (m, n) every row as a combination of these):
-    Gauss, with what was done to each row on the side."""
-    m, n = rows.shape
-    reduced = np.zeros((n, n))
-    history = np.zeros((n, n))
-    pivot = np.zeros(n, np.int64)
-    basis = np.zeros(n, np.int64)
-    combination = np.zeros((m, n))
-    rank = 0
-    for r in range(m):
-        row = rows[r].copy()
-        past = np.zeros(n)
-        for b in range(rank):
-            f = row[pivot[b]]
-            if f != 0.0:
-                row -= f * reduced[b]
-                past -= f * history[b]
-        big = np.argmax(np.abs(row))
-        if abs(row[big]) > ZERO:
-            past[rank] = 1.0
-            reduced[rank] = row / row[big]
-            history[rank] = past / row[big]
-            pivot[rank] = big
-            basis[rank] = r
-            combination[r, rank] = 1.0
-            rank += 1
-        else:
-            for b in range(rank):
-                combination[r, b] = -past[b]
-    return basis[:rank], combination
-
-
-@njit(cache=True, nogil=True)
-def _try_all(order, start, combination, n, many, trials):  # type: ignore[no-untyped-def]
-    """Depth first over the values of the basis rows; rows order[start[b]:start[b+1]] are known
-    from basis row b on. Count −1: given up."""
-    found = np.zeros((many, n))
-    count, steps, depth = 0, 0, 0
-    value = np.full(n, -1.0)
-    while depth >= 0:
-        steps += 1
-        if steps > trials:
-            return found, -1
-        value[depth] += 1.0
-        if value[depth] > 1.0:
-            value[depth] = -1.0
-            depth -= 1
-            continue
-        good = True
-        for a in range(start[depth], start[depth + 1]):
-            s = 0.0
-            for b in range(depth + 1):
-                s += combination[order[a], b] * value[b]
-            if abs(s) > WHOLE and abs(s - 1.0) > WHOLE:
-                good = False
-                break
-        if not good:
-            continue
-        if depth == n - 1:
-            if count == many:
-                return found, -1
-            for b in range(n):
-                found[count, b] = value[b]
-            count += 1
-        else:
-            depth += 1
-    return found, count
