@@ -31,7 +31,8 @@ from unveil.auditing.intervals import over_draws
 from unveil.auditing.judgement import FEW
 from unveil.auditing.release import Release, by_encoder
 from unveil.auditing.risks import EXACT, NOT
-from unveil.auditing.trials import Arm, Laboratory
+from unveil.auditing.trial import Arm
+from unveil.auditing.trials import Laboratory
 from unveil.data.bundled import fashion_mnist
 from unveil.scheme import Scheme
 

@@ -8,7 +8,8 @@ import pytest
 from unveil.auditing.clock import LEAST, OVER, PATIENCE, Clock, OutOfTime, clock_for
 from unveil.auditing.release import Release
 from unveil.auditing.threats import attack_all
-from unveil.auditing.trials import Arm, Laboratory
+from unveil.auditing.trial import Arm
+from unveil.auditing.trials import Laboratory
 from unveil.scheme import Scheme
 
 

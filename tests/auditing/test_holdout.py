@@ -5,7 +5,8 @@ import pytest
 
 from unveil.auditing.holdout import held_out
 from unveil.auditing.release import Release, by_encoder
-from unveil.auditing.trials import Arm, Laboratory
+from unveil.auditing.trial import Arm
+from unveil.auditing.trials import Laboratory
 from unveil.scheme import Scheme
 
 GAUSS = np.random.default_rng(0).standard_normal((20, 30)).astype(np.float32)

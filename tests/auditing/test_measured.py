@@ -6,7 +6,8 @@ import pytest
 from unveil.auditing.measured import meanings, outcomes, threat
 from unveil.auditing.release import Release
 from unveil.auditing.threats import Run
-from unveil.auditing.trials import Arm, Laboratory, Trial
+from unveil.auditing.trial import Arm, Trial
+from unveil.auditing.trials import Laboratory
 from unveil.scheme import Scheme
 
 RECORDS = np.random.default_rng(0).standard_normal((8, 40)).astype(np.float32)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from unveil.auditing.release import Release
-from unveil.auditing.trials import Arm, Laboratory
+from unveil.auditing.trial import Arm
+from unveil.auditing.trials import Laboratory
 from unveil.scheme import Scheme
 
 PRIVATE = np.random.default_rng(0).standard_normal((20, 200)).astype(np.float32)

@@ -19,7 +19,8 @@ from unveil.auditing.judgement import weakest
 from unveil.auditing.measured import Outcome, outcomes, threat
 from unveil.auditing.result import Threat
 from unveil.auditing.threats import Run, attack_all
-from unveil.auditing.trials import Arm, Laboratory, Trial
+from unveil.auditing.trial import Arm, Trial
+from unveil.auditing.trials import Laboratory
 from unveil.scheme import Scheme
 
 SPARED = ("full", "tensor")

@@ -23,7 +23,7 @@ import numpy as np
 
 from unveil.auditing.intervals import wilson
 from unveil.auditing.result import CurvePoint
-from unveil.auditing.trials import Trial
+from unveil.auditing.trial import Trial
 
 FLAT = 0.1
 """Rise of the share between two numbers of encodings that is not worth another trial."""

@@ -13,7 +13,8 @@ from unveil.auditing.as_found import COPIES, copies
 from unveil.auditing.release import by_encoder
 from unveil.auditing.risks import NOT, assess
 from unveil.auditing.seed_lint import Encoder
-from unveil.auditing.trials import Arm, Laboratory
+from unveil.auditing.trial import Arm
+from unveil.auditing.trials import Laboratory
 from unveil.checks import InputError
 
 EVERY = 5

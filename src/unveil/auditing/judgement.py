@@ -17,7 +17,7 @@ from unveil.auditing.curve import Points
 from unveil.auditing.model_check import ModelCheck
 from unveil.auditing.result import CurvePoint, Level, RecordRisk, Threat, Verdict
 from unveil.auditing.risks import APPROXIMATE, MOST, NOT, OUTCOMES
-from unveil.auditing.trials import Trial
+from unveil.auditing.trial import Trial
 from unveil.data import Dataset
 
 FEW = 0.1

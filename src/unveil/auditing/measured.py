@@ -17,7 +17,8 @@ from unveil.auditing.intervals import above_control, over_draws, wilson
 from unveil.auditing.result import Attempt, Meaning, Threat
 from unveil.auditing.risks import EXACT, NOT
 from unveil.auditing.threats import KNOWS, Run
-from unveil.auditing.trials import Arm, Key, Laboratory, Trial
+from unveil.auditing.trial import Arm, Key, Trial
+from unveil.auditing.trials import Laboratory
 
 NEAR = 0.1
 """In standard deviations of the column: nearer than this a sensitive value counts as inferred."""

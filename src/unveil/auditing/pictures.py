@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unveil.auditing.result import Pictures
 from unveil.auditing.risks import NOT
-from unveil.auditing.trials import Trial
+from unveil.auditing.trial import Trial
 from unveil.data import Dataset
 from unveil.encodings import Encodings
 

@@ -21,7 +21,8 @@ from unveil.attacks.choose import LAST, TOLD, choose, situation_of, usual
 from unveil.auditing.as_found import COPIES, VIEWS, schemes_as_found
 from unveil.auditing.clock import OVER
 from unveil.auditing.insider import NAME as SUBSTITUTION
-from unveil.auditing.trials import Arm, Key, Laboratory, Trial
+from unveil.auditing.trial import Arm, Key, Trial
+from unveil.auditing.trials import Laboratory
 from unveil.scheme import Scheme
 
 KNOWS: dict[Key, str] = {

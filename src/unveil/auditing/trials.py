@@ -3,18 +3,15 @@ on disk, so that it runs once.
 
 Encodings of a draw are nested: fewer are the first m of many, so that more encodings are more
 information, never other ones.
-
-An `Arm` is one way to attack: who attacks, by which attack, and what the encodings are taken for.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +25,8 @@ from unveil.auditing.disguised import disguised
 from unveil.auditing.insider import NAME as SUBSTITUTION
 from unveil.auditing.insider import substitution
 from unveil.auditing.release import Release
-from unveil.auditing.risks import EXACT, NOT, Risks, Yardstick, assess, distinct
+from unveil.auditing.risks import NOT, Risks, Yardstick, assess, distinct
+from unveil.auditing.trial import Arm, Trial, packed, unpacked
 from unveil.checks import InputError
 from unveil.encode.selection import selection_matrix
 from unveil.encodings import Encodings
@@ -36,83 +34,8 @@ from unveil.kept import keep_arrays, kept_arrays, name_of
 from unveil.records import Overlaps, Progress, Recovery
 from unveil.scheme import Scheme
 
-Key = Literal["blind", "public", "told", "insider"]
 MOST_LINKED = 3000
 """Encodings whose pairs are compared: a matrix of nine million entries."""
-COMPLETE = 0.99
-"""Share of encodings that an attack explains, from which on another can add nothing."""
-
-
-@dataclass(frozen=True)
-class Arm:
-    """who: the kind of attacker; scheme: what the encodings are taken for; words: how that differs
-    from what was stated, empty where it does not; view: what is done to them first
-    (`as_found.VIEWS`)."""
-
-    who: Key
-    attack: str
-    scheme: Scheme
-    words: str = ""
-    view: str = ""
-
-    @property
-    def title(self) -> str:
-        return f"{self.attack} ({self.words})" if self.words else self.attack
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """What one attack got: outcome, error, correlation, status and reason per record; shown (n, d):
-    the recovery of each record (zero where there is none), kept for the trial that is reported in
-    full.
-
-    signed: signs are known, not up to one per pixel; explained: share of the encodings the attack
-    explains; control, values, guessed_values: as in
-    `risks`; linked, falsely: share of pairs of encodings with a common record that it links, and of
-    those without; NaN: not known; stopped: it was cut short by the clock
-    """
-
-    m: int
-    draw: int
-    who: Key
-    attack: str
-    explanation: str
-    outcome: NDArray[np.int8]
-    error: NDArray[np.float64]
-    correlation: NDArray[np.float64]
-    status: tuple[str, ...]
-    reasons: tuple[str, ...]
-    wrong: int
-    verified: int
-    seconds: Mapping[str, float]
-    signed: bool = False
-    explained: float = 0.0
-    control: float = 0.0
-    values: float = 0.0
-    guessed_values: float = 0.0
-    linked: float = float("nan")
-    falsely: float = float("nan")
-    shown: NDArray[np.float32] | None = None
-    stopped: bool = False
-
-    @property
-    def exact(self) -> float:
-        return float((self.outcome == EXACT).mean())
-
-    @property
-    def recovered(self) -> float:
-        return float((self.outcome > NOT).mean())
-
-    @property
-    def worth(self) -> tuple[int, int, float]:
-        """What counts between two trials: records exactly, records at all, single values."""
-        return int((self.outcome == EXACT).sum()), int((self.outcome > NOT).sum()), self.values
-
-    @property
-    def complete(self) -> bool:
-        """Whether nothing is left for another attack."""
-        explained = self.explained >= COMPLETE and self.verified > 0 and not self.wrong
-        return bool((self.outcome == EXACT).all()) or explained
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,13 +102,13 @@ class Laboratory:
     def _kept(self, name: str, m: int, number: int, arm: Arm, show: bool, bounded: bool) -> Trial:
         path = None if self.folder is None else self.folder / f"{name[:24]}.npz"
         kept = None if path is None else kept_arrays(path, name)
-        done = None if kept is None else _unpacked(kept)
+        done = None if kept is None else unpacked(kept)
         if done is None:
             done = self._attack(m, number, arm, show, bounded)
             # What was cut short depends on the machine: it is tried again next time.
             if path is not None and not done.stopped:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                keep_arrays(path, name, _packed(done))
+                keep_arrays(path, name, packed(done))
         return done
 
     def _attack(self, m: int, number: int, arm: Arm, show: bool, bounded: bool) -> Trial:
@@ -334,30 +257,3 @@ def _links(recovery: Recovery, chosen: NDArray[np.int64] | None) -> tuple[float,
     found = ((members @ members.T).toarray() > 0)[above] if len(recovery) else np.zeros_like(truth)
     share = [float(found[rows].mean()) if rows.any() else float("nan") for rows in (truth, ~truth)]
     return share[0], share[1]
-
-
-def _packed(trial: Trial) -> dict[str, NDArray[Any]]:
-    arrays: dict[str, NDArray[Any]] = {
-        name: getattr(trial, name) for name in ("outcome", "error", "correlation")
-    }
-    if trial.shown is not None:
-        # Only of the trial that is drawn: the others would fill the disk.
-        arrays["shown"] = trial.shown
-    about = {name: value for name, value in vars(trial).items() if name not in (*arrays, "shown")}
-    return {**arrays, "about": np.array(json.dumps(about))}
-
-
-def _unpacked(kept: dict[str, Any]) -> Trial | None:
-    """None where the fields are not those of a trial: it was kept by other code."""
-    try:
-        about = json.loads(str(kept.pop("about")))
-        return Trial(
-            **{
-                **kept,
-                **about,
-                "status": tuple(about["status"]),
-                "reasons": tuple(about["reasons"]),
-            }
-        )
-    except (ValueError, TypeError, KeyError):
-        return None

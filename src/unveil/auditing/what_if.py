@@ -38,7 +38,8 @@ from unveil.auditing.intervals import over_draws
 from unveil.auditing.release import Release
 from unveil.auditing.result import WhatIf
 from unveil.auditing.risks import NOT
-from unveil.auditing.trials import Arm, Key, Laboratory
+from unveil.auditing.trial import Arm, Key
+from unveil.auditing.trials import Laboratory
 from unveil.checks import InputError
 from unveil.records import Progress
 
