@@ -1,6 +1,7 @@
 """Regions of single images that are inverted: the evidence written out, and turned back."""
 
 import numpy as np
+import pytest
 from scipy import sparse
 from scipy.stats import norm
 
@@ -47,16 +48,22 @@ def test_an_inverted_region_and_a_negative_are_turned_back_and_the_rest_stays():
     wrong = images.copy().reshape(-1, *SHAPE)
     wrong[1, :, :6] *= -1
     wrong[4] *= -1
-    fixed = turned_back(Y, mixture, wrong.reshape(images.shape), prior, SHAPE)
+    fixed, told = turned_back(Y, mixture, wrong.reshape(images.shape), prior, SHAPE)
     energy = np.abs(images)
     agree = (energy * (fixed * images > 0)).sum(axis=1) / energy.sum(axis=1)
     assert (agree > 0.95).all()
-    np.testing.assert_allclose(
-        turned_back(Y, mixture, images, prior, SHAPE)[0], images[0], atol=0.3
-    )
+    # a negative has the least evidence, an image that is half inverted the next
+    assert np.argsort(told)[:2].tolist() == [4, 1]
+    assert told[4] < 0 < np.delete(told, [1, 4]).min()
+    same, all_told = turned_back(Y, mixture, images, prior, SHAPE)
+    np.testing.assert_allclose(same[0], images[0], atol=0.3)
+    assert all_told.min() > 0.1  # that of an image much brighter than others
+    assert np.median(all_told) == pytest.approx(1)
 
 
 def test_where_nothing_tells_an_image_fades():
     Y, mixture, images, prior = problem(m=40)
     nobody = Mixture(sparse.csr_array(mixture.weights * 0), mixture.noise)
-    np.testing.assert_allclose(turned_back(Y, nobody, images, prior, SHAPE), LEFT * images)
+    faded, told = turned_back(Y, nobody, images, prior, SHAPE)
+    np.testing.assert_allclose(faded, LEFT * images)
+    assert not told.any()

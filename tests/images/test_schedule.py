@@ -9,9 +9,10 @@ from unveil.images.schedule import SCHEDULE
 def test_few_encodings_get_more_rounds_and_both_end_cool():
     many, few = (SCHEDULE.starts(few, None) for few in (False, True))
     assert (len(many), len(few)) == (SCHEDULE.rounds, SCHEDULE.rounds_few)
-    for starts in (many, few):
-        assert starts[-3:] == SCHEDULE.cooler
-        assert set(starts[:-3]) == {SCHEDULE.hot}
+    for starts, cooler in ((many, SCHEDULE.cool(False)), (few, SCHEDULE.cool(True))):
+        assert starts[-len(cooler) :] == cooler
+        assert set(starts[: -len(cooler)]) == {SCHEDULE.hot}
+        assert (np.diff(starts) <= 0).all()
 
 
 def test_a_first_look_is_hot_throughout():
@@ -27,6 +28,6 @@ def test_without_public_images_energy_falls_where_all_start_from_the_mean_image(
     assert (np.diff(falling) < 0).all()
 
 
-def test_the_rule_for_bad_images_is_strictest_where_encodings_are_few():
-    assert SCHEDULE.bad(True, True) < SCHEDULE.bad(True, False) < SCHEDULE.bad(False, False)
+def test_the_rule_for_bad_images_is_looser_where_encodings_are_few_or_public_images_none():
+    assert 1 < SCHEDULE.bad(True, False) < SCHEDULE.bad(True, True) < SCHEDULE.bad(False, False)
     assert SCHEDULE.bad(False, True) == SCHEDULE.bad(False, False)

@@ -98,20 +98,24 @@ def alternate(
         light = _too_light(task, weighing, len(images))
         images, weighing = _calibrated(task, images, weighing)
         weights, squares, misfit = weighing.weights, weighing.squares, weighing.misfit
-        # 4. Regions of single images that are inverted are turned back.
-        if task.public and task.shape:
-            mixture = task.mixture(weights, squares, misfit)
-            images = turned_back(task.Y, mixture, images, prior, task.shape)
-        # 5. Images whose encodings fit badly, or that repeat another, start again from the mean.
-        #    Not in the round before the last: too few rounds are left to repair them. Those that
-        #    were found a round ago have one more to show themselves.
+        # 4. Regions of single images that are inverted are turned back; images whose sign nothing
+        #    tells are bad.
         of_images = misfits(weighing)
         bad = of_images > SCHEDULE.bad(task.public, few) * np.median(of_images)
+        if task.public and task.shape:
+            mixture = task.mixture(weights, squares, misfit)
+            images, told = turned_back(task.Y, mixture, images, prior, task.shape)
+            bad |= told < SCHEDULE.untold
+        # 5. Bad images, and those that repeat another, start again from the mean. Not in the round
+        #    before the last: too few rounds are left to repair them. Those that were found a round
+        #    ago have one more to show themselves. Where encodings are few, light ones may be given
+        #    to other images, but go on where they are not: some are images not quite found yet.
         twice = repeated_images(images, weights, prior, task.start)
+        again = bad & ~young | twice
         bad = (bad | light) & ~young | twice
         young[:] = False
         if turn < last - 1:
-            images[bad] = task.start
+            images[again if few and task.public else bad] = task.start
         # 6. Columns that stand for two images are split, and missed images grown, into bad columns.
         if turn not in SCHEDULE.regrow:
             continue
@@ -127,7 +131,8 @@ def alternate(
         if bad.any() and task.gram is not None:
             new = regrow(task.gram, weights, bad, of_images, misfit, k, weight, task.labels, rng)
             weights, squares = _take_over(weights, squares, new, weight)
-            young[[column for column, _ in new]] = True
+            taken = [column for column, _ in new]
+            images[taken], young[taken] = task.start, True
     # 7. Images once more with the last weights: signs hardly move.
     if task.public and last:
         mixture = task.mixture(weighing.weights, weighing.squares, weighing.misfit)
@@ -149,7 +154,7 @@ def _from_own_mean(
     """Images go on with a mean of their own. Its sign is not known, so that public images have no
     mean either at first; once they show their own, the sign is told by it."""
     starts = SCHEDULE.starts(few, None)
-    cool = len(SCHEDULE.cooler)
+    cool = len(SCHEDULE.cool(few))
     # 1. Rounds that know no sign.
     blind = replace(task, prior=task.prior.centred(), centre=consensus(images))
     state = alternate(
@@ -226,10 +231,14 @@ def _weigh(
         labels = task.labels, vote(mixture.weights.toarray(), task.labels)
     shares = fit_to_signed(mixture, len(images)).shares()
     bounds = WeightBounds(task.scheme.k_private, task.law.largest, task.public)
-    return reweigh(
+    found = reweigh(
         task.Y, signed, images, shares, mixture.noise, task.prior, bounds,
         labels=labels, offsets=offsets,
     )  # fmt: skip
+    # In the unit of the energy itself: in that of what was raised, encodings that fit badly would
+    # fit well in every other round.
+    raised = 1 if mixture.raised is None else mixture.raised
+    return replace(found, misfit=found.misfit * raised)
 
 
 def _too_light(task: ImageTask, weighing: Weighing, n: int) -> NDArray[np.bool_]:

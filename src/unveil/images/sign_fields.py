@@ -52,10 +52,11 @@ Floats = NDArray[np.float32]
 @dataclass(frozen=True, eq=False)
 class Mixture:
     """What is believed of the weights: expected λ (m, n), and the energy τ² (m,) of all that is not
-    in them."""
+    in them. raised (m,): times what it would be, had encodings not fitted badly before."""
 
     weights: sparse.csr_array
     noise: Floats
+    raised: Floats | None = None
 
 
 def anneal(

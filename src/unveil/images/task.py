@@ -97,10 +97,12 @@ class ImageTask:
         if least is None:
             least = SCHEDULE.least if self.public else SCHEDULE.least_alone
         noise = np.maximum(rest**2 * self.law.public, least) + unsure(weights, squares)
+        raised = np.ones(len(noise), np.float32)
         if misfit is not None and self.public:
             # Bounded both ways: no single encoding may count for nothing, or for everything.
-            noise = noise * np.clip(misfit / max(float(np.median(misfit)), EMPTY), 0.5, 4)
-        return Mixture(sparse.csr_array(weights).astype(np.float32), noise.astype(np.float32))
+            raised = np.clip(misfit / max(float(np.median(misfit)), EMPTY), 0.5, 4)
+        noise = (noise * raised).astype(np.float32)
+        return Mixture(sparse.csr_array(weights).astype(np.float32), noise, raised)
 
 
 @dataclass(frozen=True, eq=False)
