@@ -224,7 +224,7 @@ class TestAttack:
         self, run: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         pytest.importorskip("distributed")
-        monkeypatch.setattr("unveil.gram.engine.executors.PATIENCE", 1)
+        monkeypatch.setattr("unveil.cluster.PATIENCE", 1)
         one_sentence(
             call("attack", run, "--attack", "paper", "--scheduler", "tcp://127.0.0.1:9"),
             "does not answer",

@@ -105,8 +105,10 @@ def test_workers_must_be_a_positive_number(workers: int) -> None:
 def test_where_tasks_run_is_set_for_a_block_and_no_longer(tmp_path: Path) -> None:
     with using(workers=3, scheduler="tcp://x", checkpoint=tmp_path):
         assert (where().workers, where().scheduler, where().checkpoint) == (3, "tcp://x", tmp_path)
+        with using(workers=1):
+            assert (where().workers, where().scheduler) == (1, "tcp://x")
         with using():
-            assert where().workers is None
+            assert where().workers == 3
     assert where().checkpoint is None
 
 

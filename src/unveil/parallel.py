@@ -1,9 +1,10 @@
 """How much of the machine a computation may use, and how long it took. Threads and clusters are
 decided here.
 
-Parallel over blocks, with BLAS held at one thread each (`run_blocks`). `with using(workers=…,
-scheduler=…, checkpoint=…, memory_limit=…)` sets for everything inside where block tasks run, where
-they leave what they have finished, and how much memory may be taken.
+Parallel over blocks, with BLAS held at one thread each: `run_blocks` for what stays in this
+process, `cluster.results` for what may go to others. `with using(workers=…, scheduler=…,
+checkpoint=…, memory_limit=…)` sets for everything inside where block tasks run, where they leave
+what they have finished, and how much memory may be taken.
 """
 
 from __future__ import annotations
@@ -98,11 +99,17 @@ def using(
     checkpoint: Path | None = None,
     memory_limit: int | None = None,
 ) -> Iterator[None]:
-    """Defaults for every call inside the block; a memory limit holds until another is given."""
-    # An inner block without a limit keeps the outer one: a promise made once holds.
-    limit = where().memory_limit if memory_limit is None else memory_limit
+    """Defaults for every call inside the block; what an inner block does not say holds on."""
+    outer = where()
     # A context variable: threads that a caller starts do not see each other's settings.
-    token = _where.set(Where(workers, scheduler, checkpoint, limit))
+    token = _where.set(
+        Where(
+            outer.workers if workers is None else workers,
+            outer.scheduler if scheduler is None else scheduler,
+            outer.checkpoint if checkpoint is None else checkpoint,
+            outer.memory_limit if memory_limit is None else memory_limit,
+        )
+    )
     try:
         yield
     finally:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from unveil.auditing.ahead import make_ahead
 from unveil.auditing.audit_options import Options
 from unveil.auditing.costs import attack_seconds
 from unveil.auditing.curve import Points, trace
@@ -123,7 +124,10 @@ def _trace(
         done += 1
         if options.progress:
             options.progress("trials", done, done + 1)
-        return lab.best(m, draw, arms, show=m == case.high and draw == 0)
+        show = m == case.high
+        if draw == 0:
+            make_ahead(lab, m, arms, draws, show=show)
+        return lab.best(m, draw, arms, show=show and draw == 0)
 
     def price_or_never(m: int) -> float:
         # Once the clock is over no further point is begun.

@@ -99,17 +99,35 @@ class Laboratory:
             self._done[name] = self._kept(name, m, number, arm, show, bounded)
         return self._done[name]
 
+    @property
+    def made(self) -> dict[str, Trial]:
+        """All trials so far, under names that all that decides them is part of."""
+        return dict(self._done)
+
+    def take(self, made: dict[str, Trial]) -> None:
+        """Trials that were made elsewhere, as if they had been made here."""
+        for name, trial in made.items():
+            self._done[name] = trial
+            self._keep(name, trial)
+
     def _kept(self, name: str, m: int, number: int, arm: Arm, show: bool, bounded: bool) -> Trial:
-        path = None if self.folder is None else self.folder / f"{name[:24]}.npz"
+        path = self._path(name)
         kept = None if path is None else kept_arrays(path, name)
         done = None if kept is None else unpacked(kept)
         if done is None:
             done = self._attack(m, number, arm, show, bounded)
-            # What was cut short depends on the machine: it is tried again next time.
-            if path is not None and not done.stopped:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                keep_arrays(path, name, packed(done))
+            self._keep(name, done)
         return done
+
+    def _path(self, name: str) -> Path | None:
+        return None if self.folder is None else self.folder / f"{name[:24]}.npz"
+
+    def _keep(self, name: str, trial: Trial) -> None:
+        path = self._path(name)
+        # What was cut short depends on the machine: it is tried again next time.
+        if path is not None and not trial.stopped:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            keep_arrays(path, name, packed(trial))
 
     def _attack(self, m: int, number: int, arm: Arm, show: bool, bounded: bool) -> Trial:
         encodings = self.encodings(number, m, arm.scheme, arm.view)

@@ -22,6 +22,7 @@ from unveil.cli.options import (
     scheme_options,
     shape_option,
     units_of,
+    workers_options,
 )
 from unveil.cli.terminal import console, echo_json, print_evidence, progress_bar
 
@@ -88,16 +89,7 @@ WORTH_RESUMING = 10_000
 )
 @shape_option
 @click.option("--attack", "name", help="Attack by name.  [default: the strongest]")
-@click.option(
-    "--workers",
-    type=click.IntRange(1),
-    help="Threads, or processes with --scheduler processes.  [default: cores]",
-)
-@click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Dask cluster to compute on: tcp://…, or 'processes' for a local one.",
-)
+@workers_options
 @click.option("--seed", type=int, default=0, show_default=True)
 @memory_option
 @out_option
@@ -113,8 +105,6 @@ def attack(
     n_private: int | None,
     overlaps: Path | None,
     similarity: Path | None,
-    workers: int | None,
-    scheduler: str | None,
     seed: int,
     out: Path | None,
     as_json: bool,
@@ -145,7 +135,7 @@ def attack(
     # A result that goes elsewhere has no place to go on from.
     checkpoint = source / "overlaps" if out is None and encodings.m >= WORTH_RESUMING else None
     with (
-        parallel.using(workers=workers, scheduler=scheduler, checkpoint=checkpoint),
+        parallel.using(checkpoint=checkpoint),
         progress_bar("attack", not as_json) as progress,
     ):
         images = {"like": like, "private_like": private_like}

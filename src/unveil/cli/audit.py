@@ -25,6 +25,7 @@ from unveil.cli.options import (
     scheme_of,
     scheme_options,
     shape_option,
+    workers_options,
 )
 from unveil.cli.provenance import provenance
 from unveil.cli.terminal import console, echo_json, progress_bar
@@ -117,6 +118,7 @@ DEMO_EFFORT = 20.0
     type=click.Choice(GATES),
     help="Exit code 1 if records leak; 'approximate': or leak in part; 'any': or anything does.",
 )
+@workers_options
 @memory_option
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option(

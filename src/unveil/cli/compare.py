@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from unveil.cli.group import main
-from unveil.cli.options import as_json, measured_in
+from unveil.cli.options import as_json, measured_in, workers_options
 from unveil.cli.terminal import console, echo_json, progress_bar
 
 
@@ -38,6 +38,7 @@ from unveil.cli.terminal import console, echo_json, progress_bar
     metavar="SECONDS",
     help="For an attack on one instance.  [default: 20, with --full 60]",
 )
+@workers_options
 @measured_in("unveil-compare", seed="Same seed, same instances.")
 @as_json
 def compare(out: Path, as_json: bool, **options: Any) -> int:

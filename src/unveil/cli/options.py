@@ -71,6 +71,33 @@ def memory_option(command: F) -> F:
     return cast(F, limited)
 
 
+def workers_options(command: F) -> F:
+    """--workers and --scheduler, for everything the command does."""
+
+    @click.option(
+        "--workers",
+        type=click.IntRange(1),
+        help="Threads, or processes with --scheduler processes.  [default: cores]",
+    )
+    @click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Dask cluster to compute on: tcp://…, or 'processes' for a local one.",
+    )
+    @wraps(command)
+    def spread(*args: Any, workers: int | None, scheduler: str | None, **options: Any) -> Any:
+        from unveil import parallel
+        from unveil.cluster import connected
+
+        with (
+            parallel.using(workers=workers, scheduler=scheduler),
+            connected(scheduler, workers),
+        ):
+            return command(*args, **options)
+
+    return cast(F, spread)
+
+
 def measured_in(folder: str, *, seed: str) -> Callable[[F], F]:
     """--out and --seed of a command that measures and writes a page; `seed`: what the seed does."""
 

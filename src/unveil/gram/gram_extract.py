@@ -30,11 +30,11 @@ from typing import Literal
 import numpy as np
 
 from unveil.checks import DataLike, InputError
+from unveil.cluster import results
 from unveil.encodings import Encodings, as_public
 from unveil.gram.engine.blocks import Block, OverlapEngine, score_rows
 from unveil.gram.engine.checkpoint import Checkpoint
 from unveil.gram.engine.evidence import assemble, weigh_evidence
-from unveil.gram.engine.executors import BlockPair, run_blocks
 from unveil.gram.engine.plan import (
     ROUNDINGS,
     Doubt,
@@ -264,7 +264,7 @@ def _blocks(
 ) -> list[Block]:
     """All blocks in the order of (i, j), whatever the order they were finished in."""
     tasks = engine.plan.tasks
-    done: dict[BlockPair, Block] = {}
+    done: dict[tuple[int, int], Block] = {}
     if checkpoint is not None:
         done = {task: block for task in tasks if (block := checkpoint.read(*task)) is not None}
     left = [task for task in tasks if task not in done]
@@ -272,12 +272,14 @@ def _blocks(
         progress("overlaps", len(done), len(tasks))
     if scheduler is None:  # threads share the limit; processes bring their own memory
         workers = max(1, min(worker_count(workers), (limit // 2) // engine.plan.bytes_per_task))
-    for task, block in (
-        run_blocks(engine, left, workers=workers, scheduler=scheduler) if left else ()
-    ):
+    for task, block in results(_block, engine, left, workers=workers, scheduler=scheduler):
         if checkpoint is not None:
             checkpoint.write(*task, block)
         done[task] = block
         if progress:
             progress("overlaps", len(done), len(tasks))
     return [done[task] for task in sorted(tasks)]
+
+
+def _block(engine: OverlapEngine, task: tuple[int, int]) -> Block:
+    return engine.block(*task)

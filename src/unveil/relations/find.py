@@ -26,7 +26,8 @@ from math import ceil, log
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.parallel import run_blocks, where, worker_count
+from unveil.cluster import results
+from unveil.parallel import where, worker_count
 from unveil.records import Progress
 from unveil.relations.share import pairs_between, search_share
 from unveil.relations.sketch import Index, Sketch
@@ -114,47 +115,60 @@ def find_relations(
     if keys > MANY_KEYS:
         shares = shares[: max(ceil(len(shares) / 2), ceil(len(shares) * MANY_KEYS / keys))]
     # 3. Search them one by one, until there are enough.
-    found: dict[int, Index] = {}
     most = max(1, int(enough * m))
     room = 4 * most + 1000  # of one share; more than it finds, or nothing is told apart
-
-    def search(at: int) -> None:
-        # Whatever else is still running, the shares before this one suffice.
-        if sum(len(hits) for earlier, hits in list(found.items()) if earlier < at) >= most:
-            return
-        hits = search_share(
-            sketch.hi,
-            sketch.lo,
-            sketch.free,
-            values,
-            rows,
-            t,
-            grid,
-            sketch.spread,
-            sketch.nats,
-            need,
-            *shares[at],
-            room,
-            fullest,
-        )
-        found[at] = np.asarray(hits, np.int64)
-
-    finished = [0]
-
-    def done(_: int) -> None:
-        finished[0] += 1
+    search = _Search(sketch, values, rows, t, grid, need, room, fullest)
+    found: dict[int, Index] = {}
+    taken, next_one = [np.empty((0, 4), np.int64)], 0
+    numbered = list(enumerate(shares))
+    for (at, _), hits in results(_searched, search, numbered, workers=workers):
+        found[at] = hits
         if progress:
-            progress("relations", finished[0], len(shares))
-
-    run_blocks(search, range(len(shares)), workers, done)
-    taken = [np.empty((0, 4), np.int64)]
-    for at in sorted(found):
+            progress("relations", len(found), len(shares))
+        # Shares count in their own order, whichever ends first, so that the result does not depend
+        # on that. What lies behind enough of them is not needed.
+        while next_one in found and sum(map(len, taken)) < most:
+            taken.append(found[next_one])
+            next_one += 1
         if sum(map(len, taken)) >= most:
             break
-        taken.append(found[at])
     quads = np.concatenate(taken)
     quads = np.sort(quads, axis=1) if sketch.free else one_order(_told_apart(sketch, quads))
     return Relations(np.unique(quads, axis=0), True, keys)
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """What all shares have in common, as `search_share` takes it."""
+
+    sketch: Sketch
+    values: NDArray[np.float64]
+    rows: Index
+    pivots: int
+    grid: NDArray[np.float64]
+    need: float
+    room: int
+    fullest: float
+
+
+def _searched(search: _Search, numbered: tuple[int, tuple[float, float, int, int]]) -> Index:
+    sketch = search.sketch
+    hits = search_share(
+        sketch.hi,
+        sketch.lo,
+        sketch.free,
+        search.values,
+        search.rows,
+        search.pivots,
+        search.grid,
+        sketch.spread,
+        sketch.nats,
+        search.need,
+        *numbered[1],
+        search.room,
+        search.fullest,
+    )
+    return np.asarray(hits, np.int64)
 
 
 def _told_apart(sketch: Sketch, quads: Index) -> Index:

@@ -10,7 +10,6 @@ average (n/k)·(ln n + ln ln n) encodings; nobody recovers all vectors from fewe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from math import log
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from unveil.experiments.cells import LOST, Cells, Facts
 from unveil.experiments.compare.families import Family
 from unveil.experiments.compare.trial import LIMIT, RAN, REFUSED, Trial, code_of, run_trials
 from unveil.experiments.drawing import COLOURS, panels
-from unveil.parallel import worker_count
+from unveil.parallel import where, worker_count
 from unveil.scheme import Scheme
 
 if TYPE_CHECKING:
@@ -106,23 +105,22 @@ def _diagram(cells: Cells, attack: str, name: str, full: bool, limit: float) -> 
         xs = VECTORS if full else QUICK_VECTORS
     ds, draws = (PIXELS, DRAWS) if full else (QUICK_PIXELS, 1)
     code = code_of(attack)
-
-    def column(x: int) -> Facts:
-        setting = {
+    settings = [
+        {
             "attack": attack,
             "code": code,
             "ground": name,
             "family": asdict(GROUNDS[name].family),
             "x": x,
+            "ds": list(ds),
+            "draws": draws,
+            "limit": limit,
         }
-        [found] = cells.run(
-            _column, [setting | {"ds": list(ds), "draws": draws, "limit": limit}], "diagram"
-        )
-        return found
-
+        for x in xs
+    ]
     # Seconds do not matter here, so that processes may share the machine.
-    with ThreadPoolExecutor(worker_count(None)) as pool:
-        columns = list(pool.map(column, xs))
+    at_once = worker_count(where().workers)
+    columns = cells.run(_column, settings, "diagram", at_once=at_once)
     if all("reason" in found for found in columns):
         return {"attack": attack, "ground": name, "reason": columns[0]["reason"]}
     share = [found.get("share", [0.0] * len(ds)) for found in columns]

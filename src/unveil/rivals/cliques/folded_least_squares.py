@@ -22,7 +22,6 @@ left. Values are up to one sign per pixel, common to all vectors. O(m·k + n²) 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,7 @@ from scipy import sparse
 from unveil.folded import log_2cosh, lost, maximise
 from unveil.records import Progress
 from unveil.solve.affine_rrr import solve_all
-from unveil.solve.pixels.pixels import run_pixels
+from unveil.solve.pixels.pixels import Block, solved_blocks
 
 POWER = 60
 """Power iterations: what matters are signs, which need no precise eigenvector."""
@@ -91,7 +90,9 @@ def folded_least_squares(
     W.sum_duplicates()
     system = FoldedSystem(W, members, weights, noise)
     values, tau2 = np.zeros((n, d)), np.zeros(d)
-    run_pixels(partial(_fill, system, y, values, tau2), d, rng, block=block, progress=progress)
+    blocks = solved_blocks(_solved, (system, y), d, rng, block=block, progress=progress)
+    for pixels, found in blocks:
+        values[:, pixels], tau2[pixels] = found
     return FoldedFit(
         values,
         np.sqrt(tau2),
@@ -128,14 +129,12 @@ class FoldedSystem:
         return np.asarray(self.vectors @ parts)
 
 
-def _fill(
-    system: FoldedSystem,
-    Y: NDArray[np.float32],
-    values: Values,
-    tau2: Values,
-    task: tuple[slice, np.random.Generator],
-) -> None:
-    pixels, rng = task
+def _solved(
+    shared: tuple[FoldedSystem, NDArray[np.float32]], block: Block
+) -> tuple[Values, Values]:
+    """Values and the variance of the noise at these pixels."""
+    system, Y = shared
+    pixels, rng = block
     power = np.mean(np.square(Y[:, pixels], dtype=np.float64), axis=0) + 1e-30
     # A pixel's own scale, so that one that is always dark is as good as any other.
     y = np.asarray(Y[:, pixels] / np.sqrt(power), np.float32)
@@ -155,8 +154,7 @@ def _fill(
         better = fit > best
         best = np.where(better, fit, best)
         x, noise = np.where(better, found, x), np.where(better, left, noise)
-    values[:, pixels] = x * np.sqrt(power)
-    tau2[pixels] = noise * power
+    return x * np.sqrt(power), noise * power
 
 
 def _spectral(system: FoldedSystem, y: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:

@@ -25,11 +25,13 @@ beforehand what is.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unveil.parallel import run_blocks, where, worker_count
+from unveil.cluster import results
 from unveil.records import Progress
 from unveil.solve.model import APART, PIXEL, TIE, rms
 from unveil.solve.pairs.pair_graph import (
@@ -80,28 +82,40 @@ def peel(
     if not plans:
         return PixelSolution(values, misfit, misfit < 0, differs.sum(axis=0), group)
 
-    # 2. Blocks of pixels, each solved by itself: threads write to different columns.
-    def solve(pixels: slice) -> None:
-        hi, lo = sums(magnitudes[:, pixels], None if offsets is None else offsets[:, pixels], a)
-        values[:, pixels], misfit[pixels], differs[pixels] = _solve_block(
-            graph, plans, members, hi, lo, offsets is None, scale / a
-        )
-
-    done = [0]
-
-    def count(pixels: slice) -> None:
-        done[0] += pixels.stop - pixels.start
+    # 2. Blocks of pixels, each solved by itself; a pixel is solved where two plans reproduce every
+    # encoding.
+    shared = _Pairs(magnitudes, offsets, members, a, graph, plans, scale)
+    blocks = [slice(s, min(s + block, d)) for s in range(0, d, block)]
+    done = 0
+    for pixels, found in results(_solved, shared, blocks):
+        values[:, pixels], misfit[pixels], differs[pixels] = found
+        done += pixels.stop - pixels.start
         if progress:
-            progress("pixels", done[0], d)
-
-    # 3. All of them; a pixel is solved where two plans reproduce every encoding.
-    run_blocks(
-        solve,
-        [slice(s, min(s + block, d)) for s in range(0, d, block)],
-        worker_count(where().workers),
-        count,
-    )
+            progress("pixels", done, d)
     return PixelSolution(values, misfit, misfit <= PIXEL, differs.sum(axis=0), group)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """What all pixels share, as `peel` takes it; scale: the rms of y."""
+
+    magnitudes: NDArray[np.float32]
+    offsets: NDArray[np.float32] | None
+    members: Index
+    a: float
+    graph: PairGraph
+    plans: list[PeelingPlan]
+    scale: float
+
+
+def _solved(
+    shared: _Pairs, pixels: slice
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    """Values, misfits, and where plans differ, at these pixels."""
+    offsets = None if shared.offsets is None else shared.offsets[:, pixels]
+    hi, lo = sums(shared.magnitudes[:, pixels], offsets, shared.a)
+    scale = shared.scale / shared.a
+    return _solve_block(shared.graph, shared.plans, shared.members, hi, lo, offsets is None, scale)
 
 
 def sums(

@@ -24,7 +24,6 @@ eigenvector of an n×n matrix for each pixel and start, and some tens of product
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +34,7 @@ from unveil.records import Progress
 from unveil.solve.affine_rrr import Range
 from unveil.solve.model import Members, Values
 from unveil.solve.pixels.one_by_one import sweep
-from unveil.solve.pixels.pixels import run_pixels
+from unveil.solve.pixels.pixels import Block, solved_blocks
 
 Floats = NDArray[np.float64]
 BLOCK = 256
@@ -114,22 +113,20 @@ def solve_loud(
     power = np.zeros(-(-d // BLOCK))
     floor = QUIETEST * float(np.sqrt(np.mean(np.square(y, dtype=np.float64))))
     noise = max(noise, floor)
-    out = x, nats, power
-    fill = partial(_fill, y, design, noise, fine, out)
-    run_pixels(fill, d, rng, block=BLOCK, progress=progress)
+    shared = y, design, noise, fine
+    for pixels, found in solved_blocks(_solved, shared, d, rng, block=BLOCK, progress=progress):
+        block = pixels.start // BLOCK
+        x[:, pixels], nats[:, block], power[block] = found
     return Loud(x, nats.sum(axis=1), max(float(np.sqrt(power.sum() / d)), floor))
 
 
-def _fill(
-    y: Values,
-    design: Design,
-    noise: float,
-    fine: bool,
-    out: tuple[Floats, Floats, Floats],
-    task: tuple[slice, np.random.Generator],
-) -> None:
-    """The likelier of both starts at each of these pixels, and the noise that is left there."""
-    pixels, _ = task
+def _solved(
+    shared: tuple[Values, Design, float, bool], block: Block
+) -> tuple[Values, Floats, float]:
+    """The likelier of both starts at each of these pixels, what each row says there, and the noise
+    that is left."""
+    y, design, noise, fine = shared
+    pixels, _ = block
     part = np.ascontiguousarray(y[:, pixels])
     # 1. Both starts, a few steps each.
     best = np.full(part.shape[1], -np.inf)
@@ -145,15 +142,15 @@ def _fill(
         found = sweep(part, design.members, found, noise, mean=False)
     found, s = _steps(part, design, found, noise, TRIAL_STEPS)
     # 3. What the others say of each encoding, and the noise that is left.
-    values, nats, power = out
-    block = pixels.start // BLOCK
-    nats[:, block] = log_density(part, *design.others(found, s, noise)).sum(axis=1, dtype=float)
+    nats = log_density(part, *design.others(found, s, noise)).sum(axis=1, dtype=float)
     # Signed by what the fit itself says.
     rest = expected_square(part, design.W @ found, np.float32(noise**2))
     left = np.mean(rest, axis=0, dtype=np.float64)
-    power[block] = float(left.sum()) / max(1 - float(design.h.mean()), 1 - LARGEST_LEVERAGE)
+    power = float(left.sum()) / max(1 - float(design.h.mean()), 1 - LARGEST_LEVERAGE)
     # 4. Means instead of the highest values: a second sweep of them changes next to nothing.
-    values[:, pixels] = sweep(part, design.members, found, noise, mean=True) if fine else found
+    if fine:
+        found = sweep(part, design.members, found, noise, mean=True)
+    return found, np.asarray(nats), power
 
 
 def _steps(y: Values, design: Design, x: Values, noise: float, steps: int) -> tuple[Values, Values]:

@@ -11,7 +11,6 @@ solved vectors.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ from unveil.solve.model import (
     touched_by_null,
 )
 from unveil.solve.pixels.chance import fit_nats
-from unveil.solve.pixels.pixels import run_pixels
+from unveil.solve.pixels.pixels import Block, solved_blocks
 from unveil.solve.subsets.descent import reassign, restart
 
 BLOCK = 256
@@ -102,7 +101,8 @@ def solve_noisy(
         target = Range(members, n, np.ones(len(rows)), 1.0)
         values = np.zeros((n, d))
         system = _System(y[rows], None if c is None else c[rows], members, n, target, noise, start)
-        run_pixels(partial(_fill, system, values), d, rng, block=BLOCK, progress=progress)
+        for pixels, x in solved_blocks(_solved, system, d, rng, block=BLOCK, progress=progress):
+            values[:, pixels] = x
         noise = _noise(y, c, values, rows, members)
         if turn == rounds - 1:
             break
@@ -151,11 +151,9 @@ class _System:
     start: NDArray[np.float64] | None
 
 
-def _fill(
-    system: _System, values: NDArray[np.float64], task: tuple[slice, np.random.Generator]
-) -> None:
+def _solved(system: _System, block: Block) -> NDArray[np.float64]:
     """The best of several starts at each of these pixels."""
-    pixels, rng = task
+    pixels, rng = block
     y = np.ascontiguousarray(system.y[:, pixels])
     c = None if system.c is None else np.ascontiguousarray(system.c[:, pixels])
     members, n, target, noise = system.members, system.n, system.target, system.noise
@@ -182,7 +180,7 @@ def _fill(
         todo = np.flatnonzero(best > (1 + FAR * np.sqrt(2 / len(y))) * np.median(best))
         if not todo.size:
             break
-    values[:, pixels] = x
+    return x
 
 
 def _climb(

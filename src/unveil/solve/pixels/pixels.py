@@ -9,14 +9,15 @@ pixels; where they agree at every pixel there is, beyond reasonable doubt, one s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from unveil.parallel import run_blocks, where, worker_count
+from unveil.cluster import results
 from unveil.records import Progress
 from unveil.solve.affine_rrr import Range, Weight, solve_all
 from unveil.solve.model import APART, PIXEL, TIE, Values, rms
@@ -50,6 +51,12 @@ HOPELESS = 2
 other."""
 
 
+SharedT = TypeVar("SharedT")
+ResultT = TypeVar("ResultT")
+Block = tuple[slice, np.random.Generator]
+"""Pixels, and the random numbers that belong to them."""
+
+
 @dataclass(frozen=True, eq=False)
 class PixelSolution:
     """values (n, d); misfit (d,): largest residual over the explained rows, relative to the rms of
@@ -79,56 +86,76 @@ def solve_pixels(
     d = magnitudes.shape[1]
     target = Range(members, n, np.ones(len(members)), a)
     group = connected_components(target.W.T @ target.W, directed=False)[1].astype(np.int64)
-    scale = rms(magnitudes)
-    bound = tolerance * scale
-    apart_from = APART * scale / float(np.sqrt(np.mean(np.square(a))))
+    equations = _Equations(
+        magnitudes, offsets, members, n, a, target, group, rms(magnitudes), tolerance
+    )
     values = np.zeros((n, d))
     misfit = np.full(d, np.inf)
     apart = np.zeros((n, d), bool)
-
-    def solve(task: tuple[slice, np.random.Generator]) -> None:
-        pixels, draw = task
-        y = np.ascontiguousarray(magnitudes[:, pixels])
-        c = None if offsets is None else np.ascontiguousarray(offsets[:, pixels])
-        # 1. Two independent solves; where they differ, two solutions fit.
-        first, error = _solve_block(y, c, members, n, a, target, bound, draw)
-        second, other_error = _solve_block(y, c, members, n, a, target, bound, draw)
-        if offsets is None:
-            second = _same_signs(first, second, group, apart_from)
-        both = (error <= bound) & (other_error <= bound)
-        # 2. What both may have missed: one vector whose other value fits as well.
-        margin = np.maximum(TIE * scale, TIE_MISFIT * error)
-        other = _ties(y, c, first, members, a, margin, apart_from)
-        differ = np.abs(first - second) > apart_from
-        apart[:, pixels] = (differ & both) | (other & (error <= bound))
-        values[:, pixels] = first
-        misfit[pixels] = error / scale
-
-    run_pixels(solve, d, rng, block=BLOCK, progress=progress)
+    blocks = solved_blocks(_solve_twice, equations, d, rng, block=BLOCK, progress=progress)
+    for pixels, found in blocks:
+        values[:, pixels], misfit[pixels], apart[:, pixels] = found
     return PixelSolution(values, misfit, misfit <= tolerance, apart.sum(axis=1), group)
 
 
-def run_pixels(
-    solve: Callable[[tuple[slice, np.random.Generator]], None],
+def solved_blocks(
+    solve: Callable[[SharedT, Block], ResultT],
+    shared: SharedT,
     d: int,
     rng: np.random.Generator,
     *,
     block: int,
     progress: Progress | None,
-) -> None:
-    """solve((pixels, generator)) for blocks of pixels, on all cores; what comes out does not depend
-    on how many there are."""
+) -> Iterator[tuple[slice, ResultT]]:
+    """Blocks of pixels with solve(shared, (pixels, generator)), as they finish; what comes out does
+    not depend on where they are solved."""
     slices = [slice(start, min(start + block, d)) for start in range(0, d, block)]
-    tasks = list(zip(slices, rng.spawn(len(slices)), strict=True))
+    blocks = list(zip(slices, rng.spawn(len(slices)), strict=True))
     finished = 0
-
-    def done(task: tuple[slice, np.random.Generator]) -> None:
-        nonlocal finished
-        finished += task[0].stop - task[0].start
+    for (pixels, _), found in results(solve, shared, blocks):
+        yield pixels, found
+        finished += pixels.stop - pixels.start
         if progress:
             progress("pixels", finished, d)
 
-    run_blocks(solve, tasks, worker_count(where().workers), done)
+
+@dataclass(frozen=True, eq=False)
+class _Equations:
+    """What all pixels share, as `solve_pixels` takes it; group: connected component of each
+    vector; scale: the rms of y."""
+
+    magnitudes: Values
+    offsets: Values | None
+    members: NDArray[np.int64]
+    n: int
+    a: Weight
+    target: Range
+    group: NDArray[np.int64]
+    scale: float
+    tolerance: float
+
+
+def _solve_twice(
+    shared: _Equations, block: Block
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    """Values, misfits, and where another value fits, at these pixels."""
+    pixels, rng = block
+    members, n, a, target, scale = shared.members, shared.n, shared.a, shared.target, shared.scale
+    bound = shared.tolerance * scale
+    apart_from = APART * scale / float(np.sqrt(np.mean(np.square(a))))
+    y = np.ascontiguousarray(shared.magnitudes[:, pixels])
+    c = None if shared.offsets is None else np.ascontiguousarray(shared.offsets[:, pixels])
+    # 1. Two independent solves; where they differ, two solutions fit.
+    first, error = _solve_block(y, c, members, n, a, target, bound, rng)
+    second, other_error = _solve_block(y, c, members, n, a, target, bound, rng)
+    if c is None:
+        second = _same_signs(first, second, shared.group, apart_from)
+    both = (error <= bound) & (other_error <= bound)
+    # 2. What both may have missed: one vector whose other value fits as well.
+    margin = np.maximum(TIE * scale, TIE_MISFIT * error)
+    other = _ties(y, c, first, members, a, margin, apart_from)
+    differ = np.abs(first - second) > apart_from
+    return first, error / scale, (differ & both) | (other & (error <= bound))
 
 
 def _solve_block(

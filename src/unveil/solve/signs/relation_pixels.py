@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from unveil.parallel import run_blocks, where, worker_count
+from unveil.cluster import results
 from unveil.records import Progress
 from unveil.solve.signs.sign_search import (
     FEW_PER_ROW,
@@ -73,41 +73,59 @@ def solve_by_relations(
     light, full = (sign_system(quads, members, rng, *most) for most in ((FEW_PER_ROW,), ()))
     values, misfit = np.zeros((n, d)), np.full(d, np.inf)
     doubtful = np.repeat(undetermined(W, members, np.ones(rows, bool))[:, None], d, axis=1)
-    finished = [0]
-
-    def run(system: SignSystem, pixels: Index, size: int, deep: bool) -> None:
-        def solve(block: Index) -> None:
-            part = y[:, block].astype(np.float64)
-            offset = 0.0 if c is None else c[:, block].astype(np.float64)
-            hi, lo = part - offset, -part - offset
-            choice, fixed = search_signs(
-                system, hi, lo, bound[block], c is None, solver, members, deep
-            )
-            # Signs in, values out; a pixel is good when every encoding is reproduced.
-            x = solver @ np.where(choice < 0, lo, hi)
-            miss = np.abs(np.abs(W @ x + offset) - part).max(axis=0)
-            good = (choice != 0).all(axis=0) & (miss <= bound[block])
-            if deep:
-                hidden = np.stack(
-                    [undetermined(W, members, fixed[:, i]) for i in range(len(block))], axis=1
-                )
-                doubtful[:, block[good]] = hidden[:, good]
-            values[:, block[good]], misfit[block[good]] = x[:, good], miss[good]
-
-        def done(block: Index) -> None:
-            finished[0] += len(block)
-            if progress:
-                progress("pixels", min(finished[0], d), d)
-
-        blocks = [pixels[s : s + size] for s in range(0, len(pixels), size)]
-        if blocks:
-            run_blocks(solve, blocks, worker_count(where().workers), done)
-
+    finished = 0
     # What signs forced by few relations leave is searched; what search leaves is in doubt.
-    run(light, np.arange(d), BLOCK, False)
-    run(full, np.flatnonzero(~np.isfinite(misfit)), HARD, True)
+    for system, size, deep in ((light, BLOCK, False), (full, HARD, True)):
+        pixels = np.flatnonzero(~np.isfinite(misfit))
+        shared = _Shared(y, c, members, bound, W, solver, system, deep)
+        blocks = [pixels[s : s + size] for s in range(0, len(pixels), size)]
+        for block, (x, miss, hidden) in results(_solved, shared, blocks):
+            good = np.isfinite(miss)
+            values[:, block[good]], misfit[block[good]] = x[:, good], miss[good]
+            if hidden is not None:
+                doubtful[:, block[good]] = hidden[:, good]
+            finished += len(block)
+            if progress:
+                progress("pixels", min(finished, d), d)
     doubtful[:, ~np.isfinite(misfit)] = True
     return RelationSolution(values, doubtful, misfit)
+
+
+@dataclass(frozen=True, eq=False)
+class _Shared:
+    """What all pixels share; W (rows, n): the subsets, solver: its pseudo-inverse, deep: whether
+    signs that are not forced are searched."""
+
+    y: NDArray[np.float32]
+    c: NDArray[np.float32] | None
+    members: Index
+    bound: Floats
+    W: Floats
+    solver: Floats
+    system: SignSystem
+    deep: bool
+
+
+def _solved(shared: _Shared, block: Index) -> tuple[Floats, Floats, Bools | None]:
+    """Values of these pixels, misfits, infinite where signs are missing, and which vectors are not
+    determined (None: not looked for)."""
+    W, bound = shared.W, shared.bound[block]
+    part = shared.y[:, block].astype(np.float64)
+    offset = 0.0 if shared.c is None else shared.c[:, block].astype(np.float64)
+    hi, lo = part - offset, -part - offset
+    free = shared.c is None
+    choice, fixed = search_signs(
+        shared.system, hi, lo, bound, free, shared.solver, shared.members, shared.deep
+    )
+    # Signs in, values out; a pixel is good when every encoding is reproduced.
+    x = shared.solver @ np.where(choice < 0, lo, hi)
+    miss = np.abs(np.abs(W @ x + offset) - part).max(axis=0)
+    good = (choice != 0).all(axis=0) & (miss <= bound)
+    hidden = None
+    if shared.deep:
+        each = [undetermined(W, shared.members, fixed[:, i]) for i in range(len(block))]
+        hidden = np.stack(each, axis=1)
+    return x, np.where(good, miss, np.inf), hidden
 
 
 def undetermined(W: Floats, members: Index, fixed: Bools) -> Bools:

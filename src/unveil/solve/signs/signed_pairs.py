@@ -23,10 +23,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unveil.parallel import run_blocks, where, worker_count
+from unveil.cluster import results
 from unveil.records import Progress
-from unveil.relations.signs import propagated_block, sign_graph
-from unveil.solve.pairs.pair_graph import pair_graph
+from unveil.relations.signs import SignGraph, propagated_block, sign_graph
+from unveil.solve.pairs.pair_graph import PairGraph, pair_graph
 from unveil.solve.signs.relation_pixels import RelationSolution
 from unveil.solve.signs.sign_search import Floats, Index
 
@@ -55,24 +55,27 @@ def solve_signed_pairs(
     coefficients = np.tile([1.0, -1.0, 1.0, -1.0], (len(quads), 1))
     system = sign_graph(quads, coefficients, rows)
     values, doubtful, misfit = np.zeros((n, d)), np.ones((n, d), bool), np.full(d, np.inf)
-    finished = [0]
-
-    def work(at: int) -> None:
-        part = slice(at, min(at + BLOCK, d))
-        here = np.ascontiguousarray(y[:, part].T, dtype=np.float64)
-        sign = propagated_block(system, here, bound[part])
-        x, known, miss = _solve_block(
-            graph.indptr, graph.neighbour, graph.row, members, here, sign, bound[part]
-        )
+    blocks = [slice(at, min(at + BLOCK, d)) for at in range(0, d, BLOCK)]
+    finished = 0
+    for part, (x, known, miss) in results(_solved, (y, members, bound, graph, system), blocks):
         values[:, part], doubtful[:, part], misfit[part] = x.T, ~known.T, miss
-
-    def done(at: int) -> None:
-        finished[0] += BLOCK
+        finished += part.stop - part.start
         if progress:
-            progress("pixels", min(finished[0], d), d)
-
-    run_blocks(work, range(0, d, BLOCK), worker_count(where().workers), done)
+            progress("pixels", finished, d)
     return RelationSolution(values, doubtful, misfit)
+
+
+def _solved(
+    shared: tuple[NDArray[np.float32], Index, Floats, PairGraph, SignGraph], part: slice
+) -> tuple[Floats, NDArray[np.bool_], Floats]:
+    """Values (pixels, n) of these pixels, where they are known, and misfits."""
+    y, members, bound, graph, system = shared
+    here = np.ascontiguousarray(y[:, part].T, dtype=np.float64)
+    sign = propagated_block(system, here, bound[part])
+    x, known, miss = _solve_block(
+        graph.indptr, graph.neighbour, graph.row, members, here, sign, bound[part]
+    )
+    return x, known, miss
 
 
 def four_cycles(members: Index, n: int, most: int) -> Index:

@@ -28,12 +28,14 @@ kind; ten times `folded_em` and more.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.cluster import results
 from unveil.encodings import Encodings
-from unveil.parallel import count_rows, rows_per_block, run_blocks
+from unveil.parallel import count_rows, rows_per_block
 from unveil.records import Progress
 from unveil.supports.correlated.pixel_law import PixelLaw, measure_law, plain_law
 from unveil.supports.correlated.tree_block import BEAM, PAIRS, PLACES, TreeBlock, TreeSetting
@@ -97,18 +99,14 @@ def measured_search(
     difference, squares = np.empty((m, k * PLACES)), np.empty((m, k * PLACES))
     pooled, stands = np.zeros((m, 2)), np.empty(m, bool)
     block = rows_per_block(4 * encodings.d * 2 * BEAM, limit // 4, most=min(m, 64))
-
-    def task(first: int) -> None:
-        rows = slice(first, first + block)
-        here = TreeBlock(setting, encodings.magnitudes(rows), limit)
-        indices[rows], likelihood[rows] = here.find(start[rows])
-        difference[rows], squares[rows], stands[rows] = here.against(
-            indices[rows], likelihood[rows]
-        )
-        pooled[rows] = here.repeats(indices[rows], draws[rows])
-
     at_once = max(1, min(workers, limit // (4 * encodings.d * (public.columns + 4 * BEAM * block))))
-    run_blocks(task, range(0, m, block), at_once, count_rows(progress, "learn public", block, m))
+    job = _Job(encodings, setting, start, draws, limit, block)
+    done = count_rows(progress, "learn public", block, m)
+    for first, part in results(_searched, job, range(0, m, block), workers=at_once):
+        rows = slice(first, first + block)
+        indices[rows], likelihood[rows], difference[rows], squares[rows], stands[rows] = part[:5]
+        pooled[rows] = part[5]
+        done(first)
     # 4. The margin.
     repeats = max(1.0, float(pooled[:, 0].sum() / max(pooled[:, 1].sum(), 1e-300)))
     ratio = 2 * difference / np.maximum(repeats * squares, 1e-12)
@@ -116,3 +114,24 @@ def measured_search(
     return Measured(
         indices, likelihood, margin - np.log(public.count), stands, repeats, setting.law
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What all blocks of encodings share; block: encodings in each."""
+
+    encodings: Encodings
+    setting: TreeSetting
+    start: Indices
+    draws: Indices
+    limit: int
+    block: int
+
+
+def _searched(job: _Job, first: int) -> tuple[NDArray[Any], ...]:
+    """Steps 2 and 3 for the block of encodings from `first` on."""
+    rows = slice(first, first + job.block)
+    here = TreeBlock(job.setting, job.encodings.magnitudes(rows), job.limit)
+    indices, likelihood = here.find(job.start[rows])
+    against = here.against(indices, likelihood)
+    return indices, likelihood, *against, here.repeats(indices, job.draws[rows])

@@ -41,8 +41,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.cluster import results
 from unveil.encodings import Encodings
-from unveil.parallel import count_rows, rows_per_block, run_blocks
+from unveil.parallel import count_rows, rows_per_block
 from unveil.records import Progress
 from unveil.supports.folded.confidence import MARGIN, evidence_margin, fit_of, is_certain
 from unveil.supports.folded.likelihood import Floats, Indices, Model, gradient, log_likelihood
@@ -135,16 +136,34 @@ def folded_em(
         1, min(workers, limit // (24 * d * block + 4 * (d + ROWS) * public.columns + 2 * spare))
     )
     correlated = is_correlated(public, _sample(public, m))
-
-    def search(start: int) -> None:
+    job = _Job(encodings, public, model, spare, correlated, block)
+    done = count_rows(progress, "learn public", block, m)
+    for start, part in results(_searched, job, range(0, m, block), workers=at_once):
         rows = slice(start, start + block)
-        here = _Search(encodings.magnitudes(rows), public, model, spare)
-        here.run(correlated)
-        found.indices[rows], found.log_likelihood[rows] = here.supports, here.likelihood
-        found.margin[rows], found.fit[rows] = here.margin, here.fit
-
-    run_blocks(search, range(0, m, block), at_once, count_rows(progress, "learn public", block, m))
+        for name, values in vars(part).items():
+            getattr(found, name)[rows] = values
+        done(start)
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What all blocks of encodings share; block: encodings in each."""
+
+    encodings: Encodings
+    public: Public
+    model: Model
+    spare: int
+    correlated: bool
+    block: int
+
+
+def _searched(job: _Job, start: int) -> FoundSupports:
+    """The block of encodings from `start` on."""
+    magnitudes = job.encodings.magnitudes(slice(start, start + job.block))
+    here = _Search(magnitudes, job.public, job.model, job.spare)
+    here.run(job.correlated)
+    return FoundSupports(here.supports, here.likelihood, here.margin, here.fit)
 
 
 def newton(

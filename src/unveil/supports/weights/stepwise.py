@@ -25,8 +25,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.cluster import results
 from unveil.encodings import Encodings
-from unveil.parallel import count_rows, run_blocks
+from unveil.parallel import count_rows
 from unveil.records import Progress
 from unveil.supports.folded.likelihood import Floats, Indices, gradient
 from unveil.supports.folded.screen import screen, top_others
@@ -110,21 +111,31 @@ def learn_weights(
     at_once = max(
         1, min(workers, limit // (4 * encodings.d * (public.columns + 8 * STARTS * block)))
     )
-
-    def solve(start: int) -> None:
-        rows = slice(start, start + block)
-        search = _Stepwise(
-            encodings.magnitudes(rows),
-            public,
-            k,
-            k_public is not None,
-            min(limit // 4, SPARE),
-        )
-        for name, value in search.run().items():
-            getattr(found, name)[rows] = value
-
-    run_blocks(solve, range(0, m, block), at_once, count_rows(progress, "learn public", block, m))
+    job = _Job(encodings, public, k, k_public is not None, min(limit // 4, SPARE), block)
+    done = count_rows(progress, "learn public", block, m)
+    for start, part in results(_stepped, job, range(0, m, block), workers=at_once):
+        for name, values in part.items():
+            getattr(found, name)[start : start + block] = values
+        done(start)
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What all blocks of encodings share; fixed: k is known; block: encodings in each."""
+
+    encodings: Encodings
+    public: Public
+    k: int
+    fixed: bool
+    spare: int
+    block: int
+
+
+def _stepped(job: _Job, start: int) -> dict[str, NDArray[np.floating] | Indices]:
+    """The block of encodings from `start` on."""
+    magnitudes = job.encodings.magnitudes(slice(start, start + job.block))
+    return _Stepwise(magnitudes, job.public, job.k, job.fixed, job.spare).run()
 
 
 def estimate_scheme(encodings: Encodings, public: Public, *, limit: int, workers: int) -> Estimate:
