@@ -74,6 +74,18 @@ def test_clusters_that_are_there_are_not_found_again():
     )
 
 
+def test_the_few_encodings_left_of_a_cluster_do_not_make_another_one_its_repeat():
+    """Where encodings with all their images are left out, three are left of one that meets a new
+    image in two of them."""
+    C, truth = planted(blocks=1, each=30)
+    (group,) = truth
+    members = sorted(group)
+    outside = min(set(range(200)) - group)
+    have = [np.array([members[i], members[i + 1], outside]) for i in range(0, 20, 2)]
+    (found,) = grow_clusters(C, size=30, most=5, have=have, rng=rng())
+    assert set(found.tolist()) == group
+
+
 def test_noise_has_no_clusters():
     C, _ = planted(blocks=0, m=300)
     assert grow_clusters(C, size=30, most=30, rng=rng()) == []

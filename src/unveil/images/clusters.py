@@ -69,7 +69,9 @@ def grow_clusters(
     order = np.argsort(-(common + cosines[i, j]), kind="stable")
     # 2. Who is in which cluster, of those there are already.
     masks = [_mask(cluster, m) for cluster in have or []]
-    sizes = [int(mask.sum()) for mask in masks]
+    # Encodings that have all their images may have been left out, so that few are left of a
+    # cluster: one that has these few is no repeat.
+    sizes = [max(int(mask.sum()), size // 2) for mask in masks]
     found: list[NDArray[np.int64]] = []
     member = np.stack(masks, axis=1) if masks else np.zeros((m, 0), bool)
     # 3. A cluster around each pair that no cluster holds yet, unless it repeats one.
