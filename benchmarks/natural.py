@@ -23,9 +23,9 @@ import numpy as np
 import unveil
 from benchmarks.natural_data import ROOT, pair, stored, vectors
 from benchmarks.table import Row
+from unveil.encode.units import KNOWN
 from unveil.images.likeness import Clues
 from unveil.images.recognition import recognition
-from unveil.images.units import KNOWN
 from unveil.scoring.images import image_scores
 
 STORE = ROOT / "docs" / "figures" / "natural.json"

@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from unveil import Scheme, cli, simulate
 from unveil.data.bundled import fashion_mnist
+from unveil.encode.units import Units
 from unveil.encodings import Simulation
-from unveil.images.units import Units
 
 SHAPE = (16, 16, 3)
 
@@ -183,6 +183,28 @@ def test_a_run_knows_its_images(made: Simulation, tmp_path: Path) -> None:
     cropped = call("simulate", tmp_path / "cropped", *scheme, *images, "--crops", 2)
     assert cropped.exit_code == 0
     assert json.loads((tmp_path / "cropped/manifest.json").read_text())["crops"] == 2
+
+
+def test_the_released_augmentation_and_units_are_those_of_the_library(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).integers(0, 256, (9, 75)).astype(np.uint8)
+    np.save(tmp_path / "x.npy", x)
+    how = ["--private", tmp_path / "x.npy", "--shape", "5x5x3", "--m", 18, "--pairing", "epochs"]
+    how += ["--flips", "--crops", 1, "--copies-per", "epoch", "--seed", 3]
+    assert call("simulate", tmp_path / "run", *how, "--units", "released").exit_code == 0
+    sim = simulate(
+        Scheme(2, pairing="epochs"),
+        private=x,
+        m=18,
+        image_shape=(5, 5, 3),
+        flips="epoch",
+        crops=1,
+        crops_per="epoch",
+        units="released",
+        rng=3,
+    )
+    np.testing.assert_array_equal(np.load(tmp_path / "run/encodings.npy"), sim.encodings.values)
+    noted = json.loads((tmp_path / "run/manifest.json").read_text())
+    assert (noted["copies_per"], noted["units"]) == ("epoch", "released")
 
 
 @pytest.mark.parametrize("shape", ["8x8", "8by8", "x", "8x8x3x1"])

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from unveil.checks import InputError, as_vectors
+from unveil.encode.units import PLAIN, Units
 from unveil.encodings import Encodings
 from unveil.gram.windows import window_energies
 from unveil.images.cropped import cropping_of, from_crops
@@ -39,7 +40,7 @@ from unveil.images.rounds import alternate, take_out_public
 from unveil.images.schedule import SCHEDULE
 from unveil.images.sign_fields import folded_fit
 from unveil.images.task import ImageTask, RoundState, WeightLaw
-from unveil.images.units import PLAIN, Units, settle_units
+from unveil.images.units import settle_units
 from unveil.images.weight_law import likeliest_law
 from unveil.parallel import Stopwatch
 from unveil.parallel import memory_limit as settle_limit
@@ -83,7 +84,7 @@ def natural(
     n_private: how many private images there are; None: as many as clusters are found
     flips: images were mirrored at random before they were mixed
     crops: they were padded by so many black pixels and cut to size at a random place
-    units: in which pixels were mixed (`images.units`): a name or (mean, std); None: found out
+    units: in which pixels were mixed (`encode.units`): a name or (mean, std); None: found out
 
     Images are given in [−1, 1], [0, 1] or as bytes, and come back in [−1, 1].
     """

@@ -19,6 +19,7 @@ from unveil.cli.options import (
     scheme_options,
     shape_of,
     shape_option,
+    units_of,
 )
 from unveil.cli.terminal import console, echo_json, progress_bar
 
@@ -43,14 +44,28 @@ from unveil.cli.terminal import console, echo_json, progress_bar
 @click.option(
     "--flips",
     is_flag=True,
-    help="Mirror each image with probability one half each time it is mixed.",
+    help="Mirror each image with probability one half.",
 )
 @click.option(
     "--crops",
     type=click.IntRange(0),
     default=0,
     metavar="PIXELS",
-    help="Pad private images by so many black pixels and cut them to size at random each time.",
+    help="Pad private images by so many black pixels and cut them to size at random.",
+)
+@click.option(
+    "--copies-per",
+    type=click.Choice(["use", "epoch"]),
+    default="use",
+    show_default=True,
+    help="Mirror and crop each time an image is mixed, or private images once per epoch.",
+)
+@click.option(
+    "--units",
+    metavar="NAME|MEAN/STD",
+    help="Mix images in these: [-1,1], [0,1], bytes, cifar10, imagenet, released (private ones in "
+    "cifar10, public ones in imagenet), or numbers per channel as 0.49,0.48,0.45/0.2,0.2,0.2.  "
+    "[default: as they are]",
 )
 @click.option(
     "--noise",
@@ -90,17 +105,19 @@ def simulate(
     for name, path in (("private", private), ("public", public)):
         options[name] = None if path is None else load_vectors(path, name)
     options["shape"] = shape_of(shape)
+    options["units"] = units_of(options["units"])
+    # What was asked for goes into the manifest in the words of the command line.
+    noted = {name: options[name] for name in ("noise", "flips", "crops", "copies_per", "units")}
+    options["crops_per"] = options.pop("copies_per")
+    if options["flips"] and options["crops_per"] == "epoch":
+        options["flips"] = "epoch"
     options["labels"] = None if labels is None else store.read_array(labels)
     with progress_bar("simulate", not as_json):
         simulation = encode.simulate(scheme, **options, rng=seed)
         store.write_simulation(
             out,
             simulation,
-            store.manifest(
-                "simulate",
-                seed=seed,
-                **{name: options[name] for name in ("noise", "flips", "crops")},
-            ),
+            store.manifest("simulate", seed=seed, **noted),
         )
     m, d = simulation.encodings.values.shape
     facts = {"run": str(out), "seed": seed, "m": m, "d": d, "n_private": len(simulation.private)}

@@ -3,7 +3,7 @@
 Every copy that is mixed becomes a vector of its own, and the selection names copies; both are used
 for encoding alone. A training run draws a copy anew each time an image is mixed, or once per epoch,
 so that all slots of an epoch share it (Huang et al., `train_cross.py`). Mirroring comes first here
-and second there, which draws the same copies as often.
+and second there, which draws the same copies as often. That code leaves public images as they are.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def with_flips(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None, Selection]:
     """Every image with its mirror image, and a selection that takes one of the two.
 
-    epoch: rows that share one coin per image; 0: every use has its own
+    epoch: rows that share one coin per image, public ones are not mirrored then; 0: every use has
+    its own
     """
 
     def both(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -37,18 +38,16 @@ def with_flips(
         return np.concatenate([vectors, mirrored.reshape(vectors.shape)])
 
     def either(chosen: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-        if not epoch or not chosen.size:
+        if not epoch:
             return chosen + n * rng.integers(0, 2, size=chosen.shape)
         coins = rng.integers(0, 2, size=(-(-len(chosen) // epoch), n))
         return chosen + n * coins[np.arange(len(chosen))[:, None] // epoch, chosen]
 
-    n_public = 0 if public is None else len(public)
-    chosen = replace(
-        selection,
-        private=either(selection.private, len(private)),
-        public=either(selection.public, n_public),
-    )
-    return both(private), None if public is None else both(public), chosen
+    chosen = replace(selection, private=either(selection.private, len(private)))
+    if epoch or public is None:
+        return both(private), public, chosen
+    chosen = replace(chosen, public=either(selection.public, len(public)))
+    return both(private), both(public), chosen
 
 
 def with_crops(
@@ -58,11 +57,13 @@ def with_crops(
     n: int,
     rng: np.random.Generator,
     epoch: int = 0,
+    black: Floats | None = None,
 ) -> tuple[Floats, Selection]:
     """The crops that are used, and a selection of them; public images are left as they are.
 
     private: the n images, and after them their mirror images, where there are any; epoch: rows that
-    share one crop per image; 0: every use has its own
+    share one crop per image; 0: every use has its own; black: its value in each channel, None: the
+    least there is
     """
     # 1. A crop for every use.
     chosen = selection.private
@@ -72,9 +73,9 @@ def with_crops(
     else:
         crop = rng.integers(0, copies.count, size=chosen.shape)
     used, names = np.unique(chosen * copies.count + crop, return_inverse=True)
-    # 2. These crops; black beyond the edge, which is the least value that a channel has.
+    # 2. These crops; black beyond the edge.
     height, width, channels = copies.sides
-    fill = private.reshape(-1, channels).min(axis=0)
+    fill = private.reshape(-1, channels).min(axis=0) if black is None else black
     wide = copies.padded(private, fill)
     out = np.empty((len(used), height, width, channels), np.float32)
     for at, name in enumerate(used):

@@ -3,7 +3,7 @@ seed."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from unveil.encode.augment import with_crops, with_flips
 from unveil.encode.copies import Copies
 from unveil.encode.instahide import encode
 from unveil.encode.selection import draw_selection
+from unveil.encode.units import in_units, private_and_public
 from unveil.encodings import Encodings, Selection, Simulation
 from unveil.parallel import must_fit
 from unveil.scheme import Scheme
@@ -35,6 +36,7 @@ def simulate(
     flips: bool | Literal["independent", "epoch"] = False,
     crops: int = 0,
     crops_per: Literal["use", "epoch"] = "use",
+    units: str | tuple[Any, Any] | None = None,
     rng: Rng = None,
     shape: tuple[int, ...] | None = None,
 ) -> Simulation:
@@ -63,15 +65,21 @@ def simulate(
         vectors.
     flips : bool, "independent" or "epoch"
         Data augmentation: images are mirrored left to right with probability one half. True or
-        "independent": anew each time an image is mixed. "epoch": as the released code does, once
-        per epoch, so that all slots of an epoch share the copy; for schemes with epochs. Needs
-        `image_shape`.
+        "independent": anew each time an image is mixed. "epoch": as the released code does, private
+        ones alone and once per epoch, so that all slots of an epoch share the copy; for schemes
+        with epochs. Needs `image_shape`.
     crops : int
-        Private images are padded by so many black pixels each way, the least value of a channel,
-        and cut to their own size again at a random place. Needs `image_shape`.
+        Private images are padded by so many black pixels each way and cut to their own size again
+        at a random place. Black is a pixel of 0 in the `units`; where none are said, the least
+        value of a channel. Needs `image_shape`.
     crops_per : "use" or "epoch"
         Whether a place is drawn each time an image is mixed, or once per epoch, as the released
         code does; for schemes with epochs.
+    units : str, tuple or None
+        In which images, given as bytes, in [0, 1] or in [−1, 1], are mixed: [-1,1], [0,1], bytes,
+        cifar10, imagenet, or (mean, std) of pixels from 0 to 1. "released": private ones in
+        cifar10, public ones in imagenet, as the released code does. The vectors of the result are
+        in these units. Needs `private` and `image_shape`. None: vectors are mixed as they are.
     rng : int, Generator or None
         The same seed gives the same bytes.
 
@@ -131,9 +139,20 @@ def simulate(
     others: NDArray[np.float32] | None = given_public
     if others is None and n_public:
         others = gaussian_vectors(n_public, d, child(seed, "public"))
-    # 4. Images, mirrored and cropped at random where asked for.
+    # 4. Images: their units, mirrored and cropped at random where asked for.
     given = one_shape(image_shape, shape)
     sizes = None if given is None else as_shape(given, d)
+    black: NDArray[np.float32] | None = None
+    if units is not None:
+        if sizes is None or given_private is None or (n_public and given_public is None):
+            raise InputError(
+                f"units={units!r} are of images: add image_shape=(height, width[, channels]), and "
+                "give the images"
+            )
+        own, theirs = private_and_public(units)
+        black = own.black(sizes)
+        vectors = in_units(vectors, own, sizes, "private")
+        others = None if others is None else in_units(others, theirs, sizes, "public")
     parts = vectors, others, selection
     if flips:
         if sizes is None:
@@ -161,7 +180,7 @@ def simulate(
         must_fit(4 * m * scheme.k_private * d, f"the crops of {m:,} encodings", cure="lower m")
         epoch = n_private if crops_per == "epoch" else 0
         cropped = with_crops(
-            parts[0], parts[2], Copies(sizes, crops), n_private, child(seed, "crops"), epoch
+            parts[0], parts[2], Copies(sizes, crops), n_private, child(seed, "crops"), epoch, black
         )
         parts = cropped[0], parts[1], cropped[1]
     # 5. Encode.
