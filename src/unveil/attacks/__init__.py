@@ -22,7 +22,8 @@ from unveil.attacks.choose import LAST, situation_of, usual
 from unveil.attacks.full import full
 from unveil.attacks.learn_private_image import learn_private_image
 from unveil.attacks.natural import natural
-from unveil.attacks.scheme_found import contradiction, find_scheme, without_complements
+from unveil.attacks.scheme_found import find_scheme, without_complements
+from unveil.attacks.scheme_stated import contradiction
 from unveil.attacks.seen import look
 from unveil.checks import DataLike, InputError, as_array, as_vectors
 from unveil.encodings import Encodings
@@ -150,33 +151,50 @@ def recover(
     }
     options = {option: value for option, value in given.items() if value is not None}
 
-    def run(name: str) -> Recovery:
-        takes = signature(ATTACKS[name]).parameters
-        for option in options:
-            if option not in takes:
-                raise InputError(
-                    f"{option}= says nothing to attack={name!r}: leave it out, "
-                    "or choose another attack"
-                )
-        found = ATTACKS[name](
-            encodings, known, **options, rng=rng, memory_limit=memory_limit, progress=progress
-        )
-        _log.info("%s: %s (%.1f s)", name, found.explanation, sum(found.seconds.values()))
-        return found.about(encodings)
-
+    how = {"rng": rng, "memory_limit": memory_limit, "progress": progress}
     if attack is not None:
-        return run(attack)
-    # 3. One after the other, until nothing is left.
+        return _run(attack, encodings, known, options, how)
+    # 3. One after the other; where the scheme is wrong, say that it is.
+    best, tried = _in_turn(encodings, known, options, how)
+    against = "" if options else contradiction(encodings, best, tried, rng, memory_limit)
+    if not against:
+        return best
+    return replace(
+        best,
+        explanation=f"{best.explanation}; {against}",
+        evidence={**best.evidence, "contradiction": against},
+    )
+
+
+def _run(
+    name: str, encodings: Encodings, public: Any, options: dict[str, Any], how: dict[str, Any]
+) -> Recovery:
+    """One attack with what it is told; what it cannot be told is refused."""
+    takes = signature(ATTACKS[name]).parameters
+    for option in options:
+        if option not in takes:
+            raise InputError(
+                f"{option}= says nothing to attack={name!r}: leave it out, or choose another attack"
+            )
+    found = ATTACKS[name](encodings, public, **options, **how)
+    _log.info("%s: %s (%.1f s)", name, found.explanation, sum(found.seconds.values()))
+    return found.about(encodings)
+
+
+def _in_turn(
+    encodings: Encodings, public: Any, options: dict[str, Any], how: dict[str, Any]
+) -> tuple[Recovery, list[Recovery]]:
+    """The usual attacks one after the other, until nothing is left: the best, and all."""
     best: Recovery | None = None
     tried: list[Recovery] = []
     exact = False
-    for name in usual(situation_of(encodings, known, told=bool(options))):
+    for name in usual(situation_of(encodings, public, told=bool(options))):
         if best is not None and (_complete(best) or (name in LAST and best.verified.any())):
             break
         if name == "noisy-relations" and exact:
             continue  # one relation to seven digits, and there is no noise to allow for
         try:
-            recovery = run(name)
+            recovery = _run(name, encodings, public, options, how)
         except InputError:
             if best is None or not len(best):
                 raise
@@ -185,20 +203,11 @@ def recover(
         tried.append(recovery)
         best = recovery if best is None or _worth(recovery) > _worth(best) else best
     assert best is not None
-    # 4. Where nothing came back, say what was tried; where the scheme is wrong, that it is.
+    # Where nothing came back, say what was tried.
     if not len(best) and len(tried) > 1:
         words = "; ".join(f"{one.attack}: {one.explanation}" for one in tried)
         best = replace(best, explanation=words)
-    if options or best.verified.any() or best.explained >= ENOUGH * encodings.m:
-        return best
-    against = contradiction(encodings, tried, rng, memory_limit)
-    if not against:
-        return best
-    return replace(
-        best,
-        explanation=f"{best.explanation}; {against}",
-        evidence={**best.evidence, "contradiction": against},
-    )
+    return best, tried
 
 
 def found_out(
@@ -217,13 +226,14 @@ def found_out(
     evidence: dict[str, str] = look(values).words
     if found is not None:
         scheme, evidence = found.scheme, found.evidence
-        words = f"the scheme was found out: {found.words}"
+        words = found.words
     encodings = Encodings(values, scheme, None, image_shape)
     recovery = None if found is None else found.recovery
     if recovery is None:
-        recovery = recover(encodings, rng=rng, memory_limit=memory_limit, progress=progress)
+        how = {"rng": rng, "memory_limit": memory_limit, "progress": progress}
+        recovery = _in_turn(encodings, None, {}, how)[0]
     recovery = without_complements(recovery, scheme)
-    told = {**vars(scheme), "found": found is not None, "because": evidence}
+    told = {**vars(scheme), "found": found is not None and found.sure, "because": evidence}
     return encodings, replace(
         recovery,
         explanation=f"{recovery.explanation}; {words}",
