@@ -175,9 +175,9 @@ def _others(
         recovery = by(full, k, "half-normal")
         if recovery.exact and recovery.explained >= EXPLAINS * m:
             yield told(Scheme(k, weighting="half-normal"), recovery, seen)
-    # 4. Another k up to noise, where there is something to explain: a larger one with less of it, or
-    # a smaller one with as much. With one more, any vector may be in half of the encodings and taken
-    # off the others.
+    # 4. Another k up to noise, where there is something to explain: a larger one with less of it,
+    # or a smaller one with as much. With one more, any vector may be in half of the encodings and
+    # taken off the others.
     noise = float(best.evidence.get("noise", 0.0))
     if related or not noise or best.explained < HALF * m:
         return
