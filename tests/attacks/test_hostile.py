@@ -83,3 +83,11 @@ def test_a_list_with_vectors_of_both_signs_leaves_signs_open(attack):
 def test_least_squares_of_levels_does_not_overflow():
     trap = hostile.family("discrete", 92_003, signs="kept")
     assert hostile.spring(trap, "mixup")[1] == 0
+
+
+def test_a_vector_that_took_in_a_public_one_of_the_wrong_size_is_not_verified():
+    # The list has public vector 0 at half its size: the twelve encodings with it that are explained
+    # are those of one private vector, which holds the other half.
+    trap = hostile.family("scaled public", 300_010)
+    answer, wrong = hostile.spring(trap, "tensor")
+    assert (answer, wrong) == ("verified", 0)

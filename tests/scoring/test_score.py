@@ -164,3 +164,14 @@ def test_the_usual_tolerance_goes_with_the_units(size):
     assert (scores.exact, scores.wrong) == (12, 0)
     shuffled = np.random.default_rng(1).permutation(X.ravel()).reshape(X.shape)
     assert score(recovery, shuffled).exact == 0
+
+
+def test_vectors_of_equal_magnitudes_are_matched_by_their_signs():
+    """±1 everywhere: magnitudes say nothing, and one sign per pixel is free."""
+    rng = np.random.default_rng(0)
+    truth = rng.choice([-1.0, 1.0], (8, 30)).astype(np.float32)
+    turned = truth[rng.permutation(8)] * rng.choice([-1, 1], 30)
+    found = recovery(turned, signed=False)
+    assert (score(found, truth).exact, score(found, truth).wrong) == (8, 0)
+    turned[3, 5] *= -1
+    assert score(recovery(turned, signed=False), truth).wrong == 1

@@ -105,6 +105,7 @@ def certified(
             nats = _nats(encodings, solution, public)
         against, theirs = _against(encodings, settled, solution, public, doubtful)
         turned = _with_public_turned(encodings, settled, solution, public)
+        others = np.setdiff1d(np.arange(m), np.append(rows, settled.repeats[0]))
         status, reasons = certify(
             encodings,
             members,
@@ -116,6 +117,7 @@ def certified(
             doubtful=doubtful,
             searched=searched,
             against=uses(theirs, len(solution.values)),
+            left=None if public is None else public.names[others],
         )
     # 2. Vectors that one encoding alone uses. One that contradicts known vectors is damaged, and
     # shows none.

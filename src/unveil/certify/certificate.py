@@ -21,6 +21,8 @@ Re-encoding is exact by construction. What is left is uniqueness, of values and 
                 (`certify.relabelling`)
   against       half as many encodings as speak for it are nearly reproduced with it, and contradict
                 it
+  list          its values hang on a public vector whose other encodings are not explained
+                (`certify.wrong_list`)
   surplus       fewer than two different encodings more than unknowns in its group
   pixels        an alternative hides from two solves with probability ½ per pixel: `FEWEST_PIXELS`
                 leave one in a million. And pixels of few levels are reproduced by chance: what they
@@ -39,6 +41,7 @@ from unveil.certify.aliases import BLANK, blanks, dependent, made_of_public
 from unveil.certify.design import in_doubt
 from unveil.certify.determined import undetermined_by
 from unveil.certify.relabelling import relabelled
+from unveil.certify.wrong_list import taking_in
 from unveil.encodings import Encodings
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED
 from unveil.solve.model import (
@@ -74,6 +77,7 @@ def certify(
     doubtful: NDArray[np.bool_] | None = None,
     searched: bool = False,
     against: NDArray[np.int64] | None = None,
+    left: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.str_], list[str]]:
     """Status and reason of each vector; `members` (rows, k) of the explained encodings, all
     reproduced at solved pixels.
@@ -84,6 +88,7 @@ def certify(
     doubtful (n, d): values that are known to be open; a vector is judged by the others
     searched: all solutions of a pixel were searched for, so that its number of pixels says nothing
     against (n,): encodings left over that contradict the vector (`certify.contradictions`)
+    left (others, k_public): public vectors of the encodings that are not explained
     signed: signs are known, by a public part or because they were kept, so that groups need not
     hang together. Another solution of Wx = y is one of |Wx| = |y| as well: what rules out all of
     the latter rules out all of the former
@@ -119,6 +124,9 @@ def certify(
     alias = dependent(members, solution.values, (solution.group == main) | signed, solution.misfit)
     if public is not None:
         alias |= made_of_public(solution.values, public.vectors)
+    listed = np.zeros(n, bool)
+    if public is not None and left is not None:
+        listed = taking_in(all_members, n, public.names, left)
     # Where the size of a private pixel is known, it tells a vector from the other readings of its
     # few encodings, and from those with other public vectors (`relabelled`).
     sized = encodings.pixel_rms is not None
@@ -183,6 +191,12 @@ def certify(
                 AMBIGUOUS,
                 f"{degree[i]} encodings speak for it, and {against[i]} that it nearly fits "
                 "against it",
+            )
+        elif listed[i]:
+            what, why = (
+                AMBIGUOUS,
+                "its values hang on one public vector, which other encodings contradict: it may be "
+                "listed wrongly",
             )
         elif other[i]:
             what, why = (

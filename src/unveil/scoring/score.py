@@ -18,6 +18,9 @@ from unveil.records import Recovery, Scores
 SHARE, STEPS = 1e-2, 8
 """Of the spread, and in units of the last digit: a solution of some dozen equations loses three
 bits."""
+MOST_ALIKE = 50
+"""True vectors of the same magnitudes that one recovered vector is taken for: each costs a product
+of all with all."""
 FAR = 10
 """Tolerances beyond which a pixel is simply wrong: how far off it is must not count."""
 
@@ -69,32 +72,73 @@ def score(recovery: Recovery, private: DataLike, *, tolerance: float | None = No
         tolerance = usual_tolerance(truth)
     if not tolerance > 0:
         raise InputError(f"tolerance={tolerance!r}: give a positive number")
-    # 2. Whom each recovered vector may be, by magnitudes where signs are not known.
+    # 2. Whom each recovered vector may be, and how far off it is.
     X = recovery.vectors
     told = None if recovery.doubtful is None else ~recovery.doubtful
-    nearest = _nearest(X if recovery.signed else np.abs(X), truth, recovery.signed, told)
-    # 3. One sign per pixel for all vectors together.
-    signs = np.ones(X.shape[1], dtype=np.float32)
-    if not recovery.signed and len(X):
-        # Unverified vectors may be anything: they must not choose the sign when verified ones can.
-        voters = recovery.verified if recovery.verified.any() else np.ones(len(X), dtype=bool)
-        each = sign_votes(X[voters], truth[nearest[voters]], tolerance)
-        votes = (each if told is None else each * told[voters]).sum(axis=0)
-        signs = np.where(votes < 0, np.float32(-1), np.float32(1))
-        # Private vectors that differ in signs only have the same magnitudes: match again, now with
-        # signs.
-        nearest = _nearest(signs * X, truth, True, told)
-    # 4. Errors with signs, over the values that are told.
-    error = np.empty(len(X))
-    for i, j in enumerate(nearest):
-        apart = np.abs(signs * X[i] - truth[j])
-        error[i] = float((apart if told is None else apart[told[i]]).max(initial=0.0))
-    # 5. A private vector that is returned twice counts once.
+    if recovery.signed or not len(X):
+        nearest = _nearest(X, truth, True, told)
+        error = _errors(X, truth, nearest, told)
+    else:
+        nearest, error = _matched(X, truth, recovery.verified, told, tolerance)
+    # 3. A private vector that is returned twice counts once.
     equal = error <= tolerance
     matches = np.where(equal, nearest, -1)
     exact = len(set(matches[equal & recovery.verified].tolist()))
     wrong = int((recovery.verified & ~equal).sum())
     return Scores(exact, wrong, len(truth) - exact, matches, nearest, error, tolerance)
+
+
+def _matched(
+    X: NDArray[np.float32],
+    truth: NDArray[np.float32],
+    verified: NDArray[np.bool_],
+    told: NDArray[np.bool_] | None,
+    tolerance: float,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The true vector of each row of X and its error, with one sign per pixel for all rows: by
+    magnitudes first, since signs are not known."""
+    # Unverified vectors may be anything: they must not choose the sign when verified ones can.
+    voters = verified if verified.any() else np.ones(len(X), dtype=bool)
+
+    def signed(nearest: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        each = sign_votes(X[voters], truth[nearest[voters]], tolerance)
+        votes = (each if told is None else each * told[voters]).sum(axis=0)
+        turned = np.where(votes < 0, np.float32(-1), np.float32(1)) * X
+        # Private vectors that differ in signs only have the same magnitudes: match again, now with
+        # signs.
+        again = _nearest(turned, truth, True, told)
+        return again, _errors(turned, truth, again, told)
+
+    best = signed(_nearest(np.abs(X), truth, False, told))
+    # Where many have the same magnitudes, as answers of ±1 have, these tell too little: then one
+    # vector is taken for each of those it may be in turn, and its signs decide for the others.
+    anchor = int(np.flatnonzero(voters)[0])
+    here = np.ones(X.shape[1], bool) if told is None else told[anchor]
+    alike = np.abs(np.abs(X[anchor]) - np.abs(truth))[:, here].max(axis=1, initial=0) <= tolerance
+    for j in np.flatnonzero(alike)[:MOST_ALIKE]:
+        if (best[1][voters] <= tolerance).all():
+            break
+        signs = np.where(X[anchor] * truth[j] < 0, np.float32(-1), np.float32(1))
+        tried = signed(_nearest(signs * X, truth, True, told))
+        # That it equals itself says nothing: others must.
+        mine, theirs = (int((error <= tolerance).sum()) for _, error in (best, tried))
+        if theirs > max(1, mine):
+            best = tried
+    return best
+
+
+def _errors(
+    X: NDArray[np.float32],
+    truth: NDArray[np.float32],
+    nearest: NDArray[np.int64],
+    told: NDArray[np.bool_] | None,
+) -> NDArray[np.float64]:
+    """Largest error of each row, over the values that are told."""
+    error = np.empty(len(X))
+    for i, j in enumerate(nearest):
+        apart = np.abs(X[i] - truth[j])
+        error[i] = float((apart if told is None else apart[told[i]]).max(initial=0.0))
+    return error
 
 
 def usual_tolerance(truth: NDArray[np.float32]) -> float:

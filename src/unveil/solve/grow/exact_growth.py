@@ -37,6 +37,10 @@ always among them."""
 KEYS = (2, 6)
 """Pixels that are hashed at once, each with two values. Two are enough where values are continuous;
 six tell partners apart where a pixel takes few."""
+MOST_GROUPS = 5_000
+"""Groups of equal keys that are looked at, the largest first: a second or two. Where there are more,
+encodings agree by chance, as they do with the wrong k, and the groups of a true vector are among the
+largest."""
 CELL = 64.0
 """Width of a hash cell, in units of what counts as zero: one match in a hundred is cut apart, and
 found the next time."""
@@ -212,7 +216,7 @@ class Growth:
         # as well. An alias shares c with all of its rows.
         groups = np.flatnonzero(size >= fewest)
         found: list[tuple[float, Index, Index]] = []
-        for g in groups[np.argsort(-size[groups], kind="stable")]:
+        for g in groups[np.argsort(-size[groups], kind="stable")][:MOST_GROUPS]:
             where = np.unique(order[start[g] : start[g] + size[g]] % (len(left) * partners))
             rows, once = np.unique(left[where // partners], return_index=True)
             who = subsets[where[once] // partners % len(subsets), where[once] % partners]
