@@ -38,9 +38,9 @@ KEYS = (2, 6)
 """Pixels that are hashed at once, each with two values. Two are enough where values are continuous;
 six tell partners apart where a pixel takes few."""
 MOST_GROUPS = 5_000
-"""Groups of equal keys that are looked at, the largest first: a second or two. Where there are more,
-encodings agree by chance, as they do with the wrong k, and the groups of a true vector are among the
-largest."""
+"""Groups of equal keys that are looked at, the largest first: a second or two. Where there are
+more, encodings agree by chance, as they do with the wrong k; the groups of a true vector are among
+the largest."""
 CELL = 64.0
 """Width of a hash cell, in units of what counts as zero: one match in a hundred is cut apart, and
 found the next time."""
