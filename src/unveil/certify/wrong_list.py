@@ -47,6 +47,7 @@ def taking_in(members: Index, n: int, names: Index, left: Index) -> Flags:
     W = sparse.csr_array((np.ones(rows * k), members.ravel(), np.arange(rows + 1) * k), (rows, n))
     for h in suspects:
         q = (names == h).any(axis=1).astype(np.float64)
+        # To the last digit, as far as double precision goes.
         tau = lsqr(W, q, atol=1e-14, btol=1e-14, iter_lim=1000)[0]
         if np.abs(W @ tau - q).max() <= SOLVED:
             out |= np.abs(tau) > SOLVED
