@@ -1,8 +1,8 @@
 """What clues of likeness are worth: the numbers of `images.recognition`, fitted to measured runs.
 
     python -m benchmarks.natural_calibrate [pair …]   measures what docs/figures/likeness.json lacks
-    python -m benchmarks.natural_calibrate fit        fits, and prints the numbers and the table of
-                                                      docs/natural_images.md
+    python -m benchmarks.natural_calibrate fit        fits, prints the numbers and writes the table
+                                                      of docs/natural_images.md
 
 Runs are small: 24 grey images of sixteen pairs of sets, 50 or 20 encodings of each. Those of
 `benchmarks.natural` are fitted to as well, for images in colour and others; not crops, which
@@ -28,6 +28,7 @@ from scipy.special import expit
 import unveil
 from benchmarks.natural import CELLS, CLUES, results
 from benchmarks.natural_data import ROOT, pair, vectors
+from benchmarks.table import write_between
 from unveil.images.likeness import RECOGNISABLE, Clues, roughness
 from unveil.images.prior import image_prior
 from unveil.images.recognition import PROBABLE, WHITE, features
@@ -145,8 +146,8 @@ def runs() -> dict[str, list[Run]]:
     return out
 
 
-def report() -> str:
-    """The numbers of `images.recognition`, and what they claim."""
+def report() -> tuple[str, str]:
+    """What the numbers of `images.recognition` claim, and the numbers."""
     # 1. Fitted to all, and to all but one pair.
     data = runs()
     worth = fit(data)
@@ -163,7 +164,8 @@ def report() -> str:
         count = sum(len(ssim) for _, ssim, _ in mine)
         off += abs(said[1] - true) > CLOSE
         lines.append(f"| {name} | {count} | {true:.0%} | {said[0]:.0%} | {said[1]:.0%} |")
-    lines.append(f"\n{len(data) - off} of {len(data)} pairs within {CLOSE:.0%}, fitted to others")
+    table = "\n".join(lines)
+    lines = [f"{len(data) - off} of {len(data)} pairs within {CLOSE:.0%}, fitted to others"]
     # 2. The SSIM to expect, and between what, at some probabilities.
     every = [(expit(f @ worth), ssim) for mine in data.values() for f, ssim, known in mine if known]
     p, ssim = (np.concatenate(part) for part in zip(*every, strict=True))
@@ -177,7 +179,7 @@ def report() -> str:
     for name, values in tables.items():
         rising = np.maximum.accumulate(values)
         lines.append(f"{name} = {tuple(round(float(v), 2) for v in rising)}")
-    return "\n".join(lines)
+    return table, "\n".join(lines)
 
 
 def fit(data: dict[str, list[Run]]) -> Doubles:
@@ -205,6 +207,9 @@ def fit(data: dict[str, list[Run]]) -> Doubles:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["fit"]:
-        print(report())
+        table, numbers = report()
+        page = ROOT / "docs" / "natural_images.md"
+        write_between(page, "<!-- pairs -->", "<!-- end of pairs -->", table)
+        print(numbers)
     else:
         fill(sys.argv[1:])

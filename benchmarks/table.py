@@ -1,8 +1,9 @@
-"""One way to print results: rows of (what, must hold, measured, holds)."""
+"""One way to print results, rows of (what, must hold, measured, holds), and to write them down."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 Row = tuple[str, str, str, bool | None]
 
@@ -17,3 +18,9 @@ def show(title: str, rows: Iterable[Row]) -> None:
     for what, must, measured, holds in rows:
         table.add_row(what, must, measured, {True: "yes", False: "NO", None: ""}[holds])
     Console(width=150).print(table)
+
+
+def write_between(page: Path, start: str, end: str, text: str) -> None:
+    """What a page has between two of its lines becomes `text`."""
+    before, rest = page.read_text().split(start)
+    page.write_text(f"{before}{start}\n{text}\n{end}{rest.split(end)[1]}")
