@@ -135,6 +135,13 @@ def test_text_in_a_frame_is_named_with_its_place(bad):
         unveil.Encodings(Frame(values, ["age", "name"]), unveil.Scheme(2))
 
 
+def test_every_column_of_text_in_a_frame_is_named():
+    values = np.array([[1.0, "x", "y"], [1.0, 2.0, "z"]], dtype=object)
+    words = "'x' in column 'name', row 0, 'y' in column 'city', row 0, are no numbers; .* columns"
+    with pytest.raises(unveil.InputError, match=words):
+        unveil.Encodings(Frame(values, ["age", "name", "city"]), unveil.Scheme(2))
+
+
 def test_names_must_be_as_many_as_values():
     with pytest.raises(unveil.InputError, match="2 columns of 6 values"):
         unveil.Encodings(TABLE, unveil.Scheme(2), columns=["a", "b"])

@@ -7,7 +7,7 @@ of the library works with: real numbers as float32, (items, pixels), C order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 from numbers import Real
 from os import PathLike
@@ -151,14 +151,23 @@ def _of_frame(frame: Any, name: str) -> NDArray[Any]:
     array: NDArray[Any] = np.asarray(frame.to_numpy())
     if array.dtype != object:
         return array
+    bad = []
     for column, values in zip(frame.columns, array.T, strict=True):
         for row, value in enumerate(values):
             if not isinstance(value, (Real, np.bool_)):
-                raise InputError(
-                    f"{name}: {str(value)[:30]!r} in column {column!r}, row {row}, is no number; "
-                    "turn it into one, or drop the column"
-                )
+                bad.append(f"{str(value)[:30]!r} in column {column!r}, row {row}")
+                break
+    if bad:
+        are = "is no number; turn it into one" if len(bad) == 1 else "are no numbers; turn them"
+        are += ", or drop the column" if len(bad) == 1 else " into numbers, or drop the columns"
+        raise InputError(f"{name}: {listed(bad)}, {are}")
     return array.astype(np.float64)
+
+
+def listed(items: Sequence[str], most: int = 5) -> str:
+    """Up to so many, and how many more there are."""
+    text = ", ".join(items[:most])
+    return text if len(items) <= most else f"{text} and {len(items) - most} more"
 
 
 def is_count(value: Any, least: int = 0) -> bool:

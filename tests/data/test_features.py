@@ -60,7 +60,10 @@ BAD = {
     "not utf-8": (b"1,2\n3,\xff\xfe4\n", "UTF-8"),
     "ragged": (b"1,2\n3,4\n5\n" + b"6,7\n" * 3, "line 3|values instead of"),
     "text inside": (b"1,2\n3,blue\n5,6\n", "blue"),
-    "not a number": (b"a,b\n1,2\n3,nan\n", "line 3, b: 'nan' is NaN"),
+    "not a number": (
+        b"a,b\n1,2\n3,nan\n",
+        "line 3, b: 'nan' is NaN, .*; fill it in or remove the record$",
+    ),
     "too large": (b"1,2\n3,1e300\n", "line 2, column 2: '1e300' is NaN, infinite or beyond"),
     "missing value": (b"a,b\n1,2\n3,\n", "line 3, b: '' is no number; fill it in"),
     "nan": (b"1,2\nnan,3\n", "NaN"),

@@ -50,7 +50,7 @@ from unveil.relations.subspace import subsets_of
 from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.seeds import Rng, child, root
 from unveil.solve.grow.exact_growth import Growth
-from unveil.solve.pixels.chance import chance_nats
+from unveil.solve.pixels.chance import PLENTY, chance_nats
 from unveil.solve.pixels.noisy import NoisySolution
 from unveil.solve.pixels.pixels import PixelSolution
 from unveil.solve.pixels.settle import Settled, with_leftovers
@@ -135,10 +135,10 @@ def relations(
         )
     # 5. What chance would fit as well. Rounded values are never verified: they come with an error.
     with clock("certificate"):
-        c = task.offsets
-        nats = chance_nats(
-            task.y, c, settled.solution.values, scheme.k_private, found.bound, child(seed, "chance")
-        )
+        c, x, k = task.offsets, settled.solution.values, scheme.k_private
+        # Up to rounding every pixel has signs of its own to pay for: then all are measured.
+        plenty = float("inf") if found.noise else PLENTY
+        nats = chance_nats(task.y, c, x, k, found.bound, child(seed, "chance"), plenty)
     if found.noise:
         rounded = _rounded(settled, found, float(nats.sum()))
         return approximate(

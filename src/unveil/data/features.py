@@ -3,7 +3,8 @@ larger than memory.
 
 The delimiter is the one of , ; tab | that splits the first lines most evenly. A first line that is
 not all numbers is a header. A first column that is not all numbers holds the records' names; any
-other text is an error that names its place.
+other text is an error that names its place, and every other column that has some
+(`data.bad_cells`).
 
 Without `sample` the whole table is kept, when it fits the limit: its size is estimated from the
 first lines. With `sample` so many records are drawn uniformly in one pass (reservoir sampling):
@@ -17,12 +18,14 @@ import io
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unveil.checks import InputError, as_vectors
+from unveil.data.bad_cells import bad_cells, is_number
 from unveil.files import must_be_file
 from unveil.parallel import memory_limit, must_fit
 
@@ -89,7 +92,10 @@ def read_features(
                 continue
         elif sample is None and most is not None and rows > most:
             raise InputError(_too_many(path, f"more than {most:,}", most))
-        record = (rows, *_parse(path, line, cells, form, rows))
+        parsed = _parse(cells, form, rows)
+        if parsed is None:
+            raise _bad(path, form, line)
+        record = (rows, *parsed)
         _must_fit(path, len(kept) + 1, form, limit)
         if place < len(kept):
             kept[place] = record
@@ -163,14 +169,14 @@ def _form(path: Path, head: bytes) -> _Form:
         raise InputError(f"{path.name}: {_in_our_words(error)}") from None
     if len(table) == 1:
         # One line: a header where nothing in it is a number, else a record, perhaps with its name.
-        header = not any(map(_is_number, table[0]))
-        named = len(table[0]) > 1 and not header and not _is_number(table[0][0])
+        header = not any(map(is_number, table[0]))
+        named = len(table[0]) > 1 and not header and not is_number(table[0][0])
         return _Form(delimiter, header, named, width, ())
     # Names are text in every line: one number among them, and it is a column of data that needs
     # repair.
-    named = len(table[0]) > 1 and not any(_is_number(row[0]) for row in table[1:] if row)
+    named = len(table[0]) > 1 and not any(is_number(row[0]) for row in table[1:] if row)
     first = table[0][1:] if named else table[0]
-    header = not all(map(_is_number, first))
+    header = not all(map(is_number, first))
     return _Form(delimiter, header, named, width, tuple(first) if header else ())
 
 
@@ -223,32 +229,26 @@ def _in_our_words(error: csv.Error) -> str:
     return f"{error}; write the file again"
 
 
-def _parse(
-    path: Path, line: int, cells: list[str], form: _Form, rows: int
-) -> tuple[str, NDArray[np.float32]]:
+def _parse(cells: list[str], form: _Form, rows: int) -> tuple[str, NDArray[np.float32]] | None:
+    """The name and the numbers of a record; None where a cell is no number that float32 holds."""
     name, numbers = (cells[0], cells[1:]) if form.named else (f"row {rows}", cells)
     try:
         values = np.array(numbers, dtype=np.float64)
     except ValueError:
-        column = next(i for i, cell in enumerate(numbers) if not _is_number(cell))
-        cure = (
-            "fill it in or remove the record"
-            if not numbers[column].strip()
-            else "turn it into a number or drop the column"
-        )
-        raise InputError(
-            f"{path.name}, line {line}, {_column_name(form, column)}: {numbers[column][:30]!r} is "
-            f"no number; {cure}"
-        ) from None
+        return None
     with np.errstate(over="ignore"):
         single = values.astype(np.float32)
-    if not np.isfinite(single).all():
-        column = int(np.flatnonzero(~np.isfinite(single))[0])
-        raise InputError(
-            f"{path.name}, line {line}, {_column_name(form, column)}: {numbers[column][:30]!r} is "
-            "NaN, infinite or beyond float32; fill it in or remove the record"
-        )
-    return name, single
+    return (name, single) if np.isfinite(single).all() else None
+
+
+def _bad(path: Path, form: _Form, line: int) -> InputError:
+    """The error for a file whose first bad cell is in this line."""
+    later = (
+        (number, cells[form.named :])
+        for number, cells in _records(path, form)
+        if number >= line and len(cells) == form.width
+    )
+    return bad_cells(path.name, later, partial(_column_name, form))
 
 
 def _column_name(form: _Form, column: int) -> str:
@@ -276,11 +276,3 @@ def _too_many(path: Path, count: str, most: int) -> str:
         f"{path.name} has {count} records, {most:,} are the most that can be audited at once: "
         "audit a random part with sample="
     )
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

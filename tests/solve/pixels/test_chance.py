@@ -50,6 +50,22 @@ def test_levels_are_worth_what_all_subsets_count(public):
     np.testing.assert_allclose(got, -np.log(fits.mean(axis=(0, 1))), atol=0.35)
 
 
+def test_where_pixels_are_many_some_are_measured_and_the_others_count_for_nothing(monkeypatch):
+    """Evidence of some is never more than that of all, and what is too little is never left off."""
+    monkeypatch.setattr("unveil.solve.pixels.chance.MOST_MEASURED", 512)
+    x = np.random.default_rng(5).standard_normal((20, 3000))
+    y = np.abs(x[[0, 1]] + x[[2, 3]]).astype(np.float32)
+
+    def measured(plenty):
+        bound, rng = np.full(3000, 1e-6), np.random.default_rng(0)
+        return chance_nats(y, None, x, 2, bound, rng, plenty)
+
+    some, all_ = measured(100.0), measured(np.inf)
+    assert (some > 0).sum() == 512
+    assert (all_ > 0).all()
+    assert 100 <= some.sum() < all_.sum()
+
+
 def test_a_wider_bound_is_worth_less_by_its_logarithm():
     x = np.random.default_rng(2).standard_normal((80, 4))
     fine, coarse = nats(x, 2, bound=1e-6)[0], nats(x, 2, bound=1e-4)[0]

@@ -9,7 +9,8 @@ from tests.relations.test_subspace import matrix
 from tests.relations.test_subspace import random_subsets as subsets
 
 from unveil.parallel import using
-from unveil.solve.signs.relation_pixels import solve_by_relations, undetermined
+from unveil.solve.signs.relation_pixels import few_rows, solve_by_relations, undetermined
+from unveil.solve.signs.sign_search import sign_system
 
 
 def relations(members):
@@ -96,6 +97,43 @@ def test_continuous_pixels_are_exact_and_not_in_doubt(n, m, k, public):
     assert out.misfit.max() < 1e-5
     turn = 1 if public else np.sign((out.values * x).sum(axis=0))
     np.testing.assert_allclose(turn * out.values, x, atol=1e-5)
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_very_many_pixels_are_solved_from_a_few_rows_as_from_all(monkeypatch, public):
+    """Pixels of few levels, and one that an encoding contradicts, are left to the search."""
+    members = subsets(12, 60, 2, 0)
+    rng = np.random.default_rng(6)
+    x = np.column_stack([rng.standard_normal((12, 30)), rng.integers(-1, 2, (12, 10))])
+    c = rng.standard_normal((60, 40)).astype(np.float32) if public else None
+    y = np.abs(x[members].sum(axis=1) + (0 if c is None else c)).astype(np.float32)
+    y[5, 7] += 0.01
+    one, other = (
+        solve_by_relations(
+            y, c, members, 12, relations(members), np.full(40, 1e-5), np.random.default_rng(0)
+        )
+        for wide in (1 << 14, 10)
+        if monkeypatch.setattr("unveil.solve.signs.relation_pixels.WIDE", wide) is None
+    )
+    np.testing.assert_array_equal(one.doubtful, other.doubtful)
+    np.testing.assert_array_equal(~np.isfinite(other.misfit), np.arange(40) == 7)
+    turn = np.where((one.values * other.values).sum(axis=0) < 0, -1, 1)
+    sure = ~one.doubtful
+    np.testing.assert_allclose((turn * one.values)[sure], other.values[sure], atol=1e-5)
+
+
+def test_a_few_rows_determine_every_vector_or_none_are_given():
+    members = subsets(12, 60, 2, 0)
+    rng = np.random.default_rng(0)
+    W = matrix(members, 12)
+    rows, joining = few_rows(W, sign_system(relations(members), members, rng))
+    assert np.linalg.matrix_rank(W[rows]) == 12
+    assert len(rows) <= 24
+    assert set(joining.ravel()) == set(range(len(rows)))
+    # Two halves that no encoding joins: no rows that hang together determine both.
+    apart = np.vstack([subsets(6, 14, 2, 0), subsets(6, 14, 2, 1) + 6])
+    system = sign_system(relations(apart), apart, rng)
+    assert not len(few_rows(matrix(apart, 12), system)[0])
 
 
 def test_a_constant_pixel_is_a_constant_in_doubt_and_costs_no_other_pixel():

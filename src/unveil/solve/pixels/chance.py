@@ -30,6 +30,9 @@ LUCK = 12.0
 """Nats beyond the number of subsets that were possible: one proof in 160,000 may be luck."""
 BLOCK = 256
 """Pixels at a time: `DRAWS` times as many numbers, a few megabytes."""
+MOST_MEASURED, PLENTY = 1 << 14, 10_000.0
+"""Pixels after which no further ones are measured, if they say so many nats together: a proof takes
+a hundred. The others then count for nothing, so that evidence is never made larger."""
 PERMUTED = 5000
 """Vectors up to which random subsets are drawn without repeats, by sorting; beyond, repeats are too
 rare to matter."""
@@ -94,8 +97,10 @@ def chance_nats(
     k: int,
     bound: NDArray[np.float64],
     rng: np.random.Generator,
+    plenty: float = PLENTY,
 ) -> NDArray[np.float64]:
-    """(d,) what one reproduced value is worth at each pixel, y (m, d) = |Σx + c|, unit weights."""
+    """(d,) what one reproduced value is worth at each pixel, y (m, d) = |Σx + c|, unit weights; 0
+    where it was not measured because others say enough."""
     n, d = values.shape
     rows = rng.integers(0, len(y), DRAWS)
     subsets = (
@@ -103,8 +108,13 @@ def chance_nats(
         if n <= PERMUTED
         else rng.integers(0, n, (DRAWS, k))
     )
-    out = np.empty(d)
-    for start in range(0, d, BLOCK):
+    out = np.zeros(d)
+    starts = np.arange(0, d, BLOCK)
+    if d > MOST_MEASURED:
+        starts = rng.permutation(starts)
+    for done, start in enumerate(starts):
+        if done * BLOCK >= MOST_MEASURED and out.sum() >= plenty:
+            break
         part = slice(start, start + BLOCK)
         total = values[:, part][subsets].sum(axis=1) + (0 if c is None else c[rows, part])
         out[part] = nats_against_chance(np.abs(np.abs(total) - y[rows, part]), bound[part] / WIDTH)
