@@ -41,7 +41,7 @@ def test_every_extra_for_users_is_explained_and_examined():
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = set(config["project"]["optional-dependencies"]) - {"bench", "docs", "dev"}
     assert extras == set(EXTRAS)
-    assert [extra for extra in extras if f"pip install '.[{extra}]'" not in PAGE] == []
+    assert [extra for extra in extras if f"pip install 'unveil[{extra}]'" not in PAGE] == []
 
 
 def test_the_sample_file_has_options_that_exist():

@@ -1,11 +1,14 @@
 """From trials to words: nothing is said that was not measured."""
 
+import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from unveil.auditing.judgement import level_of, record_risks, verdict, weakest
+from unveil.auditing.linking import Links
 from unveil.auditing.model_check import check_model
 from unveil.auditing.result import Attempt, CurvePoint, Threat
 
@@ -19,7 +22,7 @@ def threat(key, exact, almost=0, n=20, values=0.0, tried=("relations", "full")):
     return Threat(key, knows, exact, almost, n, *shares, values=values, tried=attempts)
 
 
-def judge(*threats, wrong=0, records=20, asides=()):
+def judge(*threats, wrong=0, records=20, asides=(), curve=None, linked=None):
     best = weakest(threats) or threats[0]
     exact, almost = best.exact, best.approximate
     points = [
@@ -28,7 +31,15 @@ def judge(*threats, wrong=0, records=20, asides=()):
         CurvePoint(140, exact / 20, 0, 1, almost / 20, 3),
     ]
     return verdict(
-        threats, points, CHECK, 140, records=records, signed=False, wrong=wrong, asides=asides
+        threats,
+        curve or points,
+        CHECK,
+        140,
+        records=records,
+        signed=False,
+        wrong=wrong,
+        asides=asides,
+        linked=linked,
     )
 
 
@@ -83,6 +94,35 @@ def test_nothing_names_every_attack_that_tried():
         threat("blind", 0, tried=("copies", "full")), threat("told", 0, tried=("tensor",))
     )
     assert "copies, full and tensor got none of 20 records" in found.headline
+
+
+def test_of_many_attacks_the_strongest_are_named_and_all_are_counted():
+    names = ("copies", "relations", "full", "full (signs hidden)", "tensor", "unmix")
+    found = judge(threat("blind", 0, tried=names))
+    assert "5 attacks, among them relations, full and tensor, got none of 20" in found.headline
+
+
+def test_linked_encodings_are_partly_where_nothing_comes_back():
+    linked = Links(0.9, 0.8, 0.95, 0.05, sure=True, members=False)
+    found = judge(threat("blind", 0), linked=linked)
+    assert found.level == "partly"
+    assert "names a record behind 90% of the encodings; by guessing 5%" in found.headline
+    assert found.sentences[0].startswith("Nothing recovered")
+    unsure = judge(threat("blind", 0), linked=replace(linked, sure=False))
+    assert (unsure.level, unsure.headline[:7]) == ("nothing", "Nothing")
+    assert judge(threat("blind", 18), linked=linked).level == "leaks"
+
+
+@pytest.mark.parametrize(
+    ("mean", "words"),
+    [(0.9, "As many come back in the mean over 3"), (0.6, "first of 3 .* 60% of the records")],
+)
+def test_the_draw_that_the_headline_counts_is_said(mean, words):
+    curve = [CurvePoint(140, mean, 0.5, 1.0, 0.0, 3)]
+    found = judge(threat("blind", 18), curve=curve)
+    assert re.search(words, " ".join(found.sentences))
+    one = judge(threat("blind", 18), curve=[replace(curve[0], runs=1)])
+    assert not re.search("draws", " ".join(one.sentences))
 
 
 def test_single_values_count():

@@ -25,7 +25,7 @@ def test_a_recovery_keeps_the_names_of_its_columns(results):
 def test_a_column_with_a_taken_name_stays(results):
     names = ("status", "x", "x", "d", "e", "f")
     columns = table(replace(results["recovery"], columns=names))
-    assert list(columns)[4:] == ["status (0)", "x", "x (2)", "d", "e", "f"]
+    assert list(columns)[4:] == ["status (1)", "x", "x (3)", "d", "e", "f"]
 
 
 def test_open_values_are_no_numbers(results):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from unveil.auditing.result import Pictures
-from unveil.report.words import assumed, day, is_images, noun, why_untried
+from unveil.report.words import assumed, day, hue, is_images, noun, why_untried
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,24 @@ def test_the_reason_that_most_attacks_have(whole_audit):
     left = (("a", "for plain sums"), ("b", "nothing was left"), ("c", "nothing was left"))
     assert why_untried(replace(threat, not_tried=left)) == "nothing was left"
     assert why_untried(replace(threat, not_tried=())) == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "exact", "near", "hue_of_it"),
+    [
+        ("blind", 18, 0, "exact"),
+        ("blind", 1, 0, "approximate"),
+        ("told", 20, 0, "approximate"),
+        ("blind", 0, 3, "approximate"),
+        ("blind", 0, 0, "not-recovered"),
+    ],
+)
+def test_the_row_of_an_attacker_has_the_colour_of_its_verdict(
+    whole_audit, key, exact, near, hue_of_it
+):
+    threat = whole_audit().threats[0]
+    counts = {"exact": exact, "approximate": near, "records": 20, "values": 0.0}
+    assert hue(replace(threat, key=key, **counts)) == hue_of_it
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,8 @@ def find_among(
     rng: np.random.Generator,
     progress: Progress | None,
 ) -> Found:
-    y = task.y[once]
+    # Not copied where all are different: a wide table is large.
+    y = task.y if len(once) == len(task.y) else task.y[once]
     c = None if task.offsets is None else task.offsets[once]
     view = sketch(y, c, noise, rng)
     enough = ENOUGH if len(once) <= LARGEST else ENOUGH_FOR_SIGNS

@@ -205,7 +205,7 @@ def _by_subsets(
     progress: Progress | None,
 ) -> tuple[NDArray[np.int64], RelationSolution] | None:
     """The same from the subsets that relations tell."""
-    y = task.y[once]
+    y = task.y if len(once) == len(task.y) else task.y[once]
     c = None if task.offsets is None else task.offsets[once]
     # 1. The encodings that hang together by relations, and determine their vectors.
     core, quads = joined_by_relations(members, found.relations.quads)

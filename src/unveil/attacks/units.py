@@ -45,7 +45,8 @@ def in_units(encodings: Encodings, P: Values | None, supports: Supports | None) 
     scheme = encodings.scheme
     a, k = scheme.private_weight, scheme.k_private
     Y = encodings.magnitudes()
-    power = float(np.mean(np.square(Y, dtype=np.float64)))
+    # Row by row: all squares at once take twice the memory of the encodings.
+    power = float(np.mean([np.mean(np.square(row, dtype=np.float64)) for row in Y]))
     # Without a public part all power is that of k private vectors.
     if P is None or supports is None:
         unit = max(np.sqrt(power / k) / a, 1e-30)

@@ -44,6 +44,8 @@ LIFTED = 0.05
 mixtures come nearer to zero."""
 UNLIKELY = 0.01
 """Probability that chance makes as many copies, above which they say nothing."""
+AT_A_TIME = 1 << 13
+"""Columns that are compared at a time."""
 COPIES = "copies"
 """The name under which the look at single encodings is listed."""
 Floats = NDArray[np.float32]
@@ -108,15 +110,16 @@ def copies(
     truth = private[first]
     yard = Yardstick.of(truth, relative_tolerance)
     # 1. With factors of their own, then with one for all, which few columns do not have by chance.
-    Y = encodings.values.astype(np.float64)
+    Y = encodings.values
     found, rows, kept, factor = _matched(Y, truth, yard)
     magnitudes = _magnitudes(Y, truth, yard)
     if truth.shape[1] < FEW_COLUMNS:
         made_up = [replace(yard, truth=fake) for fake in _made_up(truth)]
         kept &= _outnumbers(kept, [_matched(Y, fake.truth, fake)[2] for fake in made_up])
         magnitudes &= _outnumbers(magnitudes, [_magnitudes(Y, f.truth, f) for f in made_up])
-        same, which, equal = _as_they_are(factor * Y, truth, yard)
-        if _outnumbers(equal, [_as_they_are(factor * Y, f.truth, f)[2] for f in made_up]):
+        scaled = factor * Y.astype(np.float64)
+        same, which, equal = _as_they_are(scaled, truth, yard)
+        if _outnumbers(equal, [_as_they_are(scaled, f.truth, f)[2] for f in made_up]):
             found[equal], rows[equal] = same[equal], which[equal]
             kept |= equal
     # 2. What is left, as a recovery.
@@ -140,29 +143,28 @@ def copies(
 
 
 def _matched(
-    Y: Doubles, truth: Floats, yard: Yardstick
+    Y: Floats, truth: Floats, yard: Yardstick
 ) -> tuple[Floats, NDArray[np.int64], Flags, float]:
     """For each record: the encoding most like it, brought to its size, and which one; whether it is
     this record; and the median of the factors."""
-    T = truth.astype(np.float64)
-    rows, factor = _nearest(Y, T)
-    found = (Y[rows] * factor[:, None]).astype(np.float32)
-    kept = np.array([_its_own(yard, found[j], j) for j in range(len(T))], bool)
-    if T.shape[1] >= FEW_COLUMNS:
+    rows, factor = _nearest(Y, truth)
+    found = (Y[rows].astype(np.float64) * factor[:, None]).astype(np.float32)
+    kept = np.array([_its_own(yard, found[j], j) for j in range(len(truth))], bool)
+    if truth.shape[1] >= FEW_COLUMNS:
         # A number that is added besides: many encoders bring records to mean zero first.
-        means = Y.mean(axis=1, keepdims=True), T.mean(axis=1, keepdims=True)
-        other, scale = _nearest(Y - means[0], T - means[1])
-        level = ((Y - means[0])[other] * scale[:, None] + means[1]).astype(np.float32)
+        means = [x.mean(axis=1, keepdims=True, dtype=np.float64) for x in (Y, truth)]
+        other, scale = _nearest(Y, truth, lambda x, which: x - means[which])
+        level = ((Y[other] - means[0][other]) * scale[:, None] + means[1]).astype(np.float32)
         exact = np.abs(level - truth).max(axis=1) <= yard.bound
         found[exact], rows[exact] = level[exact], other[exact]
         kept |= exact
     return found, rows, kept, float(np.median(factor))
 
 
-def _magnitudes(Y: Doubles, truth: Floats, yard: Yardstick) -> Flags:
+def _magnitudes(Y: Floats, truth: Floats, yard: Yardstick) -> Flags:
     """Whether |y| of an encoding is |x| of a record at every pixel, though signs are gone."""
-    T = np.abs(truth.astype(np.float64))
-    rows, factor = _nearest(np.abs(Y), T)
+    T = np.abs(truth).astype(np.float64)
+    rows, factor = _nearest(Y, truth, lambda x, _: np.abs(x))
     miss = np.abs(np.abs(Y[rows]) * factor[:, None] - T).max(axis=1)
     return np.asarray((miss <= yard.bound) & (T.max(axis=1) > yard.bound))
 
@@ -202,10 +204,20 @@ def _its_own(yard: Yardstick, found: Floats, j: int) -> bool:
     return bool(1 - float(alike[j]) ** 2 <= CLEARLY * (1 - other**2) and alike[j] > 0)
 
 
-def _nearest(Y: Doubles, truth: Doubles) -> tuple[NDArray[np.int64], Doubles]:
-    """For each record: the encoding with the largest cosine, and the factor between them."""
-    power = np.einsum("ij,ij->i", Y, Y)
-    product = truth @ Y.T
-    size = np.linalg.norm(truth, axis=1)[:, None] * np.sqrt(np.maximum(power, 1e-30))
-    rows = np.abs(product / np.maximum(size, 1e-30)).argmax(axis=1)
+def _nearest(
+    Y: Floats, truth: Floats, view: Callable[[Doubles, int], Doubles] = lambda x, _: x
+) -> tuple[NDArray[np.int64], Doubles]:
+    """For each record: the encoding with the largest cosine, and the factor between them; view(x,
+    0 for encodings, 1 for records): what is done to both first."""
+    product = np.zeros((len(truth), len(Y)))
+    power, size = np.zeros(len(Y)), np.zeros(len(truth))
+    # Some columns at a time: in double precision a wide table may not fit.
+    for start in range(0, Y.shape[1], AT_A_TIME):
+        part = slice(start, start + AT_A_TIME)
+        y, t = (view(x[:, part].astype(np.float64), which) for which, x in enumerate((Y, truth)))
+        product += t @ y.T
+        power += np.einsum("ij,ij->i", y, y)
+        size += np.einsum("ij,ij->i", t, t)
+    both = np.sqrt(size)[:, None] * np.sqrt(np.maximum(power, 1e-30))
+    rows = np.abs(product / np.maximum(both, 1e-30)).argmax(axis=1)
     return rows, product[np.arange(len(truth)), rows] / np.maximum(power[rows], 1e-30)

@@ -4,7 +4,8 @@ against the truth, and say so.
     1  load      records, public vectors, where encodings come from      `inputs`, `release`
     2  attack    all encodings, by every kind of attacker, best attack first      `threats`
     3  again     more draws, and fewer encodings, where the share changes     `campaign`, `curve`
-    4  risk      counts of distinct records, control, risk above it, meaning      `measured`
+    4  risk      counts of distinct records, control, risk above it, meaning      `measured`,
+                 and where none came back, which encodings can be linked         `linking`
     5  lint      what the encoder gives away besides                `lint`, `encoder_lint`
     6  words     the verdict, from what was measured and from nothing else        `judgement`
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from unveil.auditing.curve import curve
 from unveil.auditing.encoder_lint import lint_encoder
 from unveil.auditing.inputs import Case, load, trials_folder
 from unveil.auditing.judgement import record_risks, verdict, weakest
+from unveil.auditing.linking import links
 from unveil.auditing.lint import fixed_weights, lint_encodings
 from unveil.auditing.measured import Outcome, meanings
 from unveil.auditing.model_check import ModelCheck, check_model, guarantees
@@ -200,6 +203,9 @@ def _said(
     traced = curve(measured.points)
     shown = measured.threats[measured.place]
     told = found is not None and shown.key == "told"
+    # Where nothing came back, or no recovery tells, it is asked of who holds candidate records.
+    asked = found is None or not isfinite(main.linked)
+    linked = links(lab, case.high, options.encoder) if asked else None
     # 2. In words and numbers.
     return Audit(
         verdict=verdict(
@@ -212,6 +218,7 @@ def _said(
             wrong=wrong,
             asides=_asides(lab, case, best) + _cut_short(measured),
             noun=data.noun,
+            linked=linked,
         ),
         scheme={**vars(scheme), "noise": options.noise},
         data={
@@ -231,7 +238,7 @@ def _said(
         # 3. How it was made, so that it can be made again.
         run=_facts(case, options, measured, seconds),
         threats=measured.threats,
-        meanings=meanings(lab, best, shown, case.column),
+        meanings=meanings(lab, best, shown, case.column, linked),
         what_if=changed,
         assumed=_assumed(case, options, best),
         provenance={

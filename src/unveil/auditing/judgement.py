@@ -3,7 +3,8 @@ nothing beyond.
 
 The headline is that of the weakest attacker who succeeds, and so is the level: what comes back from
 the release alone is a leak, whatever more an attacker with more knowledge gets; what takes being
-told the overlaps, or knowing records, is never more than "partly".
+told the overlaps, or knowing records, is never more than "partly". Where nothing comes back,
+encodings that a holder of candidate records can link to them are "partly" as well.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.auditing.as_found import COPIES
 from unveil.auditing.curve import Points
+from unveil.auditing.linking import Links
 from unveil.auditing.model_check import ModelCheck
 from unveil.auditing.result import CurvePoint, Level, RecordRisk, Threat, Verdict
 from unveil.auditing.risks import APPROXIMATE, MOST, NOT, OUTCOMES
@@ -25,6 +28,8 @@ FEW = 0.1
 SOME_VALUES = 0.05
 """Share of single values right above a guess, from which on a release gives something away though
 no record came back whole."""
+MOST_NAMED = 4
+"""Attacks that a sentence names; of more it says how many."""
 RELEASE_ALONE = ("blind", "public")
 """Attackers who have nothing but what is released or public."""
 ONCE = {
@@ -117,9 +122,11 @@ def verdict(
     wrong: int,
     asides: Sequence[str] = (),
     noun: str = "pixel",
+    linked: Links | None = None,
 ) -> Verdict:
     """`records`: how many there are, equal ones included; `asides`: what else must be said; `noun`:
-    what a record is made of."""
+    what a record is made of; `linked`: whether encodings are linked to records, where none came
+    back."""
     found = weakest(threats)
     n = threats[0].records
     level = level_of(threats)
@@ -130,10 +137,15 @@ def verdict(
             f"Nothing recovered: {_names(threats)} got none of {n} records from {m:,} encodings. "
             "This is no proof of safety."
         )
+        if linked is not None and linked.sure:
+            level = "partly"
+            sentences.append(headline)
+            headline = f"Do not rely on this: no record comes back, but {linked.words}."
     else:
         start = "Do not release" if level == "leaks" else "Do not rely on this"
         headline = f"{start}: {_counts(found)} from {m:,} encodings{ONCE[found.key]}."
         sentences.append(_since(curve))
+        sentences += _of_draws(found, curve, m)
     # 2. What attackers who know more get, and what those who know less do not.
     sentences += _others(threats, found)
     if records > n:
@@ -195,10 +207,35 @@ def _others(threats: Sequence[Threat], found: Threat | None) -> list[str]:
 
 
 def _names(threats: Sequence[Threat]) -> str:
-    """Every attack that tried, once."""
-    names = dict.fromkeys(attempt.attack for threat in threats for attempt in threat.tried)
-    listed = list(names) or ["no attack"]
-    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
+    """The attacks that tried, each once, whatever the encodings were taken for; of many the first
+    ones, which are the strongest, and how many there were. The table of attackers has all."""
+    tried = (attempt.attack for threat in threats for attempt in threat.tried)
+    listed = list(dict.fromkeys(name.split(" (")[0] for name in tried)) or ["no attack"]
+    if len(listed) > MOST_NAMED:
+        # A look at single encodings is no attack that anyone would miss among many.
+        strong = [name for name in listed if name != COPIES][: MOST_NAMED - 1]
+        return f"{len(listed)} attacks, among them {_and(strong)},"
+    return _and(listed)
+
+
+def _and(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _of_draws(found: Threat, curve: Sequence[CurvePoint], m: int) -> list[str]:
+    """Which draw the headline counts, where there were several."""
+    at = next((point for point in curve if point.m == m and point.runs > 1), None)
+    # Of an insider other records are counted than the curve counts.
+    if at is None or found.key == "insider":
+        return []
+    mean, share = at.exact + at.approximate, (found.exact + found.approximate) / found.records
+    # Less than half a record of difference is none.
+    if abs(mean - share) * found.records < 1 / 2:
+        return [f"As many come back in the mean over {at.runs} independent draws of the mixture."]
+    return [
+        f"The headline counts the first of {at.runs} independent draws of the mixture; in the mean "
+        f"over all of them {mean:.0%} of the records come back."
+    ]
 
 
 def _counts(threat: Threat) -> str:

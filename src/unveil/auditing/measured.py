@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.auditing.intervals import above_control, over_draws, wilson
+from unveil.auditing.linking import Links
 from unveil.auditing.result import Attempt, Meaning, Threat
 from unveil.auditing.risks import EXACT, NOT
 from unveil.auditing.threats import KNOWS, Run
@@ -101,15 +102,25 @@ def threat(
 
 
 def meanings(
-    lab: Laboratory, best: Outcome, threat: Threat, sensitive: int | None
+    lab: Laboratory,
+    best: Outcome,
+    threat: Threat,
+    sensitive: int | None,
+    linked: Links | None = None,
 ) -> tuple[Meaning, ...]:
-    """Singling out, linkability and inference by this attacker."""
+    """Singling out, linkability and inference by this attacker; `linked`: by one who holds
+    candidate records, where that was asked."""
     n = max(1, threat.records)
     share = (threat.exact + threat.approximate) / n
     words = f"{threat.exact + threat.approximate} of {n} records came back"
     found = [Meaning("singling out", words, share, threat.low, threat.high, threat.control)]
     trial = best.trial
-    if np.isfinite(trial.linked) and best.who in ("blind", "public"):
+    if linked is not None:
+        words = linked.words
+        found.append(
+            Meaning("linkability", words, linked.rate, linked.low, linked.high, linked.chance)
+        )
+    elif np.isfinite(trial.linked) and best.who in ("blind", "public"):
         falsely = 0.0 if not np.isfinite(trial.falsely) else trial.falsely
         words = (
             f"{trial.linked:.0%} of the pairs of encodings with a common record were linked, and "

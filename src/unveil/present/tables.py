@@ -125,7 +125,8 @@ def _(result: Audit) -> Table:
 
 
 def _columns(values: Any, names: Sequence[str]) -> Table:
-    """A column of the table per value, under its own name or "value 0", "value 1", …
+    """A column of the table per value, under its own name or "value 1", "value 2", …, numbered
+    as `--sensitive` does.
 
     A name that is taken, by evidence or by another column, gets its place behind it.
     """
@@ -133,8 +134,8 @@ def _columns(values: Any, names: Sequence[str]) -> Table:
     taken = {"status", "encodings", "residual", "reason"}
     out: Table = {}
     for place, column in enumerate(values.T):
-        name = names[place] if names else f"value {place}"
-        name = f"{name} ({place})" if name in taken else name
+        name = names[place] if names else f"value {place + 1}"
+        name = f"{name} ({place + 1})" if name in taken else name
         taken.add(name)
         out[name] = column.tolist()
     return out

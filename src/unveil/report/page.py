@@ -109,6 +109,7 @@ def render(audit: Audit) -> str:
         level=LEVELS[tone],
         say=say,
         why_untried=words.why_untried,
+        hue=words.hue,
         noun=words.noun(audit, one=True),
         nouns=words.noun(audit),
         hidden={"signs": "absolute", **audit.scheme, **audit.assumed}["signs"] == "absolute",

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from unveil.auditing.judgement import level_of
 from unveil.auditing.result import Audit, Level, Threat, Verdict
 
 ASSUMED = {
@@ -68,6 +69,13 @@ def worded(audit: Audit) -> Callable[[str], str]:
 def tone(verdict: Verdict) -> Level:
     """The colour of the page. Who is told not to release sees red, whatever else is said."""
     return "leaks" if verdict.headline.startswith("Do not release") else verdict.level
+
+
+def hue(threat: Threat) -> str:
+    """The class of an attacker's row: red, amber or grey by the rule of the verdict."""
+    return {"leaks": "exact", "partly": "approximate", "nothing": "not-recovered"}[
+        level_of([threat])
+    ]
 
 
 def why_untried(threat: Threat) -> str:
