@@ -106,7 +106,7 @@ def test_linked_encodings_are_partly_where_nothing_comes_back():
     linked = Links(0.9, 0.8, 0.95, 0.05, sure=True, members=False)
     found = judge(threat("blind", 0), linked=linked)
     assert found.level == "partly"
-    assert "names a record behind 90% of the encodings; by guessing 5%" in found.headline
+    assert "no record comes back, but 90% of the encodings can be linked" in found.headline
     assert found.sentences[0].startswith("Nothing recovered")
     unsure = judge(threat("blind", 0), linked=replace(linked, sure=False))
     assert (unsure.level, unsure.headline[:7]) == ("nothing", "Nothing")

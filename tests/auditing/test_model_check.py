@@ -4,7 +4,7 @@ that follow."""
 import numpy as np
 import pytest
 
-from unveil.auditing.model_check import check_model, guarantees
+from unveil.auditing.model_check import KNEW, check_model, guarantees
 
 RNG = np.random.default_rng(0)
 GAUSS = RNG.standard_normal((60, 300)).astype(np.float32)
@@ -16,7 +16,7 @@ def test_gaussian_data_pass(shape):
         check = check_model(np.random.default_rng(seed).standard_normal(shape).astype(np.float32))
         assert check.gaussian, check
         assert check.dimension > 0.9
-    assert all(g.holds for g in guarantees(check, wrong=0, told=False)[:4])
+    assert all(g.holds for g in guarantees(check, wrong=0, who="blind")[:4])
 
 
 def test_scale_does_not_matter_but_is_told():
@@ -43,26 +43,33 @@ def test_other_data_are_seen(name):
     assert not check.gaussian
     assert not getattr(check, what)
     assert check.sentence().startswith("The data are not")
-    forecast = guarantees(check, wrong=0, told=False)[2]
+    forecast = guarantees(check, wrong=0, who="blind")[2]
     assert not forecast.holds
 
 
 def test_what_is_not_verified_is_not_claimed():
     smooth = check_model(OFF["smooth"][0].astype(np.float32))
-    by_name = {g.what: g for g in guarantees(smooth, wrong=0, told=True)}
+    by_name = {g.what: g for g in guarantees(smooth, wrong=0, who="told")}
     held = [g for g in by_name.values() if g.holds]
     assert [g.what for g in held] == ["The counts of this audit are facts about these encodings"]
-    trusted = guarantees(check_model(GAUSS), wrong=3, told=False)[1]
+    trusted = guarantees(check_model(GAUSS), wrong=3, who="blind")[1]
     assert not trusted.holds
     assert "3 vectors" in trusted.why
-    assert not guarantees(check_model(GAUSS), wrong=0, told=False)[4].holds
+    assert not guarantees(check_model(GAUSS), wrong=0, who="blind")[4].holds
+
+
+@pytest.mark.parametrize("who", sorted(KNEW))
+def test_what_the_attacker_of_the_headline_knew_is_said(who):
+    alone = guarantees(check_model(GAUSS), wrong=0, who=who)[3]
+    assert alone.holds == (who in ("blind", "public"))
+    assert alone.why.startswith(KNEW[who])
 
 
 def test_only_who_has_images_is_told_of_images():
     smooth = check_model(OFF["smooth"][0].astype(np.float32))
     for noun in ("pixel", "column", "value"):
-        found = guarantees(smooth, wrong=0, told=True, noun=noun)
-        found += guarantees(check_model(GAUSS), wrong=0, told=False, noun=noun)
+        found = guarantees(smooth, wrong=0, who="told", noun=noun)
+        found += guarantees(check_model(GAUSS), wrong=0, who="blind", noun=noun)
         text = " ".join(f"{g.what} {g.why}" for g in found) + smooth.sentence(noun)
         assert f"{noun} by {noun}" in text
         assert f"{noun}s are correlated" in text

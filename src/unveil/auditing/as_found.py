@@ -135,11 +135,14 @@ def copies(
         residual=np.zeros(len(found)),
         reasons=("an encoding is this record, up to a factor",) * len(found),
         attack=COPIES,
-        explanation=f"{len(found)} of {len(truth)} records look like an encoding as it is",
+        explanation="",
     )
     risks = assess(recovery, private, relative_tolerance=relative_tolerance)
     outcome = np.where((risks.outcome == NOT) & magnitudes[group], ALMOST, risks.outcome)
-    return recovery, replace(risks, outcome=outcome.astype(np.int8))
+    # Said of those that count, not of all that are likest.
+    alike = int((outcome[first] > NOT).sum())
+    said = f"{alike} of {len(truth)} records look like an encoding as it is"
+    return replace(recovery, explanation=said), replace(risks, outcome=outcome.astype(np.int8))
 
 
 def _matched(

@@ -202,10 +202,12 @@ def _said(
     chosen = release.chosen(0, case.high)
     traced = curve(measured.points)
     shown = measured.threats[measured.place]
-    told = found is not None and shown.key == "told"
     # Where nothing came back, or no recovery tells, it is asked of who holds candidate records.
     asked = found is None or not isfinite(main.linked)
     linked = links(lab, case.high, options.encoder) if asked else None
+    who = shown.key if found is not None else "blind"
+    if found is None and linked is not None and linked.sure:
+        who = "holder"
     # 2. In words and numbers.
     return Audit(
         verdict=verdict(
@@ -233,7 +235,7 @@ def _said(
         curve=traced,
         stages=tuple(Stage(name, spent) for name, spent in main.seconds.items()),
         findings=_findings(lab, case, options, wrong),
-        guarantees=guarantees(check, wrong=wrong, told=told, noun=data.noun),
+        guarantees=guarantees(check, wrong=wrong, who=who, noun=data.noun),
         model={**check.facts(), "in words": check.sentence(data.noun)},
         # 3. How it was made, so that it can be made again.
         run=_facts(case, options, measured, seconds),

@@ -59,13 +59,12 @@ class Links:
         """What someone can do who holds candidate records."""
         if self.members:
             return (
-                f"someone who holds candidate records and takes the one most like each encoding "
-                f"names one that was released {self.rate:.0%} of the time; by guessing "
-                f"{self.chance:.0%}"
+                f"{self.rate:.0%} of the encodings point to a record that was released, for "
+                f"someone who holds candidate records; {self.chance:.0%} would by guessing"
             )
         return (
-            f"someone who holds candidate records names a record behind {self.rate:.0%} of the "
-            f"encodings; by guessing {self.chance:.0%}"
+            f"{self.rate:.0%} of the encodings can be linked to their record by someone who holds "
+            f"candidate records; {self.chance:.0%} by guessing"
         )
 
 

@@ -124,11 +124,21 @@ def check_model(values: NDArray[np.float32]) -> ModelCheck:
     )
 
 
+KNEW = {
+    "blind": "no knowledge beyond the encodings was used",
+    "public": "the attack knew the public vectors, which anyone may have",
+    "told": "the attack was told which encodings share a record",
+    "insider": "the attack knew every second record",
+    "holder": "encodings are linked by someone who holds candidate records",
+}
+"""What the attacker of the headline had besides the encodings."""
+
+
 def guarantees(
-    check: ModelCheck, *, wrong: int, told: bool, noun: str = "pixel"
+    check: ModelCheck, *, wrong: int, who: str = "blind", noun: str = "pixel"
 ) -> tuple[Guarantee, ...]:
-    """What may be relied on; `told`: the attack was told the overlaps; `wrong`: verified vectors
-    that equal no record; `noun`: what a record is made of."""
+    """What may be relied on; `who`: the attacker of the headline; `wrong`: verified vectors that
+    equal no record; `noun`: what a record is made of."""
     # 1. The reason of each.
     tested = f"every recovered vector was held against the true record, {noun} by {noun}"
     if wrong:
@@ -148,12 +158,10 @@ def guarantees(
     forecast = "the forecasts were fitted to Gaussian data" + (
         "" if check.gaussian else ", which these are not"
     )
-    knows = "no knowledge beyond the encodings was used"
-    if told:
-        knows = "the attack was told which encodings share a record"
-        # What is published is about images: said of a table, it would mislead.
-        if noun == "pixel":
-            knows += "; published attacks on images learn it from the encodings"
+    knows = KNEW[who]
+    # What is published is about images: said of a table, it would mislead.
+    if who == "told" and noun == "pixel":
+        knows += "; published attacks on images learn it from the encodings"
     # 2. All of them, whether they hold or not.
     return (
         Guarantee("The counts of this audit are facts about these encodings", True, tested),
@@ -165,7 +173,7 @@ def guarantees(
         Guarantee("Forecasts of time and of encodings needed apply", check.gaussian, forecast),
         Guarantee(
             "The attacker had nothing but the release",
-            not told,
+            who in ("blind", "public"),
             knows,
         ),
         Guarantee(

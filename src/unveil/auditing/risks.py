@@ -86,7 +86,8 @@ class Risks:
 def distinct(private: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(first, group): the first of every set of equal rows, and the set of each row."""
     seen: dict[bytes, int] = {}
-    first, group = [], np.empty(len(private), np.int64)
+    first: list[int] = []
+    group = np.empty(len(private), np.int64)
     for i, row in enumerate(private):
         # Adding zero makes the two zeros of floating point one. By digest: sorting rows of a
         # million values takes longer than an attack.

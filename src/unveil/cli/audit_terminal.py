@@ -49,7 +49,7 @@ def show(terminal: Console, found: Audit, report: Path) -> None:
 
 
 def _threats(terminal: Console, found: Audit) -> None:
-    from unveil.report.words import why_untried, worded
+    from unveil.report.words import hue, why_untried, worded
 
     if not found.threats:
         return
@@ -62,6 +62,8 @@ def _threats(terminal: Console, found: Audit) -> None:
     )
     for threat in found.threats:
         best = threat.tried[0].attack if threat.tried else "–"
+        if threat.tried and hue(threat) == "not-recovered":
+            best = f"none of {len(threat.tried)} tried"
         back = f"{threat.exact}"
         if threat.approximate:
             back += f" + {threat.approximate} nearly"

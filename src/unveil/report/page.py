@@ -35,6 +35,8 @@ LEVELS = {"leaks": "Leaks", "partly": "Leaks in part", "nothing": "Nothing recov
 OUTCOMES: tuple[Outcome, ...] = ("exact", "approximate", "not recovered")
 PROVENANCE = {"data": "hash of the data (SHA-256)", "date": "made on"}
 """What is shown for the short names of where an audit comes from."""
+LONG = 100
+"""Characters of a headline from which on it is set smaller: four lines on a desk."""
 SHA256, SHORT = 64, 12
 """Digits of a hash, and how many of them stand beside the headline; all stand at the end."""
 PARTS = (
@@ -106,6 +108,7 @@ def render(audit: Audit) -> str:
     return environment.get_template("page.html").render(
         audit=audit,
         tone=tone,
+        long=len(audit.verdict.headline) > LONG,
         level=LEVELS[tone],
         say=say,
         why_untried=words.why_untried,
@@ -131,7 +134,8 @@ def render(audit: Audit) -> str:
             for outcome in OUTCOMES
         ],
         curves=[figures.curve(audit.curve, audit.m, *size) for size in ((960, 400), (340, 300))]
-        if audit.curve
+        # One point is no curve, and the table of attackers has it.
+        if len(audit.curve) > 1
         else [],
         tiles=tiles,
         shrunk=shrunk,

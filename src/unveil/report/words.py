@@ -36,7 +36,7 @@ SAID = {
 """Settings of a scheme in plain words; others stand as they are."""
 KINDS = {
     "singling out": "Can one person's record be taken out of what is released?",
-    "linkability": "Can it be told which encodings belong to the same record?",
+    "linkability": "Can an encoding be linked to a record, or to others of the same record?",
     "inference": "Can a single sensitive value of a record be inferred?",
 }
 """The questions of decision makers (those of the Article 29 Working Party's opinion 05/2014 on
