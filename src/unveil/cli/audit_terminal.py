@@ -63,7 +63,7 @@ def _threats(terminal: Console, found: Audit) -> None:
     for threat in found.threats:
         best = threat.tried[0].attack if threat.tried else "–"
         if threat.tried and hue(threat) == "not-recovered":
-            best = f"none of {len(threat.tried)} tried"
+            best = f"none in {len(threat.tried)} run{'s' if len(threat.tried) > 1 else ''}"
         back = f"{threat.exact}"
         if threat.approximate:
             back += f" + {threat.approximate} nearly"
