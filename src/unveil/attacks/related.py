@@ -5,7 +5,8 @@ Where values were rounded, relations hold up to the step of their grid: `roundin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +17,21 @@ from unveil.attacks.few_relations import ENOUGH_FOR_SIGNS
 from unveil.attacks.units import Task
 from unveil.certify.determined import undetermined_by
 from unveil.records import Progress
-from unveil.relations.find import ENOUGH, Relations, find_relations
+from unveil.relations.find import ENOUGH, LUCK, Relations, comparisons, find_relations
 from unveil.relations.sketch import ROUNDING, WIDTH, Sketch, sketch
+from unveil.relations.supported import support
 
 LARGEST = 4000
 """Encodings up to which the null space is computed: a dense eigenproblem of about ten seconds."""
 FEWEST = 8
 """Relations below which there is nothing to go by."""
+LEAST_LUCK, SLACK = -8.0, 0.999
+"""Nats of evidence, beyond the number of comparisons, from which on relations that hold by chance,
+three thousand at most, can be sorted out; and how much of all evidence is asked for: all columns
+must agree, up to rounding."""
+OUTNUMBERED, FEW_BY_CHANCE, SUPPORTED = 3.0, 0.1, 3
+"""So many times as many relations must there be as chance makes; up to so many of those are none;
+and in how many relations a pair of encodings must be to be believed where they are more."""
 FINEST = 4e-6
 """The finest grid that is told from continuous values, relative to the largest one: float32 has
 6e-8 of it."""
@@ -80,6 +89,33 @@ def find_among(
         WIDTH * 2 * noise, WIDTH * ROUNDING * np.maximum(y.max(axis=0), 1e-30)
     ).astype(np.float64)
     return Found(view, found, bound, noise)
+
+
+def find_by_support(
+    task: Task,
+    once: NDArray[np.int64],
+    limit: int,
+    rng: np.random.Generator,
+    progress: Progress | None,
+) -> Found | None:
+    """The same where columns say too little to tell every relation from chance: those that all
+    columns confirm, and others support. None where chance makes too many, or there are no more
+    than it makes."""
+    if task.offsets is not None or len(once) > LARGEST:
+        return None
+    y = task.y if len(once) == len(task.y) else task.y[once]
+    view = sketch(y, None, 0.0, rng)
+    luck = min(float(view.nats.sum()) * SLACK - comparisons(len(once)), LUCK)
+    if luck < LEAST_LUCK:
+        return None
+    found = find_relations(view, limit=limit, progress=progress, luck=luck)
+    by_chance = exp(-luck)
+    if len(found) < FEWEST + OUTNUMBERED * by_chance:
+        return None
+    if by_chance > FEW_BY_CHANCE:
+        found = replace(found, quads=found.quads[support(found.quads) >= SUPPORTED])
+    bound = WIDTH * ROUNDING * np.maximum(y.max(axis=0), 1e-30)
+    return Found(view, found, bound.astype(np.float64), 0.0) if len(found) >= FEWEST else None
 
 
 def joined_by_relations(

@@ -34,6 +34,7 @@ from unveil.attacks.related import (
     LARGEST,
     Found,
     find_among,
+    find_by_support,
     joined_by_relations,
     rounding,
     too_few,
@@ -88,7 +89,8 @@ def relations(
     task = in_units(encodings, P, supports)
     limit = settle_limit(memory_limit)
     # 1. Relations. Where exact ones are too few, values may have been rounded: again with the error
-    # that a uniform rounding of their grid leaves, step/√12.
+    # that a uniform rounding of their grid leaves, step/√12. Or columns say too little by
+    # themselves: again with those that others support.
     with clock("relations"):
         once, copies = distinct(task.y, task.offsets)
         found = find_among(task, once, 0.0, limit, child(seed, "sketch"), progress)
@@ -96,6 +98,9 @@ def relations(
         if step:
             error = step / np.sqrt(12) / (scheme.private_weight * task.unit)
             found = find_among(task, once, error, limit, child(seed, "rounded"), progress)
+        if len(found.relations) < FEWEST:
+            lucky = find_by_support(task, once, limit, child(seed, "support"), progress)
+            found = lucky or found
     facts = {
         "relations": len(found.relations),
         "different_encodings": len(once),

@@ -89,12 +89,14 @@ def find_relations(
     limit: int,
     progress: Progress | None = None,
     enough: float = ENOUGH,
+    luck: float = LUCK,
 ) -> Relations:
-    """Relations among encodings, none of them equal to another. `limit`: bytes."""
+    """Relations among encodings, none of them equal to another. `limit`: bytes; `luck`: nats beyond
+    the number of comparisons: with less than none, exp(−luck) relations hold by chance."""
     sketch = sketch if sketch.m <= MOST_ROWS else sketch.of(np.arange(MOST_ROWS))
     m = sketch.m
     pairs = m * (m - 1) // 2
-    need = log(max(pairs, 2)) * 2 - log(2) + LUCK
+    need = comparisons(m) + luck
     if m < 4 or sketch.nats.sum() < need:
         return Relations(np.empty((0, 4), np.int64), m >= 4 and bool(sketch.nats.sum() >= need), 0)
     t, grid, per_pair = _pivots(sketch, pairs, COARSE if noisy else CELL)
@@ -169,6 +171,11 @@ def _searched(search: _Search, numbered: tuple[int, tuple[float, float, int, int
         search.fullest,
     )
     return np.asarray(hits, np.int64)
+
+
+def comparisons(m: int) -> float:
+    """log of how many relations m encodings may have: pairs of pairs."""
+    return log(max(m * (m - 1) // 2, 2)) * 2 - log(2)
 
 
 def _told_apart(sketch: Sketch, quads: Index) -> Index:
