@@ -28,12 +28,10 @@ compete for encodings, so that a little less is common, and none at all is luck.
 Interval = tuple[float, float]
 
 
-def wilson(share: float, count: float, z: float = Z) -> Interval:
-    """Wilson's interval for `share` of `count` observations, z standard deviations to each side."""
-    square = z * z
-    centre = (share + square / (2 * count)) / (1 + square / count)
-    spread = sqrt(share * (1 - share) / count + square / (4 * count * count))
-    half = z / (1 + square / count) * spread
+def wilson(share: float, count: float) -> Interval:
+    """Wilson's interval for `share` of `count` observations."""
+    centre = (share + Z * Z / (2 * count)) / (1 + Z * Z / count)
+    half = Z / (1 + Z * Z / count) * sqrt(share * (1 - share) / count + Z * Z / (4 * count * count))
     return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))
 
 

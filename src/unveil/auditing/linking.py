@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binom
 
 from unveil.auditing.intervals import wilson
 from unveil.auditing.release import by_encoder
@@ -33,9 +34,9 @@ FEWEST = 10
 """Encodings, and different records, below which a share says nothing."""
 HALVES = 4
 """Runs of the encoder on half of the records: 40 different ones then say whether it is chance."""
-SURE, LEAST = 4.0, 0.1
-"""Standard deviations above chance from which on encodings count as linked, one audit in ten
-thousand of releases that cannot leak; and the share, beyond what a guess gets, that is worth
+UNLIKELY, LEAST = 1e-4, 0.1
+"""Probability that a guess links as many, above which encodings do not count as linked: one audit
+in ten thousand of releases that cannot leak; and the share, beyond what a guess gets, that is worth
 a word in the headline."""
 TINY = 1e-12
 """Guards divisions: the scores of a constant record are zero."""
@@ -128,5 +129,7 @@ def _members(lab: Laboratory, truth: Floats, encoder: Encoder) -> Links | None:
 
 
 def _links(rate: float, count: int, chance: float, *, members: bool = False) -> Links:
-    sure = wilson(rate, count, SURE)[0] > chance and rate - chance > LEAST * (1 - chance)
+    # Exact for few encodings too, where intervals are not: all of them hits by luck.
+    luck = float(binom.sf(round(rate * count) - 1, count, chance))
+    sure = luck < UNLIKELY and rate - chance > LEAST * (1 - chance)
     return Links(rate, *wilson(rate, count), chance, sure, members)
