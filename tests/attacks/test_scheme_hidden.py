@@ -1,0 +1,26 @@
+"""Schemes that hide signs, tried one after another: the one behind the encodings is believed."""
+
+import numpy as np
+import pytest
+
+from unveil import Scheme, simulate
+from unveil.attacks.scheme_hidden import hidden_scheme
+from unveil.attacks.seen import look
+
+
+def asked(values, rng=0):
+    return hidden_scheme(values, look(values), None, False, rng, None)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_number_of_records_is_found_with_what_they_are(k):
+    sim = simulate(Scheme(k), 10, m=90, d=100, rng=k)
+    found = asked(sim.encodings.values)
+    assert found is not None
+    assert (found.scheme.k_private, found.sure) == (k, True)
+    assert found.vectors == 10
+
+
+def test_of_fresh_noise_no_scheme_is_believed():
+    values = np.abs(np.random.default_rng(0).normal(size=(60, 50))).astype(np.float32)
+    assert asked(values) is None
