@@ -55,8 +55,7 @@ class Schedule:
     """An image whose encodings fit so much worse than the median starts again from the mean."""
     misfit_few: float = 1.5
     """The same where encodings are few: good images have up to 1.4 then, and each that starts again
-    may be lost. At 1.1 fourteen rounds did not get beyond an SSIM of 0.67, at 1.5 they reach
-    0.84."""
+    may be lost."""
     untold: float = 0.4
     """An image with less evidence for its sign than this, by the median at the same energy, starts
     again as well: negatives have 0 to 0.4, good images 0.5 and more (`images.regions`)."""
