@@ -86,3 +86,16 @@ def test_the_audit_says_so_where_nothing_came_back():
     assert audit.verdict.sentences[0].startswith("Nothing recovered")
     link = next(meaning for meaning in audit.meanings if meaning.kind == "linkability")
     assert link.control < 0.1 < 0.5 < link.low
+
+
+def test_a_few_records_are_judged_over_several_draws():
+    """Noise of five times their size: one in five is linked, which two dozen of them do not show."""
+
+    def loud(x, public, rng):
+        return x + 5 * rng.standard_normal(x.shape)
+
+    found = of(loud)
+    assert found.sure
+    assert 0.1 < found.rate < 0.4
+    # Eight draws of 24 encodings: one draw's interval is 0.3 wide.
+    assert found.high - found.low < 0.15

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.special import bdtrc
 
 from unveil.auditing.intervals import wilson
 from unveil.auditing.release import by_encoder
@@ -34,6 +34,9 @@ FEWEST = 10
 """Encodings, and different records, below which a share says nothing."""
 HALVES = 4
 """Runs of the encoder on half of the records: 40 different ones then say whether it is chance."""
+DRAWS, SEVERAL = 8, 1 << 22
+"""Draws that links are counted over, and values of one up to which there are several: two dozen
+records of one draw do not tell 20 percent from 4."""
 UNLIKELY, LEAST = 1e-4, 0.1
 """Probability that a guess links as many, above which encodings do not count as linked: one audit
 in ten thousand of releases that cannot leak; and the share, beyond what a guess gets, that is worth
@@ -85,21 +88,31 @@ def links(lab: Laboratory, m: int, encoder: Encoder | None = None) -> Links | No
         guess = np.mean([len(set(row)) for row in own.tolist()]) / len(truth)
         return _links(float(right.mean()), len(right), float(guess))
     # 2. As many rows as records, or so many for each, may be in their order.
-    found = _in_order(values, truth, group)
+    found = _in_order(lab, m, truth)
     if encoder is None or (found is not None and found.sure):
         return found
     # 3. The encoder can be run on some of the records.
     return _members(lab, truth, encoder) or found
 
 
-def _in_order(values: Floats, truth: Floats, group: NDArray[np.int64]) -> Links | None:
-    m, n = len(values), len(group)
+def _in_order(lab: Laboratory, m: int, truth: Floats) -> Links | None:
+    """Over several draws, where there can be any number: few records link by luck, or fail to."""
+    group = lab.groups[1]
+    first = lab.release.draw(0).values[:m]
+    m, n = len(first), len(group)
     if m % n:
         return None
-    best = named(values, truth)
+    best = [named(first, truth)]
+    several = lab.release.draws is None and first.size <= SEVERAL
+    for number in range(1, DRAWS if several else 1):
+        values = lab.release.draw(number).values[:m]
+        # An encoder that draws nothing makes the same again, which says nothing new.
+        if np.array_equal(values, first):
+            break
+        best.append(named(values, truth))
     orders = np.arange(m) % n, np.arange(m) // (m // n)
     rate = max(float((group[order] == best).mean()) for order in orders)
-    return _links(rate, m, 1 / len(truth))
+    return _links(rate, m * len(best), 1 / len(truth))
 
 
 def named(values: Floats, truth: Floats) -> NDArray[np.int64]:
@@ -130,6 +143,6 @@ def _members(lab: Laboratory, truth: Floats, encoder: Encoder) -> Links | None:
 
 def _links(rate: float, count: int, chance: float, *, members: bool = False) -> Links:
     # Exact for few encodings too, where intervals are not: all of them hits by luck.
-    luck = float(binom.sf(round(rate * count) - 1, count, chance))
+    luck = float(bdtrc(round(rate * count) - 1, count, chance)) if rate > 0 else 1.0
     sure = luck < UNLIKELY and rate - chance > LEAST * (1 - chance)
     return Links(rate, *wilson(rate, count), chance, sure, members)
