@@ -96,10 +96,10 @@ def test_nothing_names_every_attack_that_tried():
     assert "copies, full and tensor got none of 20 records" in found.headline
 
 
-def test_of_many_attacks_the_strongest_are_named_and_all_are_counted():
+def test_nothing_recovered_names_every_attack_that_tried():
     names = ("copies", "relations", "full", "full (signs hidden)", "tensor", "unmix")
     found = judge(threat("blind", 0, tried=names))
-    assert "5 attacks, among them relations, full and tensor, got none of 20" in found.headline
+    assert all(name in found.headline for name in names)
 
 
 def test_linked_encodings_are_partly_where_nothing_comes_back():

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.auditing.as_found import COPIES
 from unveil.auditing.curve import Points
 from unveil.auditing.linking import Links
 from unveil.auditing.model_check import ModelCheck
@@ -28,8 +27,6 @@ FEW = 0.1
 SOME_VALUES = 0.05
 """Share of single values right above a guess, from which on a release gives something away though
 no record came back whole."""
-MOST_NAMED = 4
-"""Attacks that a sentence names; of more it says how many."""
 RELEASE_ALONE = ("blind", "public")
 """Attackers who have nothing but what is released or public."""
 ONCE = {
@@ -207,15 +204,9 @@ def _others(threats: Sequence[Threat], found: Threat | None) -> list[str]:
 
 
 def _names(threats: Sequence[Threat]) -> str:
-    """The attacks that tried, each once, whatever the encodings were taken for; of many the first
-    ones, which are the strongest, and how many there were. The table of attackers has all."""
-    tried = (attempt.attack for threat in threats for attempt in threat.tried)
-    listed = list(dict.fromkeys(name.split(" (")[0] for name in tried)) or ["no attack"]
-    if len(listed) > MOST_NAMED:
-        # A look at single encodings is no attack that anyone would miss among many.
-        strong = [name for name in listed if name != COPIES][: MOST_NAMED - 1]
-        return f"{len(listed)} attacks, among them {_and(strong)},"
-    return _and(listed)
+    """Every attack that tried, once."""
+    names = dict.fromkeys(attempt.attack for threat in threats for attempt in threat.tried)
+    return _and(list(names) or ["no attack"])
 
 
 def _and(words: Sequence[str]) -> str:
