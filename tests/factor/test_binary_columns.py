@@ -47,3 +47,8 @@ def test_what_is_too_large_or_has_no_design_is_left_alone():
     assert choose_columns(np.eye(4, dtype=bool), 4, 2) is None
     # Nearly all patterns are in the span of unit vectors: too many to choose from.
     assert binary_columns(np.vstack([np.eye(13), np.eye(13)])) is None
+
+
+def test_columns_that_depend_on_each_other_have_no_answer():
+    U = np.random.default_rng(0).standard_normal((20, 4))
+    assert binary_columns(np.column_stack([U, U[:, 0] + U[:, 1]])) is None

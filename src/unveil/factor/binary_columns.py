@@ -26,6 +26,9 @@ and at all of 2n rows never."""
 MOST = 3000
 """Columns to choose from. Vectors that never meet can be joined, so that sparse designs have very
 many; then this is not the way."""
+DEPENDENT = 1e-10
+"""A column that adds less than this to the others, relative to the first, adds rounding: then no
+rows fix a vector."""
 NODES = 500
 """Branches of the integer program; designs that have one solution need a handful."""
 
@@ -39,7 +42,11 @@ def binary_columns(U: Floats) -> NDArray[np.bool_] | None:
     if n > LARGEST or n >= m:
         return None
     # 1. n rows that fix a vector of the span, as independent as can be; all rows from them.
-    pivots = np.asarray(qr(U.T, mode="r", pivoting=True)[1][:n])
+    triangle, order = qr(U.T, mode="r", pivoting=True)
+    size = np.abs(np.diag(triangle))
+    if size[-1] <= DEPENDENT * size[0]:
+        return None  # fewer directions than columns: n is not the number of vectors
+    pivots = np.asarray(order[:n])
     rest = np.setdiff1d(np.arange(m), pivots)
     others = np.linalg.solve(U[pivots].T, U[rest].T).T
     # 2. Patterns on these rows in two halves. The first of the other rows is tried on all sums of

@@ -8,7 +8,13 @@ from tests.solve.subsets.test_descent import data
 from unveil import Scheme, simulate
 from unveil.factor.all_vectors import Factorisation
 from unveil.solve.model import residual
-from unveil.solve.subsets.feedback import _exact, _first_members, _merge_copies, feedback
+from unveil.solve.subsets.feedback import (
+    _exact,
+    _first_members,
+    _merge_copies,
+    _pixel_weights,
+    feedback,
+)
 
 
 def factorisation(W, scores):
@@ -118,3 +124,7 @@ def test_a_public_part_is_carried_through():
     # Not every pixel is solved here, only enough of them to know the subsets.
     distance = np.median(np.abs(out.x[:, None, :] - sim.private[None, :, :]), axis=2)
     assert distance.min(axis=0).max() < 0.05
+
+
+def test_without_a_row_to_trust_all_pixels_count_alike():
+    assert _pixel_weights(np.empty((0, 5), np.float32)).tolist() == [1.0] * 5

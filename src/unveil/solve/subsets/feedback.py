@@ -213,7 +213,9 @@ def _first_members(
 
 
 def _pixel_weights(miss: Values) -> Values:
-    """Pixels that are solved well count for more."""
+    """Pixels that are solved well count for more; where no row is trusted, all count alike."""
+    if not len(miss):
+        return np.ones(miss.shape[1], dtype=np.float32)
     spread = np.median(miss, axis=0) ** 2 + EVEN
     out = 1 / (spread + np.median(spread))
     return np.asarray(out / out.mean(), dtype=np.float32)
