@@ -78,7 +78,9 @@ def contradiction(
     up_to_noise = explains and not best.exact
     fewest = stated.k_private == 2 and not stated.k_public
     loud = float(best.evidence.get("noise", 0.0)) > LOUD * rms(values)
-    if up_to_noise and fewest and not (related or loud or uneven(values, best, stated)):
+    # With signs kept mixtures are linear, and what is even noise leaves nothing to look for.
+    settled = fewest or stated.signs == "kept"
+    if up_to_noise and settled and not (related or loud or uneven(values, best, stated)):
         return ""
     # 3. By another.
     for found in _others(encodings, best, seen, related, rng, memory_limit):
