@@ -24,20 +24,6 @@ def sim():
     return simulate(Scheme(2), 15, m=100, d=400, rng=0)
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    distributed = pytest.importorskip("distributed")
-    options = {
-        "n_workers": 2,
-        "threads_per_worker": 1,
-        "dashboard_address": None,
-        "host": "127.0.0.1",
-        "silence_logs": 50,
-    }
-    with distributed.LocalCluster(**options) as cluster:
-        yield cluster
-
-
 def same(a, b):
     return (
         a.matrix.indices.tobytes() == b.matrix.indices.tobytes()

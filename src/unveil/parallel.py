@@ -176,8 +176,7 @@ def run_blocks(
 def count_rows(
     progress: Callable[[str, int, int], None] | None, stage: str, block: int, m: int
 ) -> Callable[[int], None]:
-    """What `run_blocks` calls as `done` when blocks of rows are named by their first row: progress
-    in rows."""
+    """To be called with the first row of every block that has ended: progress in rows."""
     ended = 0
 
     def done(start: int) -> None:

@@ -19,15 +19,10 @@ def release():
     return Release(records, None, ARMS[0].scheme, 40, 0.0, 0)
 
 
-def test_trials_of_a_cluster_are_those_made_here(release, tmp_path):
-    distributed = pytest.importorskip("distributed")
+def test_trials_of_a_cluster_are_those_made_here(release, cluster, tmp_path):
     here, there = Laboratory(release), Laboratory(release, folder=tmp_path)
     expected = [here.best(40, draw, ARMS, show=draw == 0) for draw in range(2)]
-    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
-    with (
-        distributed.LocalCluster(host="127.0.0.1", silence_logs=50, **options) as cluster,
-        using(scheduler=cluster.scheduler_address),
-    ):
+    with using(scheduler=cluster.scheduler_address):
         make_ahead(there, 40, ARMS, 2, show=True)
     assert sorted(there.made) == sorted(here.made)
     assert len(list(tmp_path.glob("*.npz"))) == len(here.made)

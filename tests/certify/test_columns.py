@@ -1,21 +1,11 @@
 """Columns of zeros and ones, against trying all of them."""
 
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
+from tests.certify.test_small import dense, design
 
 from unveil.certify.columns import candidates
-
-
-def design(n, m, k, seed):
-    rows = np.array(list(combinations(range(n), k)))
-    return rows[np.sort(np.random.default_rng(seed).choice(len(rows), m, replace=False))]
-
-
-def dense(members, n):
-    W = np.zeros((len(members), n))
-    np.put_along_axis(W, members, 1, axis=1)
-    return W
 
 
 def test_candidates_are_all_columns_of_zeros_and_ones():

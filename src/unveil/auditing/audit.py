@@ -6,7 +6,7 @@ against the truth, and say so.
     3  again     more draws, and fewer encodings, where the share changes     `campaign`, `curve`
     4  risk      counts of distinct records, control, risk above it, meaning      `measured`,
                  and where none came back, which encodings can be linked         `linking`
-    5  lint      what the encoder gives away besides                `lint`, `encoder_lint`
+    5  lint      what the encoder gives away besides                `findings`
     6  words     the verdict, from what was measured and from nothing else        `judgement`
 
 With `out` every finished trial is kept, and the same call after an interruption goes on with those
@@ -26,20 +26,19 @@ from unveil.auditing.audit_options import Data, Options, options_of
 from unveil.auditing.campaign import Campaign, campaign
 from unveil.auditing.clock import OVER, clock_for
 from unveil.auditing.curve import curve
-from unveil.auditing.encoder_lint import lint_encoder
+from unveil.auditing.findings import findings
 from unveil.auditing.inputs import Case, load, trials_folder
 from unveil.auditing.judgement import record_risks, verdict, weakest
 from unveil.auditing.linking import links
-from unveil.auditing.lint import fixed_weights, lint_encodings
 from unveil.auditing.measured import Outcome, meanings
 from unveil.auditing.model_check import ModelCheck, check_model, guarantees
 from unveil.auditing.pictures import draw_pictures
-from unveil.auditing.result import Audit, Finding, Stage, WhatIf
+from unveil.auditing.result import Audit, Stage, WhatIf
 from unveil.auditing.seed_lint import Encoder
 from unveil.auditing.trials import Laboratory
 from unveil.auditing.what_if import DELTA, MOST_PIXELS, MOST_RECORDS, sensitivity
 from unveil.auditing.what_if import what_if as points_of
-from unveil.checks import DataLike, InputError
+from unveil.checks import DataLike
 from unveil.kept import name_of
 from unveil.records import Progress
 from unveil.scheme import Scheme
@@ -234,7 +233,7 @@ def _said(
         records=record_risks(data, chosen, measured.points, case.high),
         curve=traced,
         stages=tuple(Stage(name, spent) for name, spent in main.seconds.items()),
-        findings=_findings(lab, case, options, wrong),
+        findings=findings(lab, case, options, wrong),
         guarantees=guarantees(check, wrong=wrong, who=who, noun=data.noun),
         model={**check.facts(), "in words": check.sentence(data.noun)},
         # 3. How it was made, so that it can be made again.
@@ -277,41 +276,6 @@ def _cut_short(measured: Campaign) -> list[str]:
         f"Time ran out for {', '.join(dict.fromkeys(names))}: what they would have got is not "
         "known. Raise the effort."
     ]
-
-
-def _findings(lab: Laboratory, case: Case, options: Options, wrong: int) -> tuple[Finding, ...]:
-    """What the encodings show of how they were made, and what the encoder does."""
-    n = len(case.data.names)
-    public, encodings = case.release.public, lab.encodings(0, case.high)
-    chosen = case.release.chosen(0, case.high)
-    found: list[Finding] = [*lint_encodings(encodings, chosen=chosen, n_private=n)]
-    if options.encoder is not None:
-        # What the scheme says of weights is a guess; the encoder itself shows them.
-        found.remove(fixed_weights(encodings))
-        # Two hundred unit vectors show every slip; more would only take longer.
-        try:
-            found += lint_encoder(
-                options.encoder,
-                min(n, 200),
-                0 if public is None else min(200, len(public)),
-                progress=options.progress,
-            )
-        except InputError as error:
-            found.append(Finding(f"The encoder cannot be looked into: {error}.", "low", ""))
-    if wrong:
-        found.insert(0, _wrong(wrong))
-    return tuple(found)
-
-
-def _wrong(count: int) -> Finding:
-    return Finding(
-        f"{count} vectors were called verified by the attack and equal no record.",
-        "high",
-        "The counts of this audit stand, since the truth was at hand; the attack's own certificate "
-        "failed on these data.",
-        "Trust no “verified” on data like these where the truth is not known, and report it as a "
-        "bug.",
-    )
 
 
 FOUND = "found with the records at hand"

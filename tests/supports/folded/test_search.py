@@ -12,7 +12,7 @@ from unveil.encodings import Encodings
 from unveil.scheme import Scheme
 from unveil.supports.folded.confidence import is_certain
 from unveil.supports.folded.likelihood import Model, log_likelihood
-from unveil.supports.folded.search import block_columns, block_rows, folded_em, newton
+from unveil.supports.folded.search import block_columns, block_rows, folded_em
 from unveil.supports.folded.survey import survey_public
 
 PLENTY = 1 << 32
@@ -125,21 +125,6 @@ def test_workers_limits_and_blocks_do_not_change_the_bytes():
                 workers,
                 name,
             )
-
-
-def test_newton_climbs_from_half_the_truth_and_tells_what_a_support_lacks():
-    encodings, public, model, truth = instance(4, 500, 1500, 20, seed=3)
-    starts = truth.copy()
-    for t in range(20):
-        starts[t, :2] = [j for j in range(4) if j not in truth[t]][:2]
-    rows = np.arange(20)
-    found, L, lacking = newton(encodings.magnitudes(), public, rows, starts, model, 8, 16)
-    before = log_likelihood(
-        encodings.magnitudes(), public.vectors, rows, starts, model.weight, model.variance
-    )
-    assert (before - 1e-2 <= L).all()
-    assert (found == truth).all(axis=1).mean() >= 0.9
-    assert not (lacking[:, :, None] == found[:, None, :]).any()
 
 
 def test_blocks_follow_the_limit_and_progress_reaches_the_last_encoding():

@@ -14,7 +14,7 @@ product (`supports.folded.screen`):
   2  starts: pair matrix of the pool, each vector grown to k; the likeliest of six goes on
      (`supports.folded.starts`)
   3  Newton, hard threshold over all public vectors: w ← the k largest of w + ⟨p, r⟩/(d·J); about
-     two passes
+     two passes (`supports.folded.newton`)
   4  swaps with candidates from the gradient and from leave-one-out residuals; one pass
      (`supports.folded.swaps`)
   5  confidence: swap margin, evidence margin, fit (`supports.folded.confidence`)
@@ -46,8 +46,9 @@ from unveil.encodings import Encodings
 from unveil.parallel import count_rows, rows_per_block
 from unveil.records import Progress
 from unveil.supports.folded.confidence import MARGIN, evidence_margin, fit_of, is_certain
-from unveil.supports.folded.likelihood import Floats, Indices, Model, gradient, log_likelihood
-from unveil.supports.folded.screen import ROWS, screen, top_others
+from unveil.supports.folded.likelihood import Floats, Indices, Model, log_likelihood
+from unveil.supports.folded.newton import newton
+from unveil.supports.folded.screen import ROWS, screen
 from unveil.supports.folded.starts import start_supports
 from unveil.supports.folded.survey import Public
 from unveil.supports.folded.swaps import (
@@ -65,9 +66,6 @@ STEPS, CANDIDATES = 8, 16
 """Newton steps, which mostly end earlier by themselves; vectors kept as candidates of a swap."""
 IN_TURN = 12
 """Candidates per member where each is left out in turn: its near-twins are among the first."""
-LEAST_TOLD = 0.2
-"""Least information per pixel in a Newton step. Where signs are lost it tends to 0, and the step
-with it to infinity."""
 TWINS = 5.0
 """Standard errors at which a candidate counts as correlated with a member."""
 SPARE = 100_000_000
@@ -164,57 +162,6 @@ def _searched(job: _Job, start: int) -> FoundSupports:
     here = _Search(magnitudes, job.public, job.model, job.spare)
     here.run(job.correlated)
     return FoundSupports(here.supports, here.likelihood, here.margin, here.fit)
-
-
-def newton(
-    magnitudes: Floats,
-    public: Public,
-    rows: Indices,
-    starts: Indices,
-    model: Model,
-    steps: int,
-    kept: int,
-) -> tuple[Indices, NDArray[np.float64], Indices]:
-    """Newton steps, hard threshold: the likeliest support seen, sorted, its L, and the `kept` best
-    vectors it lacks."""
-    n, k = starts.shape
-    norm2 = magnitudes.shape[1] * model.power
-    current, best = starts.copy(), starts.copy()
-    likelihood = np.full(n, -np.inf)
-    lacking = np.full((n, kept), -1, np.int64)
-    active = np.arange(n)
-    for _ in range(steps):
-        # 1. The gradient here, and the vectors outside that it favours.
-        here = np.sort(current[active], axis=1)
-        at = gradient(magnitudes, public.vectors, rows[active], here, model.weight, model.variance)
-        values, indices = top_others(at.residual, public, here, kept)
-        # 2. The likeliest support so far is kept, since a step may lose.
-        up = at.log_likelihood > likelihood[active]
-        best[active[up]], likelihood[active[up]], lacking[active[up]] = (
-            here[up],
-            at.log_likelihood[up],
-            indices[up],
-        )
-        # 3. A step for members and newcomers alike; the k largest weights are the next support.
-        step = norm2 * np.clip(at.information, LEAST_TOLD, 1)[:, None]
-        weights = np.concatenate([model.weight + at.members / step, values[:, :k] / step], axis=1)
-        largest = np.argpartition(-weights, k - 1, axis=1)[:, :k]
-        new = np.sort(
-            np.take_along_axis(np.concatenate([here, indices[:, :k]], axis=1), largest, axis=1),
-            axis=1,
-        )
-        current[active] = new
-        active = active[(new != here).any(axis=1)]
-        if len(active) == 0:
-            break
-    # 4. The last step may have led somewhere new.
-    if len(active):
-        last = log_likelihood(
-            magnitudes, public.vectors, rows[active], current[active], model.weight, model.variance
-        )
-        up = last > likelihood[active]
-        best[active[up]], likelihood[active[up]] = current[active[up]], last[up]
-    return np.sort(best, axis=1), likelihood, lacking
 
 
 class _Search:
