@@ -1,4 +1,4 @@
-"""What an audit finds besides records: slips that the encodings show (`auditing.lint`), those of the
+"""What an audit finds besides records: slips that encodings show (`auditing.lint`), those of the
 user's own encoder (`auditing.encoder_lint`), and certificates that failed."""
 
 from __future__ import annotations
