@@ -49,6 +49,7 @@ ELSEWHERE = {
     "unveil attack runs/demo --attack mine": "the page adds this attack; its test does so too",
     "unveil compare --attack mine": "the same",
     "unveil attack RUN --scheduler tcp": "needs a cluster; tests start one on this machine",
+    "unveil audit --private records.npy --scheduler tcp": "the same",
 }
 """Beginning of a command, and where it is run instead."""
 QUICK = ("unveil attack released", "unveil attack RUN", "unveil plan", "unveil export", "eval")
@@ -110,9 +111,10 @@ def prepare(folder: Path) -> None:
     for name, values in {"released": sim.encodings.values, "private": sim.private}.items():
         np.save(folder / f"{name}.npy", values)
         np.save(folder / "data" / f"{name}.npy", values)
-    (folder / "photos").mkdir()
-    for number, image in enumerate(rng.integers(0, 256, (12, 8, 8)).astype(np.uint8)):
-        (folder / "photos" / f"{number:02d}.png").write_bytes(png(image))
+    for name in ("photos", "others"):
+        (folder / name).mkdir()
+        for number, image in enumerate(rng.integers(0, 256, (12, 32, 32, 3)).astype(np.uint8)):
+            (folder / name / f"{number:02d}.png").write_bytes(png(image))
     (folder / "encoder.py").write_text(ENCODER)
     (folder / "audit.toml").write_text((ROOT / "examples" / "audit.toml").read_text())
     sim.save(folder / "RUN")
