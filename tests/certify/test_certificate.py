@@ -120,6 +120,19 @@ def test_a_separate_group_has_signs_of_its_own():
     assert reasons[15] == "linked with only 5 others, whose sign per pixel is their own"
 
 
+def test_parts_that_one_vector_joins_are_not_believed_where_encodings_contradict():
+    """Two vectors with the same magnitudes were read as one, 0: vectors of the smaller part have
+    other signs than those of the larger one, and encodings of both fit neither."""
+    larger, smaller = np.arange(8), np.array([0, 8, 9, 10, 11])
+    members = np.array([*combinations(larger, 2), *combinations(smaller, 2)])
+    against = np.zeros(12, np.int64)
+    for count, inside in ((0, np.ones(12, bool)), (1, np.arange(12) < 8)):
+        against[[1, 9]] = count
+        status, reasons = certify(*instance(members, 12), against=against)
+        np.testing.assert_array_equal(status == VERIFIED, inside)
+        assert all("contradict" in why for why in np.array(reasons)[~inside])
+
+
 def test_hardly_more_encodings_than_unknowns_verify_nothing():
     members = np.array([(i, (i + 1) % 9) for i in range(9)] + [(0, 4)])
     for copies in (1, 5):  # copies are no equations

@@ -194,6 +194,12 @@ def test_no_relation_is_found_where_there_is_none():
     assert len(levels) == 0
 
 
+def test_encodings_without_a_pixel_that_says_anything_have_no_relation():
+    """Four constant encodings: no pixel is left, and with so few to compare none is asked for."""
+    same = sketch(np.ones((4, 3), np.float32), None, 0.0, np.random.default_rng(0))
+    assert len(find_relations(same, limit=LIMIT, luck=-20.0)) == 0
+
+
 def test_a_relation_needs_all_pixels():
     y, _, members = problem("gaussian", 9, 24, 2, 30, seed=4)
     y[5, 17] += 0.01

@@ -21,6 +21,9 @@ Re-encoding is exact by construction. What is left is uniqueness, of values and 
                 (`certify.relabelling`)
   against       half as many encodings as speak for it are nearly reproduced with it, and contradict
                 it
+  apart         encodings are contradicted, and it shares with most others one vector only: two
+                vectors with the same magnitudes may stand behind that one, and the signs of either
+                part be its own
   list          its values hang on a public vector whose other encodings are not explained
                 (`certify.wrong_list`)
   surplus       fewer than two different encodings more than unknowns in its group
@@ -38,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.certify.aliases import BLANK, blanks, dependent, made_of_public
+from unveil.certify.blocks import largest_block
 from unveil.certify.design import in_doubt
 from unveil.certify.determined import undetermined_by
 from unveil.certify.relabelling import relabelled
@@ -124,6 +128,9 @@ def certify(
     alias = dependent(members, solution.values, (solution.group == main) | signed, solution.misfit)
     if public is not None:
         alias |= made_of_public(solution.values, public.vectors)
+    apart = np.zeros(n, bool)
+    if against is not None and against.any() and not signed:
+        apart = ~largest_block(members, n)
     listed = np.zeros(n, bool)
     if public is not None and left is not None:
         listed = taking_in(all_members, n, public.names, left)
@@ -191,6 +198,11 @@ def certify(
                 AMBIGUOUS,
                 f"{degree[i]} encodings speak for it, and {against[i]} that it nearly fits "
                 "against it",
+            )
+        elif apart[i]:
+            what, why = (
+                AMBIGUOUS,
+                "one vector alone joins it with most others, and encodings contradict that",
             )
         elif listed[i]:
             what, why = (

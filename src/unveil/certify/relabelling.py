@@ -8,6 +8,9 @@ encodings of z without z:
           public: v_l takes the place of v_j. (Were nothing taken out of every O_r, z' could only be
           z.) A public vector that was learned wrongly for the few encodings of a vector makes just
           such a z, whether the true one is known from elsewhere or not
+  twins   the same with a v_l that is not known: x and x', which are together in all these
+          encodings, are read as z = x + x' − v_j and v_j, for any v_j of others. Its pixels have
+          three times the variance, so that a z that is clearly shorter is none of these
   mirror  z' = −(z + Σ_K v), where O_r and its complement in K change places: for k = 2 the
           encodings za, zb are z'b, z'a. It takes at most 2k−2 private and 2·k_public public vectors
           in all O_r together; where they are fewer, K holds any others besides
@@ -38,6 +41,9 @@ from unveil.solve.model import PublicPart
 
 SURE = 12.0
 """A size that fewer than one in e^12 private vectors have is none of theirs."""
+
+TWINS = 3
+"""The variance of a pixel of x + x' − v, by that of one."""
 
 FEW = 4
 """Public vectors looked at on either side: one exchange that shortens a vector is among those most
@@ -140,6 +146,10 @@ def _doubtful(
     has, where the variance is not known."""
     if variance is not None and not _possible(np.array([z @ z]), len(z), variance):
         variance = None
+    if any(kind.itself is not None and len(_common(kind.names)) for kind in kinds) and (
+        variance is None or not _shorter_than_twins(z, variance)
+    ):
+        return True
     swaps = [_swaps(z, kind) for kind in kinds]
     # 1. Swaps. Two at once are too many to look at one by one.
     found = [sizes for sizes in swaps if len(sizes)]
@@ -162,6 +172,12 @@ def _possible(size: NDArray[np.float64], d: int, variance: float) -> bool:
     excess = size / variance - d
     spread = 2 * np.sqrt(d * SURE)
     return bool(((excess >= -spread) & (excess <= spread + 2 * SURE)).any())
+
+
+def _shorter_than_twins(z: NDArray[np.float64], variance: float) -> bool:
+    """Whether ‖z‖² is below that of d pixels N(0, 3·variance), by the same bounds."""
+    d = len(z)
+    return bool(z @ z < TWINS * variance * (d - 2 * np.sqrt(d * SURE)))
 
 
 def _shortened(x: NDArray[np.float64], public: PublicPart, variance: float) -> NDArray[np.bool_]:

@@ -97,7 +97,8 @@ def find_relations(
     m = sketch.m
     pairs = m * (m - 1) // 2
     need = comparisons(m) + luck
-    if m < 4 or sketch.nats.sum() < need:
+    # Encodings whose values are all the same have no pixel that says anything.
+    if m < 4 or sketch.nats.sum() < need or not sketch.hi.shape[1]:
         return Relations(np.empty((0, 4), np.int64), m >= 4 and bool(sketch.nats.sum() >= need), 0)
     t, grid, per_pair = _pivots(sketch, pairs, COARSE if noisy else CELL)
     keys = pairs * per_pair

@@ -51,7 +51,7 @@ STEPS = 200
 SETTLED = 1e-10
 """How little the directions of a basis still turn when the ascent has ended."""
 SPANNED = 1e-9
-"""Singular values within this of 1 are 1: rounding leaves 1e-12, other columns leave a part of
+"""Eigenvalues within this of 1 are 1: rounding leaves 1e-12, other columns leave a part of
 themselves outside."""
 STARTS = 6
 """Ascents from different random bases, where one ends short of a sparse basis."""
@@ -179,18 +179,20 @@ def exact_column(V: Floats, c: Floats) -> Floats | None:
     is none, or several.
 
     V is orthonormal: vectors of its span that vanish outside Ω are those on which V restricted to Ω
-    has singular value 1.
+    has singular value 1. They come from the eigenvalues of its products with itself, which never
+    fail; singular values can.
     """
     size = np.sort(np.abs(c))[::-1]
     for share in SUPPORTS:
         inside = np.flatnonzero(np.abs(c) > share * size[:3].mean())
-        _, values, right = np.linalg.svd(V[inside], full_matrices=False)
+        part = V[inside]
+        values, left = eigh(part @ part.T) if len(part) < V.shape[1] else eigh(part.T @ part)
         ones = int((values > 1 - SPANNED).sum())
         if ones > 1:
             continue  # a smaller support
         if ones == 0:
             return None
-        column = V @ right[0]
+        column = V @ (part.T @ left[:, -1] if len(part) < V.shape[1] else left[:, -1])
         column /= np.median(np.abs(column[np.abs(column) > 0.5 * np.abs(column).max()]))
         whole = np.rint(column)
         fits = np.abs(column - whole).max() < WHOLE and np.abs(whole).max() == 1
