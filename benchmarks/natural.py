@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from benchmarks.table import Row, write_between
 from unveil.encode.units import KNOWN
 from unveil.images.likeness import Clues
 from unveil.images.recognition import recognition
+from unveil.images.task import WeightLaw
+from unveil.scheme import Scheme
 from unveil.scoring.images import image_scores
 
 STORE = ROOT / "docs" / "figures" / "natural.json"
@@ -248,12 +251,18 @@ def page() -> str:
     return "\n".join(lines)
 
 
+@cache
+def evenness(k_public: int) -> float:
+    """Of the weights that every cell has (`images.task`)."""
+    return WeightLaw.of(Scheme(2, k_public, "released"), np.random.default_rng(0)).evenness
+
+
 def _claimed(cell: Cell, run: dict[str, Any]) -> float:
     """How many images are said to be recognisable, by the clues stored."""
     clues = {name: np.array(values, float) for name, values in run["clues"].items()}
     found = Clues(
         **clues,
-        expected=2.0 * cell.encodings,
+        expected=2.0 * cell.encodings * evenness(cell.k_public),
         channels=3 if cell.private in ("cifar", "portraits") else 1,
         public=cell.k_public > 0,
         rough=float(cell.public == "noise"),

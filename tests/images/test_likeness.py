@@ -75,7 +75,8 @@ def test_halves_are_two_plain_fits_and_encodings_are_counted_by_weight():
     np.testing.assert_allclose(found.agreement, expected, atol=1e-4)
     np.testing.assert_allclose(found.encodings, L.sum(axis=0) ** 2 / (L**2).sum(axis=0), rtol=1e-4)
     assert (found.encodings <= (L > 0).sum(axis=0)).all()
-    assert found.expected == 2 * 300 / 10
+    law = WeightLaw.of(Scheme(2, 1, "released"), np.random.default_rng(0))
+    assert found.expected == law.evenness * 2 * 300 / 10
 
 
 def test_the_same_generator_gives_the_same():

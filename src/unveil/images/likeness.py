@@ -41,7 +41,8 @@ SWEEPS = 3
 class Clues:
     """Of each image (n,): misfit of its encodings, agreement of its two halves (a correlation of
     whitened components), the number of encodings it was fitted to, by weight; the lower correlation
-    with an image that starts again on one half; expected: encodings of an image on average.
+    with an image that starts again on one half; expected: encodings of an image on average, by
+    weight as well.
 
     channels: of a pixel; public: there are public images, in whose unit misfit is; rough: share of
     the components of like images that have variance, near one for white noise."""
@@ -118,7 +119,7 @@ def clues_of_likeness(
         (halves[0] * halves[1]).sum(axis=1),
         total**2 / np.maximum(squares, EMPTY),
         np.minimum(*again),
-        task.scheme.k_private * len(task.Y) / n,
+        task.law.evenness * task.scheme.k_private * len(task.Y) / n,
         channels,
         task.public and state.part is None,
         roughness(prior),

@@ -1,8 +1,8 @@
 """Signs and weights of encodings of natural images, in turn, until images are as good as they get.
 
     repeat  E, x ← anneal            signs of encodings as smooth fields (`images.sign_fields`);
-                                     without public images, regions that are inverted in all images
-                                     are turned back (`images.common_signs`)
+                                     regions that are inverted in all images are turned back
+                                     (`images.common_regions`, `images.common_signs`)
             λ ← least squares on E   members and weights (`images.reweigh`)
             inverted regions of single images are turned back (`images.regions`)
             bad images start again   from the mean image; missed ones are grown from what is left
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.images.common_regions import inverted_regions
 from unveil.images.common_signs import common_signs
 from unveil.images.labels import vote
 from unveil.images.likeness import misfits
@@ -80,8 +81,12 @@ def alternate(
         images, signed = anneal(
             task.Y, mixture, images, prior, epsilons, inner=SCHEDULE.sweeps, towards=task.start
         )
-        # 2. Without public images a region can be inverted in all images at once: turn it back.
-        if not task.public:
+        # 2. A region can be inverted in all images at once: turn it back. Without public images
+        #    nothing but smoothness tells, and the prior knows most of that.
+        if task.shape and task.public:
+            signs = np.where(inverted_regions(images, task.shape), -1, 1).astype(np.float32)
+            images, signed = images * signs, signed * signs
+        elif not task.public:
             signs = common_signs(images, prior)
             images, signed = images * signs, signed * signs
         # 3. Members and weights, from encodings that now have signs.

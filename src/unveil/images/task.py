@@ -39,6 +39,11 @@ class WeightLaw:
     mean: float
     public: float
 
+    @property
+    def evenness(self) -> float:
+        """(Σλ)²/Σλ² of private weights, over their number: one where all are the same."""
+        return self.mean**2 / max(float(np.mean(self.sample**2)), EMPTY)
+
     @classmethod
     def of(cls, scheme: Scheme, rng: np.random.Generator) -> WeightLaw:
         weights = sample_weights(scheme, DRAWS, rng)
