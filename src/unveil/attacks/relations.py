@@ -90,15 +90,17 @@ def relations(
     limit = settle_limit(memory_limit)
     # 1. Relations. Where exact ones are too few, values may have been rounded: again with the error
     # that a uniform rounding of their grid leaves, step/√12. Or columns say too little by
-    # themselves: again with those that others support.
+    # themselves: again with those that others support. Where columns say enough, that would be the
+    # same search once more.
     with clock("relations"):
         once, copies = distinct(task.y, task.offsets)
         found = find_among(task, once, 0.0, limit, child(seed, "sketch"), progress)
+        told_apart = found.relations.possible
         step = rounding(encodings.values) if len(found.relations) < FEWEST else 0.0
         if step:
             error = step / np.sqrt(12) / (scheme.private_weight * task.unit)
             found = find_among(task, once, error, limit, child(seed, "rounded"), progress)
-        if len(found.relations) < FEWEST:
+        if len(found.relations) < FEWEST and not told_apart:
             lucky = find_by_support(task, once, limit, child(seed, "support"), progress)
             found = lucky or found
     facts = {
