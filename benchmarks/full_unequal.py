@@ -24,8 +24,8 @@ INSTANCES = (
 )
 
 
-def recovered(recovery: unveil.Recovery, private: np.ndarray) -> int:
-    """Different true vectors with a recovered one at correlation above 0.999; relative signs
+def aligned(recovery: unveil.Recovery, private: np.ndarray, least: float = 0.999) -> int:
+    """Different true vectors with a recovered one at correlation above `least`; relative signs
     count."""
     if not len(recovery):
         return 0
@@ -36,7 +36,7 @@ def recovered(recovery: unveil.Recovery, private: np.ndarray) -> int:
     )
     names = (np.abs(unit) @ np.abs(truth).T).argmax(axis=1)
     signs = np.where((unit * truth[names]).sum(axis=0) < 0, -1.0, 1.0)
-    return len(set(names[np.einsum("ij,ij->i", signs * unit, truth[names]) > 0.999].tolist()))
+    return len(set(names[np.einsum("ij,ij->i", signs * unit, truth[names]) > least].tolist()))
 
 
 def run(k: int, n: int, m: int, d: int, least: int, seeds: int) -> Row:
@@ -50,7 +50,7 @@ def run(k: int, n: int, m: int, d: int, least: int, seeds: int) -> Row:
         recovery = unveil.recover(sim.encodings, attack="full", rng=seed)
         seconds.append(time.perf_counter() - start)
         scores = unveil.score(recovery, sim.private)
-        found.append(recovered(recovery, sim.private))
+        found.append(aligned(recovery, sim.private))
         exact, wrong = exact + scores.exact, wrong + scores.wrong
     enough = sum(count >= least for count in found)
     must = f"{least} of {n} vectors in {-(-9 * seeds // 10)} of {seeds} seeds, 0 wrong"

@@ -18,6 +18,7 @@ TABLES = {
     "learn_public": "LearnPublic: every support exact, and honest where it cannot be",
     "public_laws": "LearnPublic where vectors are not Gaussian: certain must be right (fresh seeds 53000, 53001, …)",
     "line_graph": "The root of a line graph, and the attack with it (fresh seed 40000)",
+    "nothing": "Nothing to find, and how soon that is said (fresh seed 78000)",
     "overlaps": "The overlap engine",
     "relations": "Exact relations: any data, nothing told (fresh seeds 60000, 60001, …)",
     "report": "The report in headless Chromium",
