@@ -19,6 +19,7 @@ from unveil.auditing.inputs import Case
 from unveil.auditing.judgement import weakest
 from unveil.auditing.measured import Outcome, outcomes, threat
 from unveil.auditing.result import Threat
+from unveil.auditing.risks import ALMOST, EXACT
 from unveil.auditing.threats import Run, attack_all
 from unveil.auditing.trial import Arm, Trial
 from unveil.auditing.trials import Laboratory
@@ -77,7 +78,8 @@ def campaign(lab: Laboratory, case: Case, options: Options, *, hard: bool) -> Ca
     if best.who in ("blind", "public") and best.got:
         price = cost(best.arm.attack, best.arm.scheme)
         if price <= options.effort / 8 and not (lab.clock is not None and lab.clock.over):
-            chance = held_out(lab, best.arm, case.high, options.encoder)
+            least = EXACT if best.exact == best.got else ALMOST
+            chance = held_out(lab, best.arm, case.high, options.encoder, least)
     threats = tuple(
         threat(
             lab,

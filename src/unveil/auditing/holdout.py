@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from unveil.auditing.as_found import COPIES, copies
 from unveil.auditing.release import by_encoder
-from unveil.auditing.risks import NOT, assess
+from unveil.auditing.risks import ALMOST, assess
 from unveil.auditing.seed_lint import Encoder
 from unveil.auditing.trial import Arm
 from unveil.auditing.trials import Laboratory
@@ -24,9 +24,12 @@ FEWEST = 15
 """Different records from which on some can be spared: three of them are kept out then."""
 
 
-def held_out(lab: Laboratory, arm: Arm, m: int, encoder: Encoder | None = None) -> float | None:
+def held_out(
+    lab: Laboratory, arm: Arm, m: int, encoder: Encoder | None = None, least: int = ALMOST
+) -> float | None:
     """Share of records kept out of a release of m encodings that `arm` finds all the same; None
-    where it cannot be tried."""
+    where it cannot be tried. least: the outcome from which on one counts, that of the records that
+    were in the release."""
     release = lab.release
     first, group = lab.groups
     if len(first) < FEWEST or (release.make is not None and encoder is None):
@@ -55,4 +58,4 @@ def held_out(lab: Laboratory, arm: Arm, m: int, encoder: Encoder | None = None) 
             risks = assess(recovery, truth, relative_tolerance=tolerance, free_scale=free)
     except InputError:
         return None  # an encoder may need all records: then there is no such control
-    return float((risks.outcome > NOT).mean())
+    return float((risks.outcome >= least).mean())

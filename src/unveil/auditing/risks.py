@@ -22,7 +22,8 @@ of *other* records, so that it gains nothing from the choice.
 
 Control: what a guess gets without this record's encodings. Held against the record are the vectors
 recovered for *other* records, as if it had not been encoded; the mean of all records; and the
-public vector nearest to it. The best of the three counts.
+public vector nearest to it. The best of the three counts, where it is as good as what came back: a
+record that is back exactly is not guessed by one that is like it.
 """
 
 from __future__ import annotations
@@ -245,7 +246,8 @@ def _assess(recovery: Recovery, yard: Yardstick) -> Risks:
 
 
 def _control(found: Risks, yard: Yardstick, public: Floats | None) -> tuple[float, float]:
-    """Share of records that a guess gets, and of single values: the best of three guesses."""
+    """Share of records that a guess gets as well as the attack, and of single values: the best of
+    three guesses."""
     n = len(yard.truth)
     guesses = [np.repeat(yard.common[None], n, axis=0)]
     mine = found.which[found.which >= 0]
@@ -261,7 +263,8 @@ def _control(found: Risks, yard: Yardstick, public: Floats | None) -> tuple[floa
             public[cosines(yard.truth - yard.common, public - yard.common).argmax(axis=1)]
         )
     values = max(1, int(yard.apart.sum()))
-    shares = [np.mean([yard.outcome(g[j], j) > NOT for j in range(n)]) for g in guesses]
+    least = np.maximum(found.outcome, ALMOST)
+    shares = [np.mean([yard.outcome(g[j], j) >= least[j] for j in range(n)]) for g in guesses]
     right = [sum(yard.right(g[j], j) for j in range(n)) / values for g in guesses]
     return float(max(shares)), float(max(right))
 
