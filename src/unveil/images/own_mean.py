@@ -4,7 +4,8 @@ Photographs have little in common, and start from the mean of public images as w
 other. Faces, scans and objects on a plain ground share a quarter or half of their energy. A start
 from that shows most of their signs, while the mean of public images shows the wrong ones: images
 come back as negatives, or with regions inverted. How much they share is read off products between
-different images, which need no correction for noise. Single images that are negatives of the others
+different images, which need no correction for noise, and in which brightness does not count: where
+half-found images come back with their dark regions inverted, all are bright. Single images that are negatives of the others
 are turned first, by the leading eigenvector of these products, where a clear majority agrees; of
 photographs about as many are dark as bright, and none is turned.
 """
@@ -33,11 +34,12 @@ def turned(images: Floats) -> Floats:
 
 
 def common_share(images: Floats) -> float:
-    """How much of their energy images (n, d) have in common: the mean product of two different
-    ones over that of one with itself."""
+    """How much of their energy images (n, d) have in common, the brightness of each taken off: the
+    mean product of two different ones over that of one with itself."""
     n = len(images)
     if n < 2:
         return 0.0
+    images = images - images.mean(axis=1, keepdims=True)
     gram = (images @ images.T).astype(np.float64)
     own = float(np.trace(gram))
     return (float(gram.sum()) - own) / (n - 1) / max(own, EMPTY)
