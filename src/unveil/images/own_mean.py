@@ -5,9 +5,9 @@ other. Faces, scans and objects on a plain ground share a quarter or half of the
 from that shows most of their signs, while the mean of public images shows the wrong ones: images
 come back as negatives, or with regions inverted. How much they share is read off products between
 different images, which need no correction for noise, and in which brightness does not count: where
-half-found images come back with their dark regions inverted, all are bright. Single images that are negatives of the others
-are turned first, by the leading eigenvector of these products, where a clear majority agrees; of
-photographs about as many are dark as bright, and none is turned.
+half-found images come back with their dark regions inverted, all are bright. Single images that are
+negatives of the others are turned first, by the leading eigenvector of these products, where a
+clear majority agrees; of photographs about as many are dark as bright, and none is turned.
 """
 
 from __future__ import annotations
