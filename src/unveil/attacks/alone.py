@@ -18,6 +18,7 @@ from unveil.attacks.finish import recovery
 from unveil.attacks.overlaps import read_overlaps
 from unveil.certify.aliases import made_of_public
 from unveil.certify.certificate import FEWEST_PIXELS
+from unveil.certify.moved_list import moved
 from unveil.certify.relabelling import relabelled
 from unveil.encodings import Encodings
 from unveil.parallel import Stopwatch, must_fit
@@ -74,7 +75,11 @@ def alone(
         for g, rows in enumerate(rows_of):
             values[g], residual[g], doubtful[g] = _solve(y[rows], c[rows], near, APART * scale)
         listed = np.zeros(count, bool) if public is None else made_of_public(values, public)
-        other = relabelled(group[:, None].astype(np.int64), values, part, encodings.pixel_rms)
+        # Other public vectors of the list with which another value fits.
+        members = group[:, None].astype(np.int64)
+        other = relabelled(members, values, part, encodings.pixel_rms)
+        if part is not None:
+            other |= moved(members, count, part, kept=False)
     # 3. The first doubt decides.
     status, reasons = np.full(count, AMBIGUOUS, "<U10"), []
     for g, rows in enumerate(rows_of):

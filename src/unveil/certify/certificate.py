@@ -26,6 +26,8 @@ Re-encoding is exact by construction. What is left is uniqueness, of values and 
                 part be its own
   list          its values hang on a public vector whose other encodings are not explained
                 (`certify.wrong_list`)
+  moved         the public vectors of its encodings are listed again, all moved by one difference
+                (`certify.moved_list`)
   surplus       fewer than two different encodings more than unknowns in its group
   pixels        an alternative hides from two solves with probability ½ per pixel: `FEWEST_PIXELS`
                 leave one in a million. And pixels of few levels are reproduced by chance: what they
@@ -44,6 +46,7 @@ from unveil.certify.aliases import BLANK, blanks, dependent, made_of_public
 from unveil.certify.blocks import largest_block
 from unveil.certify.design import in_doubt
 from unveil.certify.determined import undetermined_by
+from unveil.certify.moved_list import moved
 from unveil.certify.relabelling import relabelled
 from unveil.certify.wrong_list import taking_in
 from unveil.encodings import Encodings
@@ -131,6 +134,9 @@ def certify(
     apart = np.zeros(n, bool)
     if against is not None and against.any() and not signed:
         apart = ~largest_block(members, n)
+    twice = np.zeros(n, bool)
+    if public is not None:
+        twice = moved(all_members, n, public, kept=kept)
     listed = np.zeros(n, bool)
     if public is not None and left is not None:
         listed = taking_in(all_members, n, public.names, left)
@@ -203,6 +209,12 @@ def certify(
             what, why = (
                 AMBIGUOUS,
                 "one vector alone joins it with most others, and encodings contradict that",
+            )
+        elif twice[i]:
+            what, why = (
+                AMBIGUOUS,
+                "the public vectors of its encodings are listed again, moved: with those another "
+                "vector fits",
             )
         elif listed[i]:
             what, why = (
