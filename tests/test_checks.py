@@ -19,6 +19,8 @@ from unveil.checks import InputError, as_vectors, is_count, row_blocks
         (np.array([[1.0, 2.0], [3.0, np.nan]]), "row 1, pixel 1 is NaN"),
         (np.array([[np.inf, 2.0]]), "row 0, pixel 0"),
         (np.array([[1.0, 1e300]]), "row 0, pixel 1 is NaN, infinite or beyond float32"),
+        (np.array([[1e25, 1.0]]), r"the largest value is 1e\+25, too far from 1"),
+        (np.array([[1e-40, 0.0]]), "the largest value is 1e-40, too far from 1"),
     ],
 )
 def test_bad_vectors_are_refused_with_their_place_and_the_cure(values, complaint):

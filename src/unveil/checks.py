@@ -26,6 +26,9 @@ Polars, and paths of files (.npy, .npz, .pt, .csv) or of a folder of images."""
 BLOCK = 1 << 24
 """Numbers read at a time: 64 MiB of float32, so that a memory-mapped array is never loaded
 whole."""
+SIZES = (1e-30, 1e18)
+"""Largest value of data, at least and at most, but for zeros: squares of others, summed over
+pixels, leave single precision."""
 EXACT_WHOLE = 2**53
 """Whole numbers below this are exact in a double; beyond it "is whole" means nothing."""
 
@@ -68,6 +71,12 @@ def as_vectors(values: DataLike, name: str) -> NDArray[np.float32]:
                 f"{name}: the value at row {start + row}, pixel {pixel} is NaN, infinite or beyond "
                 "float32; remove or repair it"
             )
+    largest = max(float(np.abs(block).max()) for _, block in row_blocks(array))
+    if largest and not SIZES[0] <= largest <= SIZES[1]:
+        raise InputError(
+            f"{name}: the largest value is {largest:.0e}, too far from 1 for single precision; "
+            "multiply all data by one number that brings it near 1"
+        )
     return array
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unveil import Scheme, simulate
+from unveil import Scheme, recover, simulate
 from unveil.attacks.seen import hold_one_each, likely_k, look
 
 
@@ -36,3 +36,10 @@ def test_one_record_each_is_told_from_mixtures():
 def test_two_moments_tell_how_many_are_mixed(k):
     sim = simulate(Scheme(k), 60, m=300, d=2000, rng=1)
     assert likely_k(sim.encodings.magnitudes()) == k
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [0, 1])
+def test_encodings_that_are_all_the_same_are_no_warning(value):
+    assert likely_k(np.full((1, 6), value, np.float32)) == 2
+    assert not len(recover(np.full((30, 40), value, np.float32)))

@@ -175,3 +175,14 @@ def test_vectors_of_equal_magnitudes_are_matched_by_their_signs():
     assert (score(found, truth).exact, score(found, truth).wrong) == (8, 0)
     turned[3, 5] *= -1
     assert score(recovery(turned, signed=False), truth).wrong == 1
+
+
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("offset", [1e4, 1e5])
+def test_records_beside_a_large_offset_are_told_apart(offset, signed):
+    """Years, pressures: squares of the offset would drown what sets records apart."""
+    truth = np.random.default_rng(0).standard_normal((12, 60))
+    truth[:, :30] += offset
+    found = recovery(truth.astype(np.float32), signed=signed)
+    scores = score(found, truth)
+    assert (scores.exact, scores.wrong) == (12, 0)

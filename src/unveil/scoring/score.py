@@ -169,11 +169,17 @@ def _nearest(
     not signed), over the values that are `told`."""
     best = np.full(len(X), np.inf)
     index = np.zeros(len(X), dtype=np.int64)
+    # What all have in common is taken off: beside a large offset (a year, a pressure) products in
+    # single precision would not see how records differ.
+    blocks = (block if signed else np.abs(block) for _, block in row_blocks(truth))
+    common = sum(block.sum(axis=0, dtype=np.float64) for block in blocks) / len(truth)
     # Values that are not told count as 0 on both sides.
-    shown = X if told is None else np.where(told, X, np.float32(0))
+    shown = (X - common).astype(np.float32)
+    if told is not None:
+        shown = np.where(told, shown, np.float32(0))
     for start, block in row_blocks(truth):
         # ‖x − t‖² without ‖x‖², which is the same for all t: one product per block.
-        T = block if signed else np.abs(block)
+        T = ((block if signed else np.abs(block)) - common).astype(np.float32)
         size = (
             np.einsum("ij,ij->i", T, T)[None, :]
             if told is None
