@@ -42,6 +42,9 @@ records instead of three leave half."""
 SIGNED = 0.1
 """Share of values of each sign from which on signs are there: magnitudes with noise on top have
 fewer negative ones."""
+NEAREST = 3
+"""Numbers of records per encoding that are tried by relations: moments are off by one at most where
+there are relations enough to tell."""
 NOTHING, EVERYWHERE = 0.3, 0.6
 """Size of a vector, in units of the median one, below which it is next to nothing, and share of
 encodings that one is in: vectors that are there have about one size and are in few."""
@@ -164,8 +167,10 @@ def _others(
         found = kept_scheme(values, seen, rng, memory_limit, sums=False)
         if found is not None:
             yield found
-    # 2. Exact relations, which equal weights have whatever k is.
-    for k in range(2, MOST + 1):
+    # 2. Exact relations, which equal weights have whatever k is. Each k is an attack of its own:
+    # those are tried that are nearest to what moments say.
+    likely = likely_k(np.abs(values))
+    for k in sorted(sorted(range(2, MOST + 1), key=lambda k: abs(k - likely))[:NEAREST]):
         recovery = by(relations, k, "convex")
         related = related or bool(recovery.evidence.get("relations"))
         if not related:
@@ -184,7 +189,7 @@ def _others(
     if related or not noise or best.explained < HALF * m:
         return
     own = stated.k_private
-    for k in sorted({likely_k(np.abs(values)), own - 1, min(own + 1, MOST)} - {own, 1}):
+    for k in sorted({likely, own - 1, min(own + 1, MOST)} - {own, 1}):
         recovery = by(full, k, "convex")
         factor = 1 / QUIETER if k < own else QUIETER
         less = factor * float(recovery.evidence.get("noise", np.inf)) < noise
