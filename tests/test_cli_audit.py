@@ -241,6 +241,7 @@ class TestAttackWithoutTruth:
             "140 of 140 encodings are reproduced by the vectors found: 28,000 equations for 4,000 unknowns."
             in flat
         )
+        assert "Values are for weights of 0.707 each (--weighting equal)" in flat
         assert "The encoder: Signs are kept, as in MixUp." in flat
 
 

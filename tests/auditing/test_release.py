@@ -47,6 +47,8 @@ def test_an_encoder_that_fails_gets_one_sentence():
         by_encoder(lambda x, public, rng: x[:, :3], RECORDS, None, 1)(0)
     with pytest.raises(InputError, match="returned nothing: end it with return"):
         by_encoder(lambda x, public, rng: None, RECORDS, None, 1)(0)
+    with pytest.raises(InputError, match="return all encodings at once"):
+        by_encoder(lambda x, public, rng: x[0] + x[1], RECORDS, None, 1)(0)
     with pytest.raises(InputError, match="an object with encode"):
         by_encoder(3, RECORDS, None, 1)
     assert must_match(RECORDS, RECORDS) is RECORDS

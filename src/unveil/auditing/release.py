@@ -137,6 +137,11 @@ def by_encoder(
         if returned is None:
             raise InputError("the encoder returned nothing: end it with return and the encodings")
         values = as_array(returned, "what the encoder returned")
+        if values.ndim < 2:
+            raise InputError(
+                f"the encoder returned shape {values.shape}: return all encodings at once, as an "
+                "array (encodings, values)"
+            )
         if values.ndim > 2:
             values = values.reshape(len(values), -1)
         values = as_vectors(values, "what the encoder returned")

@@ -161,6 +161,12 @@ def attack(
             )
     facts = recovery_facts(recovery)
     facts["notes"] = words
+    scheme = encodings.scheme
+    if facts["verified"] and scheme.fixed_weights and scheme.k_private > 1:
+        facts["summary"].append(
+            f"Values are for weights of {scheme.private_weight:.3g} each "
+            f"(--weighting {scheme.weighting}); others scale all of them by one factor."
+        )
     # Slips of the encoder help an attacker, so they are told beside what was recovered.
     facts["findings"] = [vars(finding) for finding in lint_encodings(encodings)]
     entry = plain(store.manifest("attack", seed=seed, encodings=str(source), **facts))

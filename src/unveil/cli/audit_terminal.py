@@ -28,7 +28,11 @@ def show(terminal: Console, found: Audit, report: Path) -> None:
     )
     source, records = found.data.get("source", ""), found.data.get("records", len(found.records))
     values = found.data.get("pixels", "")
-    terminal.print(f"{escape(str(source))}: {records} records of {values} {noun(found)}.")
+    how = found.data.get("encoded as")
+    terminal.print(
+        f"{escape(str(source))}: {records} records of {values} {noun(found)}"
+        f"{f', encoded with {how}' if how else ''}."
+    )
     for sentence in verdict.sentences:
         terminal.print(escape(say(sentence)))
     _threats(terminal, found)
