@@ -50,6 +50,8 @@ ELSEWHERE = {
     "unveil compare --attack mine": "the same",
     "unveil attack RUN --scheduler tcp": "needs a cluster; tests start one on this machine",
     "unveil audit --private records.npy --scheduler tcp": "the same",
+    "unveil compare --attack full --scheduler": "two minutes with eight processes; tests of "
+    "`unveil.cluster` send work of all kinds to such a cluster",
 }
 """Beginning of a command, and where it is run instead."""
 QUICK = ("unveil attack released", "unveil attack RUN", "unveil plan", "unveil export", "eval")

@@ -15,6 +15,7 @@ lock); processes are for more machines than one.
 from __future__ import annotations
 
 import io
+import logging
 import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
@@ -188,11 +189,15 @@ def _client(scheduler: str, workers: int | None) -> Iterator[Any]:
             "processes": True,
             "memory_limit": 0,
         }
-        # No daemons: what is compared runs in a process of its own, and daemons may have none.
+        # No daemons: what is compared runs in a process of its own, and daemons may have none. What
+        # fails in a task is raised here; what workers log while they are stopped helps nobody.
         with (
             import_module("dask").config.set({"distributed.worker.daemon": False}),
             distributed.LocalCluster(
-                host="127.0.0.1", dashboard_address=None, **options
+                host="127.0.0.1",
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+                **options,
             ) as cluster,
             distributed.Client(cluster, set_as_default=False) as client,
         ):
