@@ -63,6 +63,7 @@ def as_vectors(values: DataLike, name: str) -> NDArray[np.float32]:
         # Doubles beyond float32 become infinite here and are named, with their place, below.
         with np.errstate(over="ignore"):
             array = np.ascontiguousarray(array, dtype=np.float32)
+    largest = 0.0
     for start, block in row_blocks(array):
         finite = np.isfinite(block)
         if not finite.all():
@@ -71,7 +72,7 @@ def as_vectors(values: DataLike, name: str) -> NDArray[np.float32]:
                 f"{name}: the value at row {start + row}, pixel {pixel} is NaN, infinite or beyond "
                 "float32; remove or repair it"
             )
-    largest = max(float(np.abs(block).max()) for _, block in row_blocks(array))
+        largest = max(largest, float(block.max()), -float(block.min()))
     if largest and not SIZES[0] <= largest <= SIZES[1]:
         raise InputError(
             f"{name}: the largest value is {largest:.0e}, too far from 1 for single precision; "

@@ -43,8 +43,8 @@ SIGNED = 0.1
 """Share of values of each sign from which on signs are there: magnitudes with noise on top have
 fewer negative ones."""
 NEAREST = 3
-"""Numbers of records per encoding that are tried by relations: moments are off by one at most where
-there are relations enough to tell."""
+"""Numbers of records per encoding that are tried by relations, nearest to what moments say: each is
+an attack of its own, and all five took a minute on 390 encodings of 3,000 pixels."""
 NOTHING, EVERYWHERE = 0.3, 0.6
 """Size of a vector, in units of the median one, below which it is next to nothing, and share of
 encodings that one is in: vectors that are there have about one size and are in few."""

@@ -81,14 +81,9 @@ def alternate(
         images, signed = anneal(
             task.Y, mixture, images, prior, epsilons, inner=SCHEDULE.sweeps, towards=task.start
         )
-        # 2. A region can be inverted in all images at once: turn it back. Without public images
-        #    nothing but smoothness tells, and the prior knows most of that.
-        if task.shape and task.public:
-            signs = np.where(inverted_regions(images, task.shape), -1, 1).astype(np.float32)
-            images, signed = images * signs, signed * signs
-        elif not task.public:
-            signs = common_signs(images, prior)
-            images, signed = images * signs, signed * signs
+        # 2. A region can be inverted in all images at once: turn it back.
+        signs = _common_signs(task, images)
+        images, signed = images * signs, signed * signs
         # 3. Members and weights, from encodings that now have signs.
         weighing = _weigh(task, mixture, images, signed)
         if progress:
@@ -206,6 +201,16 @@ def take_out_public(
         if progress:
             progress("public images", turn + 1, len(SCHEDULE.public_hots))
     return state
+
+
+def _common_signs(task: ImageTask, images: Floats) -> Floats:
+    """(d,) the sign that each pixel of all images should have. Without public images nothing but
+    smoothness tells, and the prior knows most of that; with them it tells too much."""
+    if not task.public:
+        return common_signs(images, task.prior)
+    if task.shape is None:
+        return np.ones(images.shape[1], np.float32)
+    return np.where(inverted_regions(images, task.shape), -1, 1).astype(np.float32)
 
 
 def _take_over(
