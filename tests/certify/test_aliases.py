@@ -38,6 +38,12 @@ def test_public_vectors_count_among_the_others():
     x[1] = -3 * public[2]
     few = made_of_public(x[:, :7], public[:, :7])
     np.testing.assert_array_equal(few, [False, True, False, False, False])
+    # Squares of these are beyond single precision; a vector of zeros is nobody's multiple.
+    public[1] = 0
+    large = made_of_public(x[:, :7], public[:, :7] * np.float32(1e18))
+    np.testing.assert_array_equal(large, few)
+    x[1] += 0.05 * x[0]
+    assert not made_of_public(x[:, :7], public[:, :7]).any()
 
 
 def test_eigenvalues_above_a_bound_are_told_by_cholesky():

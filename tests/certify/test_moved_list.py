@@ -4,7 +4,7 @@ of other lists nothing is."""
 import numpy as np
 import pytest
 
-from unveil.certify.moved_list import moved
+from unveil.certify.moved_list import _Listed, moved
 from unveil.solve.model import PublicPart
 
 N, Q, D, ROWS = 8, 12, 60, 80
@@ -72,3 +72,14 @@ def test_no_public_part_and_copies_in_the_list_are_no_doubt():
     none = PublicPart(np.empty((ROWS, 0), int), P, 1.0)
     assert not moved(members, N, none, kept=False).any()
     assert not moved(members, N, PublicPart(names, np.vstack([P, P]), 1.0), kept=False).any()
+
+
+@pytest.mark.parametrize("far", [0.0, 1e6])
+def test_the_table_of_cells_loses_nobody(far):
+    """`lead` against a search for every listed vector; one that lies far off makes cells wide."""
+    listed = np.vstack([P, P[:5] + T, P[:1] + far]).astype(np.float32)
+    table = _Listed(listed)
+    for shift in (table.at[Q] - table.at[0], table.at[3] - table.at[1], np.zeros(2)):
+        everyone = np.flatnonzero(table.find(table.at + shift) >= 0)
+        np.testing.assert_array_equal(table.lead(shift), everyone)
+    assert len(table.lead(table.at[Q] - table.at[0])) >= (5 if not far else 1)

@@ -8,12 +8,15 @@ vectors count among the others.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky
 
 from unveil.certify.determined import DENSE, incidence
+from unveil.checks import row_blocks
 from unveil.solve.model import (
     PIXEL,
     combinations_of_others,
@@ -22,6 +25,9 @@ from unveil.solve.model import (
 
 SAME_AS_PUBLIC = 1e-6
 """1 − |cosine| of a multiple of a public vector: rounding in single precision."""
+NEARLY = 1e-3
+"""1 − |cosine| below which it is computed in double precision: single precision errs by 1e-5 at
+most."""
 BLUR = 30.0
 """How much more than the residuals the errors of values may be: W blows up rounding by a few times,
 more with few rows."""
@@ -82,16 +88,33 @@ def made_of_public(x: NDArray[np.float64], public: NDArray[np.float32]) -> NDArr
 
     A private vector that is in the public list trades places with the public part: {x; p} is {p;
     x}."""
-    size = np.linalg.norm(x, axis=1, keepdims=True)
-    P = public / np.maximum(np.linalg.norm(public, axis=1, keepdims=True), 1e-30)
-    unit = x / np.maximum(size, 1e-30)
-    if len(x) + len(P) > min(x.shape[1], DENSE):
-        return np.asarray((np.abs(unit @ P.T) > 1 - SAME_AS_PUBLIC).any(axis=1))
+    unit = _of_length_one(x)
+    if len(x) + len(public) > min(x.shape[1], DENSE):
+        return _multiples(unit, public)
+    P = _of_length_one(public)
     # What the public vectors leave of each, and whether that depends.
     _, spectrum, axes = np.linalg.svd(P, full_matrices=False)
     axes = axes[spectrum > SAME_AS_PUBLIC * spectrum.max(initial=1.0)]
     rest = unit - (unit @ axes.T) @ axes
     return combinations_of_others(rest @ rest.T)
+
+
+def _of_length_one(x: NDArray[Any]) -> NDArray[np.float64]:
+    size = np.sqrt(np.einsum("ij,ij->i", x, x, dtype=np.float64))
+    return np.asarray(x / np.maximum(size, 1e-30)[:, None], np.float64)
+
+
+def _multiples(unit: NDArray[np.float64], public: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """(n,) vectors of length one that are multiples of a public one."""
+    out = np.zeros(len(unit), bool)
+    single = unit.astype(np.float32)
+    for _, block in row_blocks(public):
+        size = np.sqrt(np.einsum("ij,ij->i", block, block, dtype=np.float64))
+        near = np.abs(single @ block.T) >= (1 - NEARLY) * size
+        i, j = np.nonzero(near & (size > 0))
+        cosine = np.einsum("ij,ij->i", unit[i], block[j], dtype=np.float64) / size[j]
+        out[i[np.abs(cosine) > 1 - SAME_AS_PUBLIC]] = True
+    return out
 
 
 def _all_eigenvalues_above(gram: NDArray[np.float64], bound: float) -> bool:

@@ -28,11 +28,11 @@ Values = NDArray[np.float64]
 SAME = 1e-5
 """Distance of vectors that are one, relative to the size of listed ones: single precision leaves
 1e-7 of each."""
-LARGEST = 400_000_000
+LARGEST = 200_000_000
 """Vectors × listed ones × k_public² up to which vectors are looked at one by one: about ten
 seconds. Beyond, only all of them together."""
 CELLS = 1 << 20
-"""Of the table: a megabyte stays in a processor's cache."""
+"""Of a table: a megabyte stays in a processor's cache."""
 BESIDE = (-2, -1, 0, 1)
 """Places of a sorted list that are looked at: more than two vectors within `SAME` are copies of
 each other."""
@@ -69,32 +69,31 @@ class _Listed:
         self.sorted = self.at[self.order, 0]
         self.near = SAME * size
         self.near_all = SAME * size * np.sqrt(vectors.shape[1])
-        # Cells with a listed vector in them or beside them, by the first projection. They are no
-        # narrower than `near`, and the outermost two stay empty.
-        self.low = float(self.at[:, 0].min())
-        self.width = max(self.near, float(np.ptp(self.at[:, 0])) / (CELLS - 6))
-        own = self._cell(self.at[:, 0])
-        self.taken = np.zeros(CELLS, bool)
-        for beside in (-1, 0, 1):
-            self.taken[own + beside] = True
+        # Cells with a listed vector in them or beside them, of each projection. They are no
+        # narrower than `near`, and the outermost ones stay empty.
+        self.width = np.maximum(self.near, np.ptp(self.at, axis=0) / (CELLS - 6))
+        self.cells = ((self.at - self.at.min(axis=0)) / self.width + 3).T.copy()
+        self.taken = np.zeros((2, CELLS), bool)
+        for taken, own in zip(self.taken, self.cells.astype(np.int64), strict=True):
+            for beside in (-1, 0, 1):
+                taken[own + beside] = True
 
-    def _cell(self, at: Values) -> Index:
-        """The cell of first projections; outside of the list's own: the outermost ones."""
-        cell = (at - self.low) * (1 / self.width) + 3
-        return np.asarray(np.clip(cell, 0, CELLS - 1), np.int64)
+    def lead(self, shift: Values) -> Index:
+        """Which listed vectors lead to listed ones, by a shift (2,) of projections."""
+        left = np.arange(len(self.at))
+        for taken, cells, moved in zip(self.taken, self.cells, shift / self.width, strict=True):
+            # Beyond the list's own cells the outermost ones answer.
+            left = left[taken.take((cells[left] + moved).astype(np.int64), mode="clip")]
+        return left[self.find(self.at[left] + shift) >= 0]
 
     def find(self, points: Values) -> Index:
         """Which listed vector has these projections (…, 2); −1: none."""
+        first = np.searchsorted(self.sorted, points[..., 0])
         out = np.full(points.shape[:-1], -1)
-        likely = self.taken[self._cell(points[..., 0])]
-        left = points[likely]
-        first = np.searchsorted(self.sorted, left[:, 0])
-        found = np.full(len(left), -1)
         for step in BESIDE:
             place = self.order[np.clip(first + step, 0, len(self.order) - 1)]
-            fits = (np.abs(self.at[place] - left) <= self.near).all(axis=-1)
-            found = np.where(fits, place, found)
-        out[likely] = found
+            fits = (np.abs(self.at[place] - points) <= self.near).all(axis=-1)
+            out = np.where(fits, place, out)
         return out
 
     def moves(self, names: Index) -> bool:
@@ -106,10 +105,7 @@ class _Listed:
         # 1. Every t = q − p of the first row that the second one allows, by (p, q).
         allowed: list[Index] = []
         for p in rows[0]:
-            leads = np.zeros(len(self.at), bool)
-            for h in rows[1]:
-                leads |= self.find(self.at + (self.at[h] - self.at[p])) >= 0
-            q = np.flatnonzero(leads)
+            q = np.unique(np.concatenate([self.lead(self.at[h] - self.at[p]) for h in rows[1]]))
             q = q[np.linalg.norm(self.at[q] - self.at[p], axis=1) > self.near]
             allowed.append(np.column_stack([np.full(len(q), p), q]))
         start, end = np.concatenate(allowed).T

@@ -69,7 +69,8 @@ def relabelled(
     `rms`: of a private pixel; None: nothing is known of it, and nothing excludes another reading.
     kept: signs were not hidden, and there are no mirror images
     """
-    plain = _relabelled(members, x, public, None, kept)
+    shortest = np.zeros(len(x)) if public is None else _most_shortened(x, public)
+    plain = _relabelled(members, x, public, shortest, None, kept)
     if rms is None:
         return plain
     # What is known of the size must hold for those that are certain without it: a size that is
@@ -77,24 +78,26 @@ def relabelled(
     sizes = np.einsum("ij,ij->i", x[~plain], x[~plain])
     if not all(_possible(np.array([size]), x.shape[1], rms**2) for size in sizes):
         return plain
-    return _relabelled(members, x, public, rms, kept)
+    return _relabelled(members, x, public, shortest, rms, kept)
 
 
 def _relabelled(
     members: NDArray[np.int64],
     x: NDArray[np.float64],
     public: PublicPart | None,
+    shortest: NDArray[np.float64],
     rms: float | None,
     kept: bool,
 ) -> NDArray[np.bool_]:
-    """The same, with a size that is believed."""
+    """The same, with a size that is believed; shortest: `_most_shortened`."""
     flat = members.ravel()
     order = np.argsort(flat, kind="stable")
     ends = np.searchsorted(flat[order], np.arange(len(x) + 1))
     variance = (
         rms**2 if rms is not None else float(np.einsum("ij,ij->", x, x)) / max(x.size, 1) or 1.0
     )
-    out = np.zeros(len(x), bool) if public is None else _shortened(x, public, variance)
+    # A vector that a public exchange makes far shorter holds one that is not its own.
+    out = shortest < -2 * SURE * variance
     todo = np.flatnonzero(~out)
     # A vector in doubt takes its encodings with it: whoever stands beside it is asked again.
     while len(todo):
@@ -180,20 +183,20 @@ def _shorter_than_twins(z: NDArray[np.float64], variance: float) -> bool:
     return bool(z @ z < TWINS * variance * (d - 2 * np.sqrt(d * SURE)))
 
 
-def _shortened(x: NDArray[np.float64], public: PublicPart, variance: float) -> NDArray[np.bool_]:
-    """Vectors z with ‖z + v_j − v_l‖² far below ‖z‖² for public v_j and v_l: of the few that lie
+def _most_shortened(x: NDArray[np.float64], public: PublicPart) -> NDArray[np.float64]:
+    """(n,) the least ‖z + v_j − v_l‖² − ‖z‖² of each z, for public v_j and v_l of the few that lie
     most along −z and z."""
-    # ‖z + v_j − v_l‖² − ‖z‖² = ‖v_j − v_l‖² + 2⟨z, v_j − v_l⟩: lowest where v_j lies along −z, and
-    # v_l along z.
+    # It is ‖v_j − v_l‖² + 2⟨z, v_j − v_l⟩: lowest where v_j lies along −z, and v_l along z.
     V, w = public.vectors, public.weight
-    along = w * (x @ V.T)
     few = min(FEW, len(V))
-    out = np.zeros(len(x), bool)
-    for i, products in enumerate(along):
-        order = np.argsort(products)
-        low, high = order[:few, None], order[None, -few:]
-        apart = w**2 * np.square(V[low] - V[high]).sum(axis=2, dtype=np.float64)
-        out[i] = (apart + 2 * (products[low] - products[high])).min() < -2 * SURE * variance
+    size = np.sqrt(np.einsum("ij,ij->i", x, x))
+    unit = (x / np.maximum(size, 1e-30)[:, None]).astype(np.float32)
+    ends = np.argpartition(unit @ V.T, (few - 1, len(V) - few), axis=1)
+    out = np.empty(len(x))
+    for i, order in enumerate(ends):
+        low, high = (V[some].astype(np.float64) for some in (order[:few], order[-few:]))
+        apart = np.square(low[:, None] - high[None]).sum(axis=2)
+        out[i] = (w**2 * apart + 2 * w * ((low @ x[i])[:, None] - high @ x[i])).min()
     return out
 
 

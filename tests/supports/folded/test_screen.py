@@ -25,11 +25,13 @@ def test_the_largest_products_are_those_of_a_full_sort(kept, columns):
         np.testing.assert_allclose(values[t], product[t, indices[t]], rtol=1e-5, atol=1e-5)
 
 
-def test_the_screen_equals_the_formula():
+@pytest.mark.parametrize("step", [1, 3])
+def test_the_screen_equals_the_formula(step):
     Y, P = instance()
-    pool = screen(Y, survey_public(P, 100), 30)
+    pool = screen(Y, survey_public(P, 100), 30, step=step)
     power = float((P.astype(np.float64) ** 2).mean())
-    for t, y in enumerate(Y.astype(np.float64)):
+    P = P[:, ::step]
+    for t, y in enumerate(Y[:, ::step].astype(np.float64)):
         z = np.minimum(y**2 / np.mean(y**2), CLIP)
         score = np.minimum(P.astype(np.float64) ** 2, CLIP * power) @ (z - z.mean())
         assert pool[t].tolist() == np.argsort(-score)[:30].tolist()

@@ -39,23 +39,28 @@ def pixel_weights(magnitudes: Floats) -> Floats:
     return weights
 
 
-def screen(magnitudes: Floats, public: Public, kept: int) -> Indices:
-    """The `kept` public vectors (m, kept) of the largest centred, clipped Σ y²p², best first."""
+def screen(magnitudes: Floats, public: Public, kept: int, *, step: int = 1) -> Indices:
+    """The `kept` public vectors (m, kept) of the largest centred, clipped Σ y²p², best first; over
+    every step-th pixel."""
     values, indices = top_products(
-        pixel_weights(magnitudes), public, min(kept, public.count), squares=True
+        pixel_weights(magnitudes[:, ::step]),
+        public,
+        min(kept, public.count),
+        squares=True,
+        step=step,
     )
     return np.take_along_axis(indices, np.argsort(-values, axis=1, kind="stable"), axis=1)
 
 
 def top_products(
-    rows: Floats, public: Public, kept: int, *, squares: bool = False
+    rows: Floats, public: Public, kept: int, *, squares: bool = False, step: int = 1
 ) -> tuple[Floats, Indices]:
     """The `kept` largest ⟨row, p⟩ (or ⟨row, min(p², 6)⟩) over all public vectors: values and
-    indices, in no order.
+    indices, in no order. Rows have every step-th pixel.
 
     Where there are fewer usable vectors, values are −inf and indices −1.
     """
-    P = public.vectors
+    P = public.vectors[:, ::step]
     values = np.full((len(rows), kept), -np.inf, np.float32)
     indices = np.full((len(rows), kept), -1, np.int64)
     for first in range(0, len(P), public.columns):
