@@ -27,6 +27,9 @@ from unveil.solve.pixels.noisy import NoisySolution
 from unveil.solve.pixels.pixels import PixelSolution
 from unveil.solve.pixels.settle import MOST_LEFT, Settled
 
+FAINTEST = 1e-5
+"""A smaller weight leaves open which vector it belongs to: no member is named."""
+
 
 def recovery(
     name: str,
@@ -290,7 +293,8 @@ def approximate(
         why += "more pixels are needed"
         return Recovery.empty(encodings, name, why, clock.seconds)
     # Noise in the units of the encodings, errors in those of the vectors.
-    size = noisy.noise * unit * scheme.private_weight
+    own = noisy.weights
+    size = noisy.noise * unit * (scheme.private_weight if own is None else 1.0)
     error = noisy.error * unit
     status = np.where(noisy.determined, UNRESOLVED, AMBIGUOUS).astype("<U10")
     reasons = tuple(
@@ -317,7 +321,20 @@ def approximate(
         explained=rows,
         exact=False,
         doubtful=doubtful,
+        weights=None if own is None else placed(noisy.rows, noisy.members, own, (m, n)),
     )
+
+
+def placed(
+    rows: NDArray[np.int64],
+    members: Members,
+    weights: NDArray[np.float64],
+    shape: tuple[int, int],
+) -> sparse.csr_array:
+    """The weights as an m×n matrix, without those too small to tell whose they are."""
+    keep = weights.ravel() > FAINTEST
+    at = np.repeat(rows, members.shape[1])[keep], members.ravel()[keep]
+    return sparse.csr_array((weights.ravel()[keep], at), shape=shape)
 
 
 def incidence(pairs: list[tuple[NDArray[np.int64], Members]], m: int, n: int) -> sparse.csr_array:

@@ -7,7 +7,8 @@ released, without public part).
     3  W, x ← Feedback on a few hundred pixels: members and weights, until encodings are explained
        exactly (`solve.weights.unequal`)
        P ← Extend(Z, W): vectors not counted yet, then 3 again
-    4  W, x ← every weight, every pixel, twice (`solve.weights.unequal_pixels`)
+    4  W, x ← every weight, every pixel, twice (`solve.weights.unequal_pixels`); where nothing is
+       exact, as well as noise allows (`solve.weights.unequal_noisy`), and that is all
     5  status ← Certificate, vector by vector (`certify.unequal_certificate`)
 
 Dense in m. The number of vectors is found, not given.
@@ -17,9 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from unveil.attacks.finish import recovery
+from unveil.attacks.finish import approximate, placed, recovery
 from unveil.certify.unequal_certificate import certify_unequal
 from unveil.encodings import Encodings
 from unveil.factor.mixed_memberships import Memberships, extend, mixed_memberships
@@ -28,6 +28,7 @@ from unveil.parallel import Stopwatch, must_fit
 from unveil.records import VERIFIED, Progress, Recovery
 from unveil.seeds import Rng, child, root
 from unveil.solve.weights.unequal import WeightedAssignment, feedback_unequal
+from unveil.solve.weights.unequal_noisy import solve_noisy_weights
 from unveil.solve.weights.unequal_pixels import solve_weights_and_pixels
 
 PIXELS = 500
@@ -37,8 +38,6 @@ EXTENSIONS = 3
 """Times that vectors not counted yet are looked for among the encodings left over."""
 BYTES_PER_PAIR, BYTES_PER_VALUE = 32, 40
 """Memory for each pair of encodings, and for each of their values: copies in double precision."""
-FAINTEST = 1e-5
-"""A smaller weight leaves open which vector it belongs to: no member is named."""
 
 
 def full_unequal(
@@ -68,6 +67,12 @@ def full_unequal(
     with clock("pixels"):
         solution = solve_weights_and_pixels(Y, found, child(seed, "pixels"), progress=progress)
     if solution is None:
+        # Nothing is exact: noise, perhaps. Then nothing is proved either.
+        with clock("noisy pixels"):
+            noisy = solve_noisy_weights(Y, found, child(seed, "noisy"), progress=progress)
+        if noisy is not None and noisy.spare is not None and noisy.spare >= 0:
+            facts = {"estimated_n_private": start.n, "feedback_rounds": found.rounds}
+            return approximate(encodings, name, noisy, 1.0, False, clock, facts)
         nothing = f"no consistent explanation of the {m} encodings: more pixels or encodings are "
         nothing += "needed, or another k_private"
         return Recovery.empty(encodings, name, nothing, clock.seconds)
@@ -75,7 +80,7 @@ def full_unequal(
     with clock("certificate"):
         status, reasons = certify_unequal(encodings, solution)
     n, explained = len(status), len(solution.rows)
-    weights = _placed(solution.rows, solution.members, solution.weights, (m, n))
+    weights = placed(solution.rows, solution.members, solution.weights, (m, n))
     verified = int((status == VERIFIED).sum())
     facts = {
         "estimated_n_private": start.n,
@@ -128,15 +133,3 @@ def _explain(
             break
     assert best is not None
     return best
-
-
-def _placed(
-    rows: NDArray[np.int64],
-    members: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    shape: tuple[int, int],
-) -> sparse.csr_array:
-    """The weights as an m×n matrix, without those too small to tell whose they are."""
-    keep = weights.ravel() > FAINTEST
-    at = np.repeat(rows, members.shape[1])[keep], members.ravel()[keep]
-    return sparse.csr_array((weights.ravel()[keep], at), shape=shape)

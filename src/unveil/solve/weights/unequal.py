@@ -142,7 +142,7 @@ def reassign(
         signed = np.copysign(y, fit)
         coefficients = (signed @ x.T) @ inverse
         members = np.argpartition(-coefficients, k - 1, axis=1)[:, :k].astype(np.int64)
-        weights = _least_squares(signed, x, members, gram)
+        weights = least_squares(signed, x, members, gram)
         fit = mixed(x, members, weights)
     return members, refit(y, x, members, weights, steps)
 
@@ -151,7 +151,7 @@ def refit(y: Real, x: Real, members: Members, weights: Weights, steps: int = 3) 
     """Weights by least squares with the signs of the present fit, a few times."""
     gram = (x @ x.T).astype(np.float64)
     for _ in range(steps):
-        weights = _least_squares(np.copysign(y, mixed(x, members, weights)), x, members, gram)
+        weights = least_squares(np.copysign(y, mixed(x, members, weights)), x, members, gram)
     return weights
 
 
@@ -167,7 +167,7 @@ def scaled(members: Members, weights: Weights, x: Real) -> tuple[Weights, Real]:
     return weights * factor[members], np.asarray(x / factor[:, None], dtype=x.dtype)
 
 
-def _least_squares(signed: Real, x: Real, members: Members, gram: Weights) -> Weights:
+def least_squares(signed: Real, x: Real, members: Members, gram: Weights) -> Weights:
     """Weights of each row's members against its signed values; negative ones become 0."""
     k = members.shape[1]
     normal = gram[members[:, :, None], members[:, None, :]]

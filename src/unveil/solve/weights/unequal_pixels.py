@@ -79,7 +79,7 @@ def solve_weights_and_pixels(
     """Vectors and weights from the rows that `found` calls exact; None when too few are left."""
     some = slice(0, found.x.shape[1])
     scale = rms(magnitudes)
-    present = _Explained(
+    present = Explained(
         np.flatnonzero(found.exact), found.members[found.exact], found.weights[found.exact]
     )
     x = found.x.astype(np.float64)
@@ -88,7 +88,7 @@ def solve_weights_and_pixels(
     for _ in range(ROUNDS):
         # 1. Members and weights first on the pixels of the feedback, where a round costs little.
         for _ in range(ROUNDS):
-            present, x = _named(present, x[:, some])
+            present, x = named(present, x[:, some])
             if len(present.rows) <= max(len(x), present.members.shape[1] + 2):
                 return None
             y = Y[present.rows, some]
@@ -98,7 +98,7 @@ def solve_weights_and_pixels(
             present = _explain(Y[:, some][:, good], x[:, good], before, EXACT * scale)
             if present.same(before):
                 break
-        present, x = _named(present, x)
+        present, x = named(present, x)
         rows, members = present.rows, present.members
         if len(rows) <= max(len(x), members.shape[1] + 2):
             return None
@@ -153,14 +153,14 @@ def _every_pixel(
 
 
 @dataclass(frozen=True, eq=False)
-class _Explained:
+class Explained:
     """Rows with their members and weights."""
 
     rows: NDArray[np.int64]
     members: Members
     weights: Weights
 
-    def same(self, other: _Explained) -> bool:
+    def same(self, other: Explained) -> bool:
         """The same rows with the same members; which of them comes first does not matter."""
         return np.array_equal(self.rows, other.rows) and np.array_equal(
             np.sort(self.members), np.sort(other.members)
@@ -168,8 +168,8 @@ class _Explained:
 
 
 def _explain(
-    Y: NDArray[np.float64], x: NDArray[np.float64], present: _Explained, bound: float
-) -> _Explained:
+    Y: NDArray[np.float64], x: NDArray[np.float64], present: Explained, bound: float
+) -> Explained:
     """All rows that the vectors explain, with their members and weights."""
     k = present.members.shape[1]
     y, part = Y[:, :PIXELS], x[:, :PIXELS]
@@ -185,11 +185,11 @@ def _explain(
     misfit = np.quantile(miss, SETTLED.share, axis=1)
     typical = float(np.median(misfit[present.rows]))
     fits = misfit <= max(bound, WITH_THE_OTHERS * typical)
-    return _Explained(np.flatnonzero(fits), members[fits], weights[fits])
+    return Explained(np.flatnonzero(fits), members[fits], weights[fits])
 
 
 def _best_half(
-    y: NDArray[np.float64], x: NDArray[np.float64], present: _Explained, scale: float
+    y: NDArray[np.float64], x: NDArray[np.float64], present: Explained, scale: float
 ) -> NDArray[np.bool_]:
     """The pixels that fit best: at least half of them."""
     miss = np.abs(np.abs(mixed(x, present.members, present.weights)) - y)
@@ -197,10 +197,10 @@ def _best_half(
     return np.asarray(worst <= max(float(np.median(worst)), EXACT * scale))
 
 
-def _named(present: _Explained, x: NDArray[np.float64]) -> tuple[_Explained, NDArray[np.float64]]:
+def named(present: Explained, x: NDArray[np.float64]) -> tuple[Explained, NDArray[np.float64]]:
     """One name per vector; rows and vectors left out that say nothing."""
     members, keep, used = _names(x, present.members)
-    return _Explained(present.rows[keep], members[keep], present.weights[keep]), x[used]
+    return Explained(present.rows[keep], members[keep], present.weights[keep]), x[used]
 
 
 def _names(
