@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from unveil.mapped import let_go
 from unveil.rooms import room
 
 DataLike = ArrayLike | PathLike[str]
@@ -200,7 +201,9 @@ def holds_whole_numbers(matrix: Any) -> bool:
 
 
 def row_blocks(array: NDArray[Any], numbers: int = BLOCK) -> Iterator[tuple[int, NDArray[Any]]]:
-    """(start, rows) in blocks of about `numbers` numbers."""
+    """(start, rows) in blocks of about `numbers` numbers; of a large file one block is mapped at a
+    time."""
     step = max(1, numbers // max(1, array.shape[1]))
     for start in range(0, len(array), step):
         yield start, array[start : start + step]
+        let_go(array)

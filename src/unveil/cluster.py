@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from unveil.checks import InputError
 from unveil.logs import logger
+from unveil.mapped import mapping_of
 from unveil.parallel import one_blas_thread, using, where, worker_count
 
 PROCESSES = "processes"
@@ -278,11 +279,8 @@ def _opened(name: str, dtype: str, offset: int, shape: tuple[int, ...]) -> NDArr
 def mapped_file(values: NDArray[Any]) -> File | None:
     """Where an array lies that is a whole memory-mapped file from its offset on; None for any
     other."""
-    # What `asarray` makes of a mapped array is a plain one that looks at the same numbers.
-    owner: Any = values
-    while isinstance(owner, np.ndarray) and not isinstance(owner, np.memmap):
-        owner = owner.base
-    if not isinstance(owner, np.memmap) or owner.filename is None:
+    owner = mapping_of(values)
+    if owner is None or owner.filename is None:
         return None
     same = values.ctypes.data == owner.ctypes.data and values.dtype == owner.dtype
     if not same or not values.flags.c_contiguous or values.nbytes != owner.nbytes:

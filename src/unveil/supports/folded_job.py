@@ -20,6 +20,7 @@ from unveil.supports.correlated.tree_search import measured_search
 from unveil.supports.folded.confidence import MARGIN, confidence, is_certain
 from unveil.supports.folded.likelihood import Indices, Model
 from unveil.supports.folded.search import FoundSupports, folded_em
+from unveil.supports.folded.sieve import sieve_pixels
 from unveil.supports.folded.survey import Public, mean_square
 from unveil.supports.weights.exact import TOLERANCE, retrieve
 from unveil.supports.weights.stepwise import PRICE, SAMPLE, Estimate, estimate_scheme, learn_weights
@@ -69,7 +70,11 @@ class FoldedJob:
             model = self._model(estimate.k, estimate)
         else:
             model = self._model(self.k)
-        found = self._search(self.encodings, model, self.progress)
+        # With k given, tests found independent Gaussian pixels: any part of them speaks for all.
+        sieve = sieve_pixels(model, self.public.count, self.encodings.d) if self.k else 0
+        found = replace(self, public=replace(self.public, sieve=sieve))._search(
+            self.encodings, model, self.progress
+        )
         warning = "" if self.k is None else self._contradiction(model, found)
         # More fits that are too good than chance allows: the private part is not Gaussian noise.
         if (

@@ -12,7 +12,7 @@ from unveil.encodings import Encodings
 from unveil.scheme import Scheme
 from unveil.supports.folded.confidence import is_certain
 from unveil.supports.folded.likelihood import Model, log_likelihood
-from unveil.supports.folded.search import block_columns, block_rows, folded_em
+from unveil.supports.folded.search import LONG, block_columns, block_rows, folded_em
 from unveil.supports.folded.survey import survey_public
 
 PLENTY = 1 << 32
@@ -130,6 +130,8 @@ def test_workers_limits_and_blocks_do_not_change_the_bytes():
 def test_blocks_follow_the_limit_and_progress_reaches_the_last_encoding():
     assert block_rows(10_000, 1000, PLENTY) == 512
     assert block_rows(100, 1000, PLENTY) == 64
+    assert block_rows(1000, 1000, PLENTY, LONG) == 125
+    assert block_rows(1000, 1000, PLENTY, LONG + 1) == 250
     assert block_rows(100, 1000, 1) == block_columns(1000, 1) == 1
     encodings, public, model, _ = instance(2, 50, 300, 150)
     seen = []

@@ -18,6 +18,7 @@ import numpy as np
 from numba import float32, njit
 
 from unveil.supports.folded.likelihood import Floats, Indices
+from unveil.supports.folded.sieve import SIEVED, scored
 from unveil.supports.folded.survey import Public
 
 CLIP = 6.0
@@ -60,28 +61,38 @@ def top_products(
 
     Where there are fewer usable vectors, values are −inf and indices −1.
     """
-    P = public.vectors[:, ::step]
-    values = np.full((len(rows), kept), -np.inf, np.float32)
-    indices = np.full((len(rows), kept), -1, np.int64)
-    for first in range(0, len(P), public.columns):
-        block = P[first : first + public.columns]
-        unusable = ~public.usable[first : first + public.columns]
+    # 1. A long list is sieved: part of the pixels, and more kept than asked for.
+    sieved = public.sieve > 0 and step == 1 and kept <= SIEVED
+    pixels, most = (public.sieve, SIEVED) if sieved else (rows.shape[1], kept)
+    clip = CLIP * public.power if squares else 0.0
+    values = np.full((len(rows), most), -np.inf, np.float32)
+    indices = np.full((len(rows), most), -1, np.int64)
+    room = np.empty((min(public.columns, len(public.vectors)), pixels), np.float32)
+    # 2. Block by block, the best so far are kept.
+    for first, vectors in public.blocks():
+        unusable = ~public.usable[first : first + len(vectors)]
+        block = vectors[:, ::step][:, :pixels]
         # Bright pixels are cut in the public vectors as they are in the encodings.
         if squares:
-            clipped = np.empty(block.shape, np.float32)
-            _clip_squares(block, np.float32(CLIP * public.power), clipped)
-            block = clipped
+            _clip_squares(block, np.float32(clip), room)
+            block = room[: len(block)]
         for start in range(0, len(rows), ROWS):
-            product = rows[start : start + ROWS] @ block.T
+            product = rows[start : start + ROWS, :pixels] @ block.T
             if unusable.any():
                 product[:, unusable] = -np.inf
             value, index = values[start : start + ROWS], indices[start : start + ROWS]
             # Most products are below the smallest kept one: one comparison each.
-            if kept <= SHORT:
+            if sieved or kept <= SHORT:
                 _insert(product, first, value, index)
             else:
                 _partition(product, first, value, index)
     indices[values == -np.inf] = -1
+    # 3. What the sieve holds, on all pixels.
+    if sieved:
+        values = scored(rows, public.vectors, indices, clip)
+        top = np.argpartition(-values, kept - 1, axis=1)[:, :kept]
+        values = np.take_along_axis(values, top, axis=1)
+        indices = np.take_along_axis(indices, top, axis=1)
     return values, indices
 
 

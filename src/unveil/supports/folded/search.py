@@ -75,6 +75,9 @@ TWINS = 5.0
 """Standard errors at which a candidate counts as correlated with a member."""
 SPARE = 100_000_000
 """Bytes one block may use beyond its residuals when the limit allows."""
+LONG = 1 << 30
+"""Bytes of public vectors from which on blocks are fewer: every block reads the list some times,
+and a gigabyte is not read for nothing."""
 SWEEPS = 4
 """How often rivals are searched again after a swap."""
 SAMPLE = 96
@@ -107,10 +110,11 @@ class FoundSupports:
     fit: NDArray[np.float64]
 
 
-def block_rows(m: int, d: int, limit: int) -> int:
+def block_rows(m: int, d: int, limit: int, listed: int = 0) -> int:
     """Encodings per block: an eighth of all, so that a few workers are busy, within 64 to 512 and
-    the limit."""
-    return rows_per_block(24 * d, limit // 4, most=min(m, max(64, min(512, -(-m // 8)))))
+    the limit; a quarter beside a long list, `listed` its bytes."""
+    parts = 4 if listed > LONG else 8
+    return rows_per_block(24 * d, limit // 4, most=min(m, max(64, min(512, -(-m // parts)))))
 
 
 def block_columns(d: int, limit: int) -> int:
@@ -131,7 +135,7 @@ def folded_em(
     public vectors."""
     m, d, k = encodings.m, encodings.d, model.k
     found = FoundSupports(np.empty((m, k), np.int64), np.empty(m), np.empty(m), np.empty(m))
-    block = block_rows(m, d, limit)
+    block = block_rows(m, d, limit, public.vectors.nbytes)
     # Fewer blocks at a time where the limit asks for it, so that the blocks, and with them the
     # answer, do not depend on the number of workers.
     spare = max(1, min(limit // 4, SPARE))

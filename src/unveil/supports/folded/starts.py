@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from unveil.mapped import let_go
 from unveil.parallel import rows_per_block
 from unveil.supports.folded.likelihood import Floats, Indices
 from unveil.supports.folded.screen import pixel_weights
@@ -45,6 +46,7 @@ def start_supports(
         chosen = pool[first : first + block]
         size = len(chosen)
         _gather(public, chosen, pixel_weights(magnitudes[first : first + block]), plain, weighted)
+        let_go(public)
         pairs = np.matmul(plain[:size], weighted[:size].transpose(0, 2, 1))
         positions = np.full((size, count, k), -1, np.int64)
         _grow(pairs, most_shared, positions)

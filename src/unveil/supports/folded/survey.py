@@ -8,6 +8,7 @@ hashes agree.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +24,8 @@ class Public:
     """The public vectors (n, d), which of them may be selected (n,), groups of equal ones, the mean
     square of a pixel.
 
-    `columns`: how many of them a product takes at a time.
+    `columns`: how many of them a product takes at a time; `sieve`: the pixels on which a long list
+    is sieved, 0 for none (`supports.folded.sieve`).
     """
 
     vectors: Floats
@@ -31,11 +33,16 @@ class Public:
     interchangeable: tuple[tuple[int, ...], ...]
     power: float
     columns: int
+    sieve: int = 0
 
     @property
     def count(self) -> int:
         """How many may be selected."""
         return int(self.usable.sum())
+
+    def blocks(self) -> Iterator[tuple[int, Floats]]:
+        """(first, vectors), as many at a time as a product takes."""
+        return row_blocks(self.vectors, self.columns * self.vectors.shape[1])
 
 
 def mean_square(vectors: Floats, numbers: int = BLOCK) -> float:

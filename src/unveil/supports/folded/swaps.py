@@ -167,8 +167,7 @@ def is_correlated(public: Public, members: Indices) -> bool:
     X = P[members]
     X = X / np.linalg.norm(X, axis=1, keepdims=True)
     bound = (np.sqrt(2 * np.log(max(2, len(members) * len(P)))) + 1) / np.sqrt(d)
-    for first in range(0, len(P), public.columns):
-        block = P[first : first + public.columns]
+    for first, block in public.blocks():
         norms = np.sqrt(np.einsum("ij,ij->i", block, block))
         product = np.abs(X @ block.T)
         product[members[:, None] == np.arange(first, first + len(block))] = 0
