@@ -282,6 +282,7 @@ def approximate(
 
     doubtful (n, d): values that are open, noise or not
     """
+    # 1. Would chance explain as much?
     scheme, m = encodings.scheme, encodings.m
     rows, n = len(noisy.rows), len(noisy.values)
     hidden = 0 if scheme.signs == "kept" else encodings.d
@@ -292,7 +293,7 @@ def approximate(
         why = f"{n} vectors that fit {rows} of {m} encodings up to noise fit as many by chance: "
         why += "more pixels are needed"
         return Recovery.empty(encodings, name, why, clock.seconds)
-    # Noise in the units of the encodings, errors in those of the vectors.
+    # 2. Noise in the units of the encodings, errors in those of the vectors.
     own = noisy.weights
     size = noisy.noise * unit * (scheme.private_weight if own is None else 1.0)
     error = noisy.error * unit
@@ -303,6 +304,7 @@ def approximate(
         else "the encodings that use it do not determine it"
         for i in range(len(error))
     )
+    # 3. In words.
     text = f"{int(noisy.determined.sum())} private vectors recovered to about "
     text += f"±{np.median(error):.2g} per pixel; {rows} of {m} encodings explained up to noise of "
     text += f"about {size:.2g}, so that nothing is exact"
