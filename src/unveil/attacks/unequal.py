@@ -69,8 +69,8 @@ def full_unequal(
     if solution is None:
         # Nothing is exact: noise, perhaps. Then nothing is proved either.
         with clock("noisy pixels"):
-            noisy = solve_noisy_weights(Y, found, child(seed, "noisy"), progress=progress)
-        if noisy is not None and noisy.spare is not None and noisy.spare >= 0:
+            noisy = solve_noisy_weights(Y, start, child(seed, "noisy"), progress=progress)
+        if noisy is not None:
             facts = {"estimated_n_private": start.n, "feedback_rounds": found.rounds}
             return approximate(encodings, name, noisy, 1.0, False, clock, facts)
         nothing = f"no consistent explanation of the {m} encodings: more pixels or encodings are "

@@ -31,7 +31,7 @@ from scipy.linalg import eigh
 
 from unveil.folded import expected_square, log_density, signed
 from unveil.records import Progress
-from unveil.solve.affine_rrr import Range
+from unveil.solve.affine_rrr import Range, Weight
 from unveil.solve.model import Members, Values
 from unveil.solve.pixels.one_by_one import sweep
 from unveil.solve.pixels.pixels import Block, solved_blocks
@@ -44,6 +44,8 @@ TRIAL_STEPS, STEPS = 15, 30
 WARM = 1.3
 """The noise of the first steps, relative to what it is: signs that are not sure yet stay open a
 little longer, and half as many pixels end in a wrong basin."""
+SWEEPS = 4
+"""Sweeps at most: after two all but one pixel in a hundred stay as they are."""
 LARGEST_LEVERAGE = 0.9
 """A row that alone holds a vector has leverage 1: nothing else says anything of it. Held below, its
 sign stays open, and no division fails."""
@@ -71,9 +73,9 @@ class Loud:
 class Design:
     """What all pixels share: W (rows, n), least squares onto it, leverages, and W whitened."""
 
-    def __init__(self, members: Members, n: int) -> None:
-        target = Range(members, n, np.ones(len(members)), 1.0)
-        self.members = members
+    def __init__(self, members: Members, n: int, weights: Weight = 1.0) -> None:
+        target = Range(members, n, np.ones(len(members)), weights)
+        self.members, self.weights = members, weights
         self.W = target.W
         self.C: Floats = target.pinv()
         dense = self.W.toarray().astype(np.float64)
@@ -99,16 +101,18 @@ def solve_loud(
     noise: float,
     rng: np.random.Generator,
     *,
+    weights: Weight = 1.0,
     fine: bool = True,
     progress: Progress | None = None,
 ) -> Loud:
-    """The most likely x, y (rows, d) with unit weights; `noise`: a guess at its standard deviation.
+    """The most likely x, y (rows, d) with `weights` of its members, one or (rows, k); `noise`: a
+    guess at its standard deviation.
 
     fine: whether single vectors are put right and means taken, which most of the time goes into;
     subsets can be told without
     """
     d = y.shape[1]
-    design = Design(members, n)
+    design = Design(members, n, weights)
     x, nats = np.zeros((n, d)), np.zeros((len(y), -(-d // BLOCK)))
     power = np.zeros(-(-d // BLOCK))
     floor = QUIETEST * float(np.sqrt(np.mean(np.square(y, dtype=np.float64))))
@@ -139,7 +143,7 @@ def _solved(
     # 2. The likelier one to the end; single vectors on a wrong peak are put right on the way.
     found, _ = _steps(part, design, x, noise, STEPS)
     if fine:
-        found = sweep(part, design.members, found, noise, mean=False)
+        found = _swept(part, design, found, noise, mean=False)
     found, s = _steps(part, design, found, noise, TRIAL_STEPS)
     # 3. What the others say of each encoding, and the noise that is left.
     nats = log_density(part, *design.others(found, s, noise)).sum(axis=1, dtype=float)
@@ -147,10 +151,26 @@ def _solved(
     rest = expected_square(part, design.W @ found, np.float32(noise**2))
     left = np.mean(rest, axis=0, dtype=np.float64)
     power = float(left.sum()) / max(1 - float(design.h.mean()), 1 - LARGEST_LEVERAGE)
-    # 4. Means instead of the highest values: a second sweep of them changes next to nothing.
+    # 4. Means instead of the highest values.
     if fine:
-        found = sweep(part, design.members, found, noise, mean=True)
+        found = _swept(part, design, found, noise, mean=True)
     return found, np.asarray(nats), power
+
+
+def _swept(y: Values, design: Design, x: Values, noise: float, *, mean: bool) -> Values:
+    """x after sweeps over all vectors; pixels at which one went to another peak are swept again,
+    since those before it were judged with it on the wrong one."""
+    out = x.copy()
+    todo = np.arange(y.shape[1])
+    for _ in range(SWEEPS):
+        before = np.ascontiguousarray(out[:, todo])
+        part = np.ascontiguousarray(y[:, todo])
+        after = sweep(part, design.members, before, noise, mean=mean, weights=design.weights)
+        out[:, todo] = after
+        todo = todo[np.abs(after - before).max(axis=0) > noise]
+        if not len(todo):
+            break
+    return out
 
 
 def _steps(y: Values, design: Design, x: Values, noise: float, steps: int) -> tuple[Values, Values]:

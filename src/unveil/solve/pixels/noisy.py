@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from unveil.folded import maximise
 from unveil.records import Progress
-from unveil.solve.affine_rrr import Range, Weight, solve_all
+from unveil.solve.affine_rrr import Range, solve_all
 from unveil.solve.model import (
     MEDIAN,
     TWICE_THE_NOISE,
@@ -93,15 +93,17 @@ def solve_noisy(
     start (n, d): values to start from, where they are known roughly; then columns are taken to be
     different vectors. None: hardly a row fits.
     """
+    d = y.shape[1]
     k = members.shape[1]
     if not len(rows):
         return None
     # 1. Pixels from subsets, subsets from pixels, until no row changes.
     for turn in range(rounds):
-        offsets = None if c is None else c[rows]
-        values = every_pixel(
-            y[rows], offsets, members, n, 1.0, noise, rng, start=start, progress=progress
-        )
+        target = Range(members, n, np.ones(len(rows)), 1.0)
+        values = np.zeros((n, d))
+        system = _System(y[rows], None if c is None else c[rows], members, n, target, noise, start)
+        for pixels, x in solved_blocks(_solved, system, d, rng, block=BLOCK, progress=progress):
+            values[:, pixels] = x
         noise = _noise(y, c, values, rows, members)
         if turn == rounds - 1:
             break
@@ -136,39 +138,15 @@ def solve_noisy(
     )
 
 
-def every_pixel(
-    y: Values,
-    c: Values | None,
-    members: Members,
-    n: int,
-    weights: Weight,
-    noise: float,
-    rng: np.random.Generator,
-    *,
-    start: NDArray[np.float64] | None = None,
-    progress: Progress | None = None,
-) -> NDArray[np.float64]:
-    """(n, d) values of n vectors, y (rows, d) = |Σ weight·x + c + ε|; start (n, d): where to begin,
-    where it is known."""
-    d = y.shape[1]
-    target = Range(members, n, np.ones(len(y)), weights)
-    system = _System(y, c, members, n, weights, target, noise, start)
-    out = np.zeros((n, d))
-    for pixels, x in solved_blocks(_solved, system, d, rng, block=BLOCK, progress=progress):
-        out[:, pixels] = x
-    return out
-
-
 @dataclass(frozen=True, eq=False)
 class _System:
-    """What every pixel shares: rows with their members and weights, the least squares that go with
-    them, the noise, and where to start from."""
+    """What every pixel shares: rows with their members, the least squares that go with them, the
+    noise, and where to start from."""
 
     y: Values
     c: Values | None
     members: Members
     n: int
-    weights: Weight
     target: Range
     noise: float
     start: NDArray[np.float64] | None
@@ -193,9 +171,7 @@ def _solved(system: _System, block: Block) -> NDArray[np.float64]:
             found = system.start[:, pixels].copy()
         else:
             guess = scale * rng.standard_normal(part.shape, dtype=np.float32)
-            basin, _ = solve_all(
-                part, offset, members, n, even, system.weights, guess, steps=BASIN_STEPS
-            )
+            basin, _ = solve_all(part, offset, members, n, even, 1.0, guess, steps=BASIN_STEPS)
             found = basin.astype(np.float64)
         here = np.zeros(1) if offset is None else offset.astype(np.float64)
         found = _climb(part, found, here, W, pinv, max(noise, QUIETEST) ** 2)

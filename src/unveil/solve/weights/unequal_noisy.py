@@ -1,161 +1,183 @@
 """Weights that are unequal and unknown, under noise: y = |Σ λ_j x_j + ε|, λ ≥ 0, Σ λ = 1.
 
-No encoding is explained exactly, but the feedback (`solve.weights.unequal`) has nearly all members
-right and weights to a few hundredths. From there:
+No encoding is explained exactly, so that there is nothing to lock in to (`solve.weights.unequal`).
+But overlaps are pooled over all pixels, and memberships read off them have nine large members of
+ten right. From there:
 
-  1 in turn   weights with vectors held, vectors with weights held, by least squares with likely
-              signs: that of an encoding smaller than the noise is a mean of both; then all rows
-              choose their members again. On the pixels of the feedback
-  2 pixels    every pixel from the best of several starts, weights held (`solve.pixels.noisy`)
-  3 again     1, on all pixels
-  4 chance    what the fit says beyond chance. A weight costs what it takes to write it down as
-              precisely as the pixels tell it
+  1 some     vectors on a few hundred pixels (`solve.pixels.loud`); weights and vectors in turn, by
+    pixels   least squares with likely signs: that of an encoding smaller than the noise is a mean
+             of both; all rows choose their members again. A few times
+  2 every    pixel by `solve.pixels.loud`, members and weights held
+    pixel
+  3 weights  once more, from all pixels
 
-Cost: that of `solve.pixels.noisy` once, and a few dozen passes over the encodings.
+Before 2 it is held against chance, by rows predicted from vectors made without them
+(`solve.grow.likely`), and against itself: two halves of the rows must give the same vectors. A row
+that is nearly one vector alone is predicted by magnitudes, whatever their signs.
+
+Under noise of a tenth of the signal the feedback of the exact route ends with wrong signs that fit
+nearly as well, and vectors that are nobody's; this one stands a fifth.
 """
 
 from __future__ import annotations
-
-from math import log
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.factor.mixed_memberships import Memberships
 from unveil.folded import information, signed
+from unveil.parallel import one_blas_thread
 from unveil.records import Progress
-from unveil.solve.model import MEDIAN, TWICE_THE_NOISE, Values, rms, touched_by_null
-from unveil.solve.pixels.chance import fit_nats, spare_nats
-from unveil.solve.pixels.noisy import NoisySolution, every_pixel
-from unveil.solve.weights.unequal import (
-    WeightedAssignment,
-    least_squares,
-    mixed,
-    reassign,
-    scaled,
-)
-from unveil.solve.weights.unequal_pixels import PIXELS, Explained, named
+from unveil.solve.grow.likely import beyond_chance
+from unveil.solve.model import MEDIAN, TWICE_THE_NOISE, Members, Values, rms, touched_by_null
+from unveil.solve.pixels.loud import solve_loud
+from unveil.solve.pixels.noisy import NoisySolution
+from unveil.solve.weights.unequal import Weights, least_squares, mixed, reassign, scaled
+from unveil.solve.weights.unequal_pixels import Explained, named
 
-TURNS, ROUNDS = 10, 3
-"""Turns between weights and vectors, and times that rows choose their members again: the noise
-that is left changes by less than a thousandth after that."""
+SOME = 384
+"""Pixels on which members are found, as many as where weights are known."""
+ROUNDS, TURNS = 3, 5
+"""Times that rows choose their members again, and turns between weights and vectors each time:
+nothing changes any more after two and four."""
+FIRST_NOISE = 0.3
+"""A guess at the noise, relative to the rms of an encoding, before anything is known."""
+FAINT = 1e-4
+"""The least weight of a member: with none at all its vector would not be held by anything."""
 LEAST_TOLD = 0.02
 """The least that a magnitude is taken to say of its sum: where signs tell nothing, errors are not
 blown up beyond bounds."""
-MOST_SPENT = 0.9
-"""The largest share of freedom that a fit is taken to use up."""
+ALIKE = 0.5
+"""The cosine of a vector from one half of the rows with that from the other: 0.7 to 1 where members
+are right, some values being on a wrong peak with so few rows; 0.1 where magnitudes are right and
+signs are not."""
 RIDGE = 1e-9
 """Added to WᵀW, relative to its mean: a vector that no row determines must not stop the others."""
 
 
 def solve_noisy_weights(
     magnitudes: Values,
-    found: WeightedAssignment,
+    start: Memberships,
     rng: np.random.Generator,
     *,
     progress: Progress | None = None,
 ) -> NoisySolution | None:
-    """Vectors and weights from all rows of `found`, whether exact or not, in the units of the
-    magnitudes; None: less than half of the rows fit like the others."""
+    """Vectors and weights from the rows that fit like the others, in the units of the magnitudes;
+    None: less than half of them do, or no better than by chance."""
     m, d = magnitudes.shape
     scale = np.float32(rms(magnitudes))
     y = magnitudes / scale
-    present = Explained(np.arange(m), found.members, found.weights)
-    # 1. Members and weights where they were found, then under one name for each vector.
-    some = np.ascontiguousarray(y[:, : found.x.shape[1]])
-    present, x = named(present, found.x.astype(np.float64) / scale)
-    if 2 * len(present.rows) < m or len(present.rows) <= len(x):
-        return None
-    present, x = _rounds(some, present, x)
-    # 2. Every pixel.
-    rows = present.rows
-    noise = _noise(y[rows][:, : some.shape[1]], present, x)
-    x = every_pixel(
-        y[rows], None, present.members, len(x), present.weights, noise, rng, progress=progress
-    )
-    # 3. Members and weights from all pixels; rows that fit like the others.
-    present, x = _rounds(y, present, x)
-    rows = present.rows
-    if 2 * len(rows) < m or len(rows) <= len(x):
-        return None
-    # 4. How well each vector is known, and what the fit says beyond chance.
+    # 1. Members and weights on some pixels.
+    some = np.ascontiguousarray(y[:, np.sort(rng.permutation(d)[:SOME])])
+    with one_blas_thread():
+        present, n, noise = _on_some(some, start, rng)
+        rows = present.rows
+        if 2 * len(rows) < m or len(rows) <= n:
+            return None
+        part = np.ascontiguousarray(y[rows])
+        spare = beyond_chance(part, present.members, n, noise, rng, present.weights)
+        if spare < 0 or not _halves_agree(some[rows], present, n, noise, rng):
+            return None
+        # 2. Every pixel.
+        loud = solve_loud(
+            part, present.members, n, noise, rng, weights=present.weights, progress=progress
+        )
+    # 3. Weights from all pixels.
+    x, noise = loud.x, loud.noise
     fit = mixed(x, present.members, present.weights)
-    noise = _noise(y[rows], present, x)
-    W = _matrix(present, len(x))
+    weights = least_squares(signed(part, fit, noise**2), x, present.members, x @ x.T)
+    weights, x = scaled(present.members, weights, x)
+    # 4. How well each vector is known.
+    W = _matrix(present.members, weights, n)
     gram = (W.T @ W).toarray()
-    told = max(information(y[rows], fit, noise**2), LEAST_TOLD)
+    told = max(information(part, W @ x, noise**2), LEAST_TOLD)
     error = noise * np.sqrt(np.diag(np.linalg.pinv(gram, hermitian=True)) / told)
-    nats = fit_nats(y[rows], np.abs(fit), noise, rng)
-    k = present.members.shape[1]
-    spare = spare_nats(nats, len(rows), len(x), k, m, d)
-    spare -= len(rows) * k * log(1 + np.sqrt(d) / noise)
-    determined = ~touched_by_null(gram)
+    size = float(scale)
     return NoisySolution(
-        x * scale,
+        x * size,
         rows,
         present.members,
-        noise * float(scale),
-        error * float(scale),
-        determined,
-        nats,
+        noise * size,
+        error * size,
+        ~touched_by_null(gram),
+        spare / len(rows),
         spare,
-        present.weights,
+        weights,
     )
 
 
-def _rounds(
-    y: Values, present: Explained, x: NDArray[np.float64]
-) -> tuple[Explained, NDArray[np.float64]]:
-    """Vectors, weights and members in turn, on the pixels of y (m, pixels) and x; in the end the
-    rows that fit like the others."""
+def _on_some(
+    y: Values, start: Memberships, rng: np.random.Generator
+) -> tuple[Explained, int, float]:
+    """Rows that fit like the others with members and weights, how many vectors these are, and the
+    noise; y (m, pixels)."""
+    m, n = len(y), start.n
+    members, weights = start.members, np.sqrt(start.shares)
+    weights /= np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    present, noise = Explained(np.arange(m), members, np.maximum(weights, FAINT)), FIRST_NOISE
     for _ in range(ROUNDS):
-        present, x = _in_turn(y[present.rows], present, x)
-        # Everybody again: rows that were left out may fit now.
-        part, few = y[:, :PIXELS], x[:, :PIXELS].astype(np.float32)
-        k = present.members.shape[1]
-        members = np.zeros((len(y), k), np.int64)
-        weights = np.zeros((len(y), k))
-        members[present.rows], weights[present.rows] = present.members, present.weights
-        members, weights = reassign(part, few, members, weights)
-        everyone = Explained(np.arange(len(y)), members, weights)
-        noise = _noise(part[present.rows], present, few)
-        missed = np.median(np.abs(np.abs(mixed(few, members, weights)) - part), axis=1) / MEDIAN
-        keep = missed <= TWICE_THE_NOISE * noise
-        present, x = named(Explained(everyone.rows[keep], members[keep], weights[keep]), x)
-        if len(present.rows) <= len(x):
+        # 1. Vectors from the rows that fit, members of all rows from these.
+        rows = present.rows
+        loud = solve_loud(
+            y[rows], present.members, n, noise, rng, weights=present.weights, fine=False
+        )
+        members[rows], weights[rows] = present.members, present.weights
+        members, weights = reassign(y, loud.x.astype(np.float32), members, weights)
+        # 2. Weights and vectors in turn.
+        weights, x = _in_turn(y, members, weights, loud.x, loud.noise)
+        noise = loud.noise
+        # 3. One name for each vector; rows that fit like the others.
+        missed = np.median(np.abs(np.abs(mixed(x, members, weights)) - y), axis=1) / MEDIAN
+        keep = np.flatnonzero(missed <= TWICE_THE_NOISE * noise)
+        weights = np.maximum(weights, FAINT)
+        present, x = named(Explained(keep, members[keep], weights[keep]), x)
+        n = len(x)
+        if len(present.rows) <= n or 2 * len(present.rows) < m:
             break
-    return _in_turn(y[present.rows], present, x) if len(present.rows) > len(x) else (present, x)
+        # Those left out choose anew from the names there are now.
+        members, weights = np.zeros_like(members), np.full_like(weights, 1 / weights.shape[1])
+    return present, n, noise
+
+
+def _halves_agree(
+    y: Values, present: Explained, n: int, noise: float, rng: np.random.Generator
+) -> bool:
+    """Whether two halves of the rows, y (rows, pixels), give vectors that are alike, up to one sign
+    per pixel common to all."""
+    half = rng.permutation(len(y)) < len(y) // 2
+    one, other = (
+        solve_loud(
+            y[part], present.members[part], n, noise, rng, weights=present.weights[part], fine=False
+        ).x
+        for part in (half, ~half)
+    )
+    one = one * np.where((one * other).sum(axis=0) < 0, -1, 1)
+    sizes = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
+    alike = np.einsum("ij,ij->i", one, other) / np.maximum(sizes, 1e-30)
+    return bool(np.median(alike) >= ALIKE)
 
 
 def _in_turn(
-    y: Values, present: Explained, x: NDArray[np.float64]
-) -> tuple[Explained, NDArray[np.float64]]:
+    y: Values, members: Members, weights: Weights, x: NDArray[np.float64], noise: float
+) -> tuple[Weights, NDArray[np.float64]]:
     """Weights and vectors by least squares with likely signs, y (rows, pixels)."""
-    members, weights = present.members, present.weights
-    variance = _noise(y, present, x) ** 2
+    variance = noise**2
     for _ in range(TURNS):
         # Weights with vectors held, then vectors with weights held; signs renewed in between.
         likely = signed(y, mixed(x, members, weights), variance)
         weights = least_squares(likely, x, members, x @ x.T)
         weights, x = scaled(members, weights, x)
-        W = _matrix(Explained(present.rows, members, weights), len(x))
+        W = _matrix(members, weights, len(x))
         gram = (W.T @ W).toarray()
         gram += RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
         x = np.linalg.solve(gram, W.T @ signed(y, W @ x, variance))
-    return Explained(present.rows, members, weights), np.asarray(x, np.float64)
+    return weights, np.asarray(x, np.float64)
 
 
-def _noise(y: Values, present: Explained, x: Values | NDArray[np.float64]) -> float:
-    """From the median residual, with the share of freedom that the fit uses up put back."""
-    miss = np.abs(np.abs(mixed(x, present.members, present.weights)) - y)
-    spent = min(MOST_SPENT, len(x) / max(1, len(y)))
-    return max(float(np.median(miss) / MEDIAN / np.sqrt(1 - spent)), float(np.finfo("f4").eps))
-
-
-def _matrix(present: Explained, n: int) -> sparse.csr_array:
+def _matrix(members: Members, weights: Weights, n: int) -> sparse.csr_array:
     """(rows, n) the weights of every row."""
-    rows, k = present.members.shape
+    rows, k = members.shape
     return sparse.csr_array(
-        (present.weights.ravel(), present.members.ravel(), np.arange(rows + 1) * k),
-        shape=(rows, n),
+        (weights.ravel(), members.ravel(), np.arange(rows + 1) * k), shape=(rows, n)
     )
