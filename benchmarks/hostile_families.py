@@ -66,9 +66,10 @@ def family(kind: str, seed: int, signs: str = "absolute") -> Trap:
         m, k_public
     )
     # 3. Encodings, and what is told about them.
-    weighting = "half-normal" if kind == "unequal" else str(rng.choice(["equal", "paper"]))
-    scheme = unveil.Scheme(k, k_public if kind != "unequal" else 0, weighting, signs)
-    if kind == "unequal":
+    own = kind.startswith("unequal")
+    weighting = "half-normal" if own else str(rng.choice(["equal", "paper"]))
+    scheme = unveil.Scheme(k, 0 if own else k_public, weighting, signs)
+    if own:
         weights = np.abs(rng.standard_normal((m, k, 1)))
         Z, k_public = (X[rows] * (weights / weights.sum(axis=1, keepdims=True))).sum(axis=1), 0
     else:
@@ -77,6 +78,8 @@ def family(kind: str, seed: int, signs: str = "absolute") -> Trap:
         Z = Z + scheme.private_weight * MEMBERS[damage](rng, X, rows)
     if k_public:
         Z = Z + scheme.public_weight * P[Q].sum(axis=1)
+    if kind == "unequal, noisy":
+        Z = Z + rng.choice([0.02, 0.1, 0.3]) * rng.standard_normal(Z.shape)
     Y = Z if signs == "kept" else np.abs(Z)
     if damage and damage not in MEMBERS:
         Y = DAMAGE[damage](rng, Y)
@@ -168,6 +171,12 @@ def _planted(rng: Rng, Y: Floats) -> Floats:
     return Y
 
 
+def _moved_too(rng: Rng, P: Floats) -> Floats:
+    """Every vector a second time, shifted by one vector or mirrored at one."""
+    t = rng.standard_normal(P.shape[1])
+    return np.vstack([P, P + t if rng.random() < 0.5 else t - P])
+
+
 def _signs_flipped(rng: Rng, P: Floats) -> Floats:
     """Some vectors of the list have the right magnitudes, with other signs."""
     flip = rng.random(len(P)) < 0.5
@@ -218,6 +227,7 @@ LISTS: dict[str, Callable[[Rng, Floats], Floats]] = {
     "scaled public": lambda rng, P: (
         P * np.where(rng.random(len(P)) < 0.5, rng.choice([0.5, 1.02, 2.0]), 1)[:, None]
     ),
+    "moved public": _moved_too,
     "part of public": lambda rng, P: np.where(
         (rng.random(len(P)) < 0.3)[:, None], rng.standard_normal(P.shape), P
     ),
@@ -231,4 +241,6 @@ DAMAGE: dict[str, Callable[[Rng, Floats], Floats]] = {
     "one pixel": _one_pixel,
     "one more": lambda rng, Y: Y,
 }
-FAMILIES = (*DESIGNS, *DATA, *LISTS, *DAMAGE, "alone", "unequal", "nothing private", "compound")
+ALONE = ("alone", "unequal", "unequal, noisy", "nothing private", "compound")
+"""Families that are no change of one part."""
+FAMILIES = (*DESIGNS, *DATA, *LISTS, *DAMAGE, *ALONE)
