@@ -44,3 +44,9 @@ def test_pixels_that_have_nothing_to_do_with_each_other_give_nothing():
     """Every pixel of every encoding from another one: the same values, nothing shared."""
     Y = np.random.default_rng(0).permuted(noisy(2).encodings.values, axis=0)
     assert not len(recover(Encodings(Y, Scheme(2, 0, "half-normal")), attack="full", rng=0))
+
+
+def test_two_members_where_there_are_three_are_no_explanation():
+    """They fit most of each encoding, beyond chance; what is left is not the same in all."""
+    Y = noisy(3).encodings.values
+    assert not len(recover(Encodings(Y, Scheme(2, 0, "half-normal")), attack="full", rng=0))

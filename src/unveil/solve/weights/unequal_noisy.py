@@ -13,7 +13,9 @@ ten right. From there:
 
 Before 2 it is held against chance, by rows predicted from vectors made without them
 (`solve.grow.likely`), and against itself: two halves of the rows must give the same vectors. A row
-that is nearly one vector alone is predicted by magnitudes, whatever their signs.
+that is nearly one vector alone is predicted by magnitudes, whatever their signs. In the end what is
+left must be noise: the same in all rows. Two members where there are three, or own weights where
+they are equal, leave some rows explained well and others badly.
 
 Under noise of a tenth of the signal the feedback of the exact route ends with wrong signs that fit
 nearly as well, and vectors that are nobody's; this one stands a fifth.
@@ -52,6 +54,10 @@ ALIKE = 0.5
 """The cosine of a vector from one half of the rows with that from the other: 0.7 to 1 where members
 are right, some values being on a wrong peak with so few rows; 0.1 where magnitudes are right and
 signs are not."""
+EVEN, FREE = 0.05, 0.2
+"""Relative spread of what rows miss by, beyond chance, up to which it is even: 0.02 is measured
+where members are right, 0.08 and more where they are not. And the share of a row that must be left
+to noise: of others the misfit says nothing."""
 RIDGE = 1e-9
 """Added to WᵀW, relative to its mean: a vector that no row determines must not stop the others."""
 
@@ -64,7 +70,8 @@ def solve_noisy_weights(
     progress: Progress | None = None,
 ) -> NoisySolution | None:
     """Vectors and weights from the rows that fit like the others, in the units of the magnitudes;
-    None: less than half of them do, or no better than by chance."""
+    None: less than half of them do, no better than by chance, or some of them much better than
+    others."""
     m, d = magnitudes.shape
     scale = np.float32(rms(magnitudes))
     y = magnitudes / scale
@@ -91,8 +98,11 @@ def solve_noisy_weights(
     # 4. How well each vector is known.
     W = _matrix(present.members, weights, n)
     gram = (W.T @ W).toarray()
+    inverse = np.linalg.pinv(gram, hermitian=True)
+    if not _even(part, W, x, inverse):
+        return None
     told = max(information(part, W @ x, noise**2), LEAST_TOLD)
-    error = noise * np.sqrt(np.diag(np.linalg.pinv(gram, hermitian=True)) / told)
+    error = noise * np.sqrt(np.diag(inverse) / told)
     size = float(scale)
     return NoisySolution(
         x * size,
@@ -156,6 +166,22 @@ def _halves_agree(
     sizes = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
     alike = np.einsum("ij,ij->i", one, other) / np.maximum(sizes, 1e-30)
     return bool(np.median(alike) >= ALIKE)
+
+
+def _even(
+    y: Values, W: sparse.csr_array, x: NDArray[np.float64], inverse: NDArray[np.float64]
+) -> bool:
+    """Whether all rows miss by the same; `inverse` of WᵀW. What two halves of the pixels share is
+    no chance (as in `attacks.evenness`); medians, since single values may be on a wrong peak."""
+    missed = np.abs(np.abs(W @ x) - y)
+    leverage = np.asarray(W.multiply(W @ inverse).sum(axis=1)).ravel()
+    free = 1 - leverage
+    use = free > FREE
+    first, second = (
+        np.median(missed[use, half::2], axis=1) / np.sqrt(free[use]) for half in (0, 1)
+    )
+    shared = float(np.mean((first - first.mean()) * (second - second.mean())))
+    return shared <= EVEN**2 * float(first.mean() * second.mean())
 
 
 def _in_turn(
