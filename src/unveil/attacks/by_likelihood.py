@@ -28,8 +28,9 @@ from unveil.gram.similarity import estimate_vectors
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.records import Progress, Recovery
 from unveil.seeds import child
-from unveil.solve.grow.likely import beyond_chance, likely_subsets
+from unveil.solve.grow.likely import likely_subsets
 from unveil.solve.model import LOUDEST, renamed, touched_by_null
+from unveil.solve.pixels.left_out import beyond_chance
 from unveil.solve.pixels.loud import Design, solve_loud
 from unveil.solve.pixels.noisy import NoisySolution
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unveil import Scheme, simulate
-from unveil.solve.grow.likely import backed, beyond_chance, likely_subsets
+from unveil.solve.grow.likely import backed, likely_subsets
 
 
 def noisy(k=2, noise=0.5, n=20, m=240, d=150, seed=0):
@@ -48,21 +48,3 @@ def test_a_row_with_an_unknown_member_is_not_explained():
     said = backed(y, x, theirs, 0.5)
     assert said[:-1].all()
     assert not said[-1]
-
-
-def test_true_subsets_beat_chance_and_those_of_noise_do_not():
-    _, members, y = noisy()
-    rng = np.random.default_rng(3)
-    assert beyond_chance(y, members, 20, 0.5, rng) > 1000
-    shuffled = rng.permutation(members)
-    assert beyond_chance(y, shuffled, 20, 0.5, rng) < 0
-    pure = np.abs(rng.standard_normal(y.shape)).astype(np.float32) * np.float32(1.5)
-    assert beyond_chance(pure, members, 20, 0.5, rng) < 0
-
-
-def test_constant_pixels_are_chance():
-    """They are predicted to the last digit, and by their mean as well."""
-    _, members, _ = noisy()
-    rng = np.random.default_rng(4)
-    flat = 2 + 0.1 * rng.standard_normal((240, 150)).astype(np.float32)
-    assert beyond_chance(flat, members, 20, 0.1, rng) < 0

@@ -12,10 +12,10 @@ ten right. From there:
   3 weights  once more, from all pixels
 
 Before 2 it is held against chance, by rows predicted from vectors made without them
-(`solve.grow.likely`), and against itself: two halves of the rows must give the same vectors. A row
-that is nearly one vector alone is predicted by magnitudes, whatever their signs. In the end what is
-left must be noise: the same in all rows. Two members where there are three, or own weights where
-they are equal, leave some rows explained well and others badly.
+(`solve.pixels.left_out`), and against itself: two halves of the rows must give the same vectors.
+A row that is nearly one vector alone is predicted by magnitudes, whatever their signs. In the end
+what is left must be noise: the same in all rows. Two members where there are three, or own weights
+where they are equal, leave some rows explained well and others badly.
 
 Under noise of a tenth of the signal the feedback of the exact route ends with wrong signs that fit
 nearly as well, and vectors that are nobody's; this one stands a fifth.
@@ -31,8 +31,8 @@ from unveil.factor.mixed_memberships import Memberships
 from unveil.folded import information, signed
 from unveil.parallel import one_blas_thread
 from unveil.records import Progress
-from unveil.solve.grow.likely import beyond_chance
 from unveil.solve.model import MEDIAN, TWICE_THE_NOISE, Members, Values, rms, touched_by_null
+from unveil.solve.pixels.left_out import beyond_chance
 from unveil.solve.pixels.loud import solve_loud
 from unveil.solve.pixels.noisy import NoisySolution
 from unveil.solve.weights.unequal import Weights, least_squares, mixed, reassign, scaled
