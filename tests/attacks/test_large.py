@@ -150,3 +150,19 @@ def test_a_wrong_public_list_is_verified_nowhere():
     other = simulate(Scheme(2, 2), 40, n_public=200, m=280, d=500, rng=5).public
     recovery = large(sim.encodings, other, np.random.SeedSequence(0), Stopwatch())
     assert not recovery.verified.any()
+
+
+@pytest.mark.parametrize(
+    ("shared", "explained", "compared"), [(8, 0.99, 350), (1e9, 0.99, 700), (8, 2, 700)]
+)
+def test_half_of_the_encodings_are_compared_where_that_explains_all(
+    monkeypatch, shared, explained, compared
+):
+    for name, value in (("MANY", 700), ("ENOUGH_SHARED", shared), ("EXPLAINED", explained)):
+        monkeypatch.setattr(f"unveil.attacks.large.{name}", value)
+    sim = simulate(Scheme(2), 90, m=700, d=1100, rng=5)
+    recovery = attack(sim.encodings)
+    assert recovery.evidence["encodings_compared"] == compared
+    assert recovery.evidence["encodings_explained"] == 700
+    found = score(recovery, sim.private)
+    assert (found.exact, found.wrong) == (90, 0)

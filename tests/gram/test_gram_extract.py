@@ -415,3 +415,13 @@ def test_supports_that_do_not_belong_to_the_public_vectors_are_refused():
     twice = Supports(np.zeros((30, 2), np.int64), np.ones(30), "given")
     with pytest.raises(InputError, match="twice"):
         gram_extract(sim.encodings, sim.public, supports=twice)
+
+
+def test_who_can_do_without_some_pairs_is_screened_on_fewer_pixels():
+    sim = simulate(Scheme(2), 300, m=2100, d=1024, rng=0)
+    strict, loose = (overlap_engine(sim.encodings, loss=loss).plan for loss in (1e-6, 0.05))
+    assert loose.loss == 0.05
+    assert loose.edges[0] < strict.edges[0]
+    assert loose.work < strict.work
+    with pytest.raises(InputError, match="loss"):
+        gram_extract(sim.encodings, loss=0.7)

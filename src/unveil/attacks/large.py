@@ -13,6 +13,9 @@ they hold.
                                             `solve.pixels.settle`)
     5  status ← Certificate                 vector by vector (`certify.certificate`)
 
+Of 20,000 encodings and more (k = 2, no public part) 1 and 2 see half, a quarter of the pairs; 3
+holds the others against the vectors found. Where that explains too few, all are compared.
+
 Where `full` pools noisy similarities over all encodings, this route needs most single overlaps to
 be readable: for the same n and m two or three times the pixels. In return it is much faster,
 nothing is m×m, and for k = 2 nothing is n×n: tens of thousands of encodings are a matter of a
@@ -29,7 +32,7 @@ import numpy as np
 from unveil.attacks.finish import certified
 from unveil.attacks.units import Task, in_units
 from unveil.encodings import Encodings
-from unveil.factor.cliques import CliqueSubsets, find_cliques
+from unveil.factor.cliques import TRUSTED, CliqueSubsets, find_cliques
 from unveil.gram.gram_extract import gram_extract
 from unveil.parallel import Stopwatch, rows_per_block
 from unveil.parallel import memory_limit as bytes_allowed
@@ -47,6 +50,16 @@ PIXELS = 256
 """Pixels on which subsets are checked: a wrong pair fits 0.1% of them (`solve.model`)."""
 BYTES_PER_ROW = 64
 """Memory for an encoding at one pixel and what is made of it."""
+MANY = 20_000
+"""Encodings from which on the overlaps of half of them are tried first."""
+ENOUGH_SHARED = 8.0
+"""Others of the half that an encoding must share a vector with, on average: with five encodings for
+each vector few have less than two."""
+EXPLAINED = 0.99
+"""Share of all encodings that the vectors of the half must explain; else all are compared."""
+LOST = 0.01
+"""Share of the overlapping pairs that the screen may lose there: cliques are found without them,
+and at d = 1,024 twice as many are too doubtful to be used."""
 MOST_VECTORS = 3000
 """For k ≥ 3: a dense n×n matrix is inverted, and every pixel is multiplied by it some fifty
 times."""
@@ -79,28 +92,37 @@ def large(
         with clock("learn public"):
             supports = learn_public(encodings, P, memory_limit=memory_limit, progress=progress)
         task = in_units(encodings, P, supports)
+    # 1–4. Of very many encodings half will do, where their vectors explain the others.
+    solved, rounds = None, 0
+    if overlaps is None and P is None and k == 2 and m >= MANY:
+        compared, first = _of_half(encodings, seed, clock, memory_limit, progress)
+        if _degree(compared) >= ENOUGH_SHARED:
+            solved, rounds = _pairs(encodings, None, first, seed, EXPLAINED, limit, clock, progress)
+        overlaps = compared if solved is not None else None
     # 1–2. Overlaps, and the subsets that their cliques suggest.
     if overlaps is None:
         with clock("overlaps"):
             overlaps = gram_extract(
                 encodings, P, supports=supports, memory_limit=memory_limit, progress=progress
             )
-    with clock("factor"):
-        first = find_cliques(overlaps)
-    if k > 2 and first.columns > MOST_VECTORS:
-        why = f"about {first.columns} private vectors: with k_private={k} the full attack handles "
-        why += f"up to {MOST_VECTORS}; pass a part of the encodings, or use attack='paper'"
-        return Recovery.empty(encodings, NAME, why, clock.seconds)
-    # 3–4. Subsets checked, then every pixel.
-    solved, rounds = None, 0
-    if first.columns > k and k == 2:
-        solved, rounds = _pairs(encodings, task, first, seed, least, limit, clock, progress)
-    elif first.columns > k:
-        solved, rounds = _subsets(encodings, first, seed, least, limit, clock, progress)
+    if solved is None:
+        with clock("factor"):
+            first = find_cliques(overlaps)
+        if k > 2 and first.columns > MOST_VECTORS:
+            why = f"about {first.columns} private vectors: with k_private={k} the full attack "
+            why += f"handles up to {MOST_VECTORS}; pass a part of the encodings, or use "
+            why += "attack='paper'"
+            return Recovery.empty(encodings, NAME, why, clock.seconds)
+        # 3–4. Subsets checked, then every pixel.
+        if first.columns > k and k == 2:
+            solved, rounds = _pairs(encodings, task, first, seed, least, limit, clock, progress)
+        elif first.columns > k:
+            solved, rounds = _subsets(encodings, first, seed, least, limit, clock, progress)
     if solved is None:
         return Recovery.empty(encodings, NAME, _nothing(encodings, overlaps), clock.seconds)
     # 5. The certificate.
     facts = {
+        "encodings_compared": overlaps.m,
         "overlaps": _pairs_that_overlap(overlaps),
         "wrong_overlaps_expected": overlaps.expected_errors,
         "feedback_rounds": rounds,
@@ -113,6 +135,36 @@ def large(
             recovery, explanation=f"{recovery.explanation}; {_nothing(encodings, overlaps)}"
         )
     return recovery
+
+
+def _of_half(
+    encodings: Encodings,
+    seed: np.random.SeedSequence,
+    clock: Stopwatch,
+    memory_limit: int | None,
+    progress: Progress | None,
+) -> tuple[Overlaps, CliqueSubsets]:
+    """The overlaps of half of the encodings, and what they say of all: nothing of the others, whose
+    vectors growth finds among those of the half. A quarter of the pairs."""
+    m = encodings.m
+    with clock("overlaps"):
+        rows = np.sort(child(seed, "half").permutation(m)[: m // 2])
+        half = Encodings(encodings.values[rows], encodings.scheme, encodings.pixel_rms)
+        overlaps = gram_extract(half, loss=LOST, memory_limit=memory_limit, progress=progress)
+    with clock("factor"):
+        found = find_cliques(overlaps)
+        members = np.full((m, 2), -1, np.int64)
+        members[rows] = found.members
+    return overlaps, CliqueSubsets(members, found.columns)
+
+
+def _degree(overlaps: Overlaps) -> float:
+    """Others that an encoding shares a vector with, on average; as far as that is likelier than
+    not."""
+    sure = overlaps.matrix.nnz
+    if overlaps.confidence is not None:
+        sure = int(np.count_nonzero(overlaps.confidence >= TRUSTED))
+    return sure / overlaps.m - 1
 
 
 def _pairs(

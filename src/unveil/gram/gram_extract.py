@@ -36,6 +36,7 @@ from unveil.gram.engine.blocks import Block, OverlapEngine, score_rows
 from unveil.gram.engine.checkpoint import Checkpoint
 from unveil.gram.engine.evidence import assemble, weigh_evidence
 from unveil.gram.engine.plan import (
+    LOSS,
     ROUNDINGS,
     Doubt,
     OverlapPlan,
@@ -64,6 +65,7 @@ def gram_extract(
     supports: Supports | None = None,
     statistic: Choice = "auto",
     rounding: Rounding = "balanced",
+    loss: float = LOSS,
     memory_limit: int | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
@@ -89,6 +91,9 @@ def gram_extract(
     rounding : str
         "balanced": thresholds where both errors are equally likely. "paper": Ψ of the midpoint, as
         printed, for the folded statistic.
+    loss : float
+        The fraction of overlapping pairs that a screen on part of the pixels may lose. More is
+        faster, for who can do without some of them.
     memory_limit : int or None
         Bytes that may be taken; None: half of what is free.
     workers : int or None
@@ -132,6 +137,7 @@ def gram_extract(
         supports=supports,
         statistic=statistic,
         rounding=rounding,
+        loss=loss,
         memory_limit=memory_limit,
         workers=workers,
         progress=progress,
@@ -162,6 +168,7 @@ def overlap_engine(
     supports: Supports | None = None,
     statistic: Choice = "auto",
     rounding: Rounding = "balanced",
+    loss: float = LOSS,
     memory_limit: int | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
@@ -203,7 +210,7 @@ def overlap_engine(
     # 3. Statistic and plan.
     chosen, doubt = _choose(statistic, rounding, part)
     levels = statistic_levels(chosen, scheme, part)
-    plan = _plan(encodings, part, chosen, doubt, rounding, levels, limit)
+    plan = _plan(encodings, part, chosen, doubt, rounding, levels, limit, loss)
     return OverlapEngine(encodings.values, scheme, plan, levels, part, min(limit // 4, CACHE))
 
 
@@ -229,6 +236,7 @@ def _plan(
     rounding: Rounding,
     levels: Levels,
     limit: int,
+    loss: float,
 ) -> OverlapPlan:
     """The cheapest plan for the density of overlaps found in a sample."""
     m, d, z = encodings.m, encodings.d, lattice(encodings.scheme)
@@ -251,6 +259,7 @@ def _plan(
         occupancy=float((found.sum() + 0.5) / (len(found) + 1)),
         shared=tuple((counts / max(counts.sum(), 1)).tolist()) if len(p) else (1.0,),
         limit=limit,
+        loss=loss,
     )
 
 

@@ -5,6 +5,7 @@ import numpy as np
 
 from unveil.solve.pairs.peeling import sums
 from unveil.solve.pairs.unexplained import (
+    _largest,
     add_missing,
     likely_beside,
     likely_members,
@@ -70,3 +71,11 @@ def test_two_encodings_that_miss_one_vector_share_a_new_column():
     members, new = add_missing(hi, lo, x[:5], pairs[:, :1], 1e-3, 5)
     assert new == 1
     np.testing.assert_array_equal(members, [[0, 5], [1, 5], [-1, -1]])
+
+
+def test_the_likeliest_come_first_as_in_a_full_sort():
+    rng = np.random.default_rng(4)
+    likeness = rng.standard_normal((20, 30)).astype(np.float32)
+    out = np.empty((20, 4), np.int64)
+    _largest(likeness, out)
+    np.testing.assert_array_equal(out, np.argsort(-likeness, axis=1)[:, :4])

@@ -48,8 +48,7 @@ def likely_members(y: NDArray[np.floating[Any]], x: NDArray[np.floating[Any]], m
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
     out = np.empty((len(y), most), np.int64)
     for s in range(0, len(y), BLOCK):
-        likeness = feature(y[s : s + BLOCK]) @ vectors.T
-        out[s : s + BLOCK] = np.argpartition(-likeness, most - 1, axis=1)[:, :most]
+        _largest(feature(y[s : s + BLOCK]) @ vectors.T, out[s : s + BLOCK])
     return out
 
 
@@ -66,7 +65,7 @@ def likely_beside(hi: Sums, lo: Sums, x: Sums, most: int) -> Index:
         above = np.clip(above, -top, top)
         with_sign = np.asarray(-above * (hi[rows] + lo[rows]), dtype=np.float32)
         likeness = with_sign @ vectors.T + np.asarray(above, dtype=np.float32) @ squares.T
-        out[rows] = np.argpartition(-likeness, most - 1, axis=1)[:, :most]
+        _largest(likeness, out[rows])
     return out
 
 
@@ -101,19 +100,43 @@ def pair_fits(hi, lo, x, i, a, b, near, allowed):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
+def _largest(likeness, out):  # type: ignore[no-untyped-def]
+    """Where the largest of each row are, best first; the first ones where they are equal."""
+    most = out.shape[1]
+    value = np.empty(most, likeness.dtype)
+    for i in range(len(likeness)):
+        value[:] = -np.inf
+        out[i] = 0
+        for j in range(likeness.shape[1]):
+            if likeness[i, j] > value[most - 1]:
+                c = most - 1
+                while c > 0 and likeness[i, j] > value[c - 1]:
+                    value[c], out[i, c] = value[c - 1], out[i, c - 1]
+                    c -= 1
+                value[c], out[i, c] = likeness[i, j], j
+
+
+@njit(cache=True, nogil=True)
 def _search(hi, lo, x, names, leads, near, share, found):  # type: ignore[no-untyped-def]
     """The pair of known vectors that reproduces each row, one of them among its leads; −1 where
     there is none."""
     allowed = (1 - share) * x.shape[1]
     for i in range(len(hi)):
         found[i] = -1
+        # 1. Mostly both are among the leads.
+        for q in range(leads.shape[1]):
+            for c in range(q):
+                a, b = leads[i, c], leads[i, q]
+                if found[i, 0] < 0 and a != b and pair_fits(hi, lo, x, i, a, b, near, allowed):
+                    found[i, 0], found[i, 1] = a, b
+        # 2. Else one is, and the other is any.
         for a in leads[i]:
+            if found[i, 0] >= 0:
+                break
             for b in names:
                 if a != b and pair_fits(hi, lo, x, i, a, b, near, allowed):
                     found[i, 0], found[i, 1] = a, b
                     break
-            if found[i, 0] >= 0:
-                break
 
 
 @njit(cache=True, nogil=True)
