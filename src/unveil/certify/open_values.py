@@ -68,26 +68,35 @@ def open_values(members: Index, x: Floats, public: PublicPart | None, misfit: Fl
         c = None
         if public is not None and names is not None:
             c = public.weight * public.vectors[:, part].astype(np.float64)[names].sum(axis=1)
-        total = np.zeros((len(members), here.shape[1])) if c is None else c.copy()
-        for column in members.T:
-            total += here[column]
         _add_pieces(out[:, part], members, here, c, close, group)
-        few = np.flatnonzero(few_levels(members, here, total, close))
-        if len(few):
-            spread = spread_of(members, n) if spread is None else spread
-            few = few[~settled_by_chance(members, total[:, few], close[few], spread, d)]
+        few = np.flatnonzero(few_levels(members, here, c, close))
+        if not len(few):
+            continue
+        # Sums of all rows, at the few pixels that need them.
+        total = _sums(members, here[:, few], None if c is None else c[:, few])
+        spread = spread_of(members, n) if spread is None else spread
+        left = ~settled_by_chance(members, total, close[few], spread, d)
+        few, total = few[left], total[:, left]
         if len(few):
             quads = design_relations(members, n) if quads is None else quads
             proved = _proved(
                 members,
                 n,
-                np.abs(total[:, few]),
+                np.abs(total),
                 None if c is None else c[:, few],
                 close[few],
                 quads,
             )
             out[:, start + few] |= ~proved
     return out
+
+
+def _sums(members: Index, x: Floats, c: Floats | None) -> Floats:
+    """(rows, pixels): what the members and the public part c of each row add up to."""
+    total = np.zeros((len(members), x.shape[1])) if c is None else c.copy()
+    for column in members.T:
+        total += x[column]
+    return total
 
 
 def _add_pieces(
@@ -98,12 +107,17 @@ def _add_pieces(
     (rows, k), n = members.shape, len(x)
     # 1. Rows of which a part sums to zero tie nothing together.
     loose = np.zeros((rows, x.shape[1]), bool)
+    zero = np.abs(x) <= near
+    for column in members.T:
+        loose |= zero[column]
     for subset in range(1, 2**k - (c is None)):
+        # A single vector is all there is to ask of, unless it meets the public part.
+        if c is None and subset & (subset - 1) == 0:
+            continue
         some = sum((x[members[:, i]] for i in range(k) if subset >> i & 1), np.zeros(1))
         loose |= np.abs(some) <= near
         if c is not None and subset < 2**k - 1:
             loose |= np.abs(some + c) <= near
-    zero = np.abs(x) <= near
     # 2. Pixels with such rows: what the others tie together.
     for p in np.flatnonzero(loose.any(axis=0)):
         tied = members[~loose[:, p]]
@@ -120,8 +134,9 @@ def _add_pieces(
             out[inside & (piece[:n] != main), p] = True
 
 
-def few_levels(members: Index, x: Floats, total: Floats, near: Floats) -> Bools:
-    """(pixels,) where more sums of the partners of a vector agree than chance would have it."""
+def few_levels(members: Index, x: Floats, c: Floats | None, near: Floats) -> Bools:
+    """(pixels,) where more sums of the partners of a vector, and of the public part c, agree than
+    chance would have it."""
     n = len(x)
     flat = members.ravel()
     order = np.argsort(flat, kind="stable")
@@ -129,7 +144,8 @@ def few_levels(members: Index, x: Floats, total: Floats, near: Floats) -> Bools:
     close, wide = np.zeros(x.shape[1]), np.zeros(x.shape[1])
     for i in range(0, n, -(-n // SAMPLED)):
         rows = order[ends[i] : ends[i + 1]] // members.shape[1]
-        gaps = np.diff(np.sort(total[rows] - x[i], axis=0), axis=0)
+        total = _sums(members[rows], x, None if c is None else c[rows])
+        gaps = np.diff(np.sort(total - x[i], axis=0), axis=0)
         close += (gaps <= near).sum(axis=0)
         wide += (gaps <= WIDE * near).sum(axis=0)
     # Chance agreements are Poisson: six standard deviations, and two more where there are hardly

@@ -30,6 +30,8 @@ BLOCK = 1024
 """Encodings at a time: n times as many numbers."""
 LEADS = 4
 """Likely members tried for each unexplained encoding."""
+FIRST = 8
+"""Pixels that rule out a partner where it misses all of them: a right one misses one in ten."""
 MOST = 4000
 """Unexplained encodings compared with each other at most; more of them mean that something else is
 wrong."""
@@ -100,6 +102,16 @@ def pair_fits(hi, lo, x, i, a, b, near, allowed):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
+def _begins(hi, lo, x, i, a, b, near):  # type: ignore[no-untyped-def]
+    """Whether x_a + x_b is one of row i's two sums at one of the first pixels at least."""
+    for p in range(min(FIRST, x.shape[1])):
+        total = x[a, p] + x[b, p]
+        if min(abs(total - hi[i, p]), abs(total - lo[i, p])) < near:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
 def _largest(likeness, out):  # type: ignore[no-untyped-def]
     """Where the largest of each row are, best first; the first ones where they are equal."""
     most = out.shape[1]
@@ -134,7 +146,11 @@ def _search(hi, lo, x, names, leads, near, share, found):  # type: ignore[no-unt
             if found[i, 0] >= 0:
                 break
             for b in names:
-                if a != b and pair_fits(hi, lo, x, i, a, b, near, allowed):
+                if (
+                    a != b
+                    and _begins(hi, lo, x, i, a, b, near)
+                    and pair_fits(hi, lo, x, i, a, b, near, allowed)
+                ):
                     found[i, 0], found[i, 1] = a, b
                     break
 
