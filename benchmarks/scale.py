@@ -14,6 +14,7 @@ import numpy as np
 
 import unveil
 from benchmarks.table import Row
+from unveil.attacks.large import LOST
 from unveil.gram import overlap_engine
 from unveil.gram.engine.plan import OverlapPlan, make_plan
 from unveil.gram.levels import folded_levels
@@ -91,6 +92,33 @@ def forecast() -> list[Row]:
     return out
 
 
+def attack() -> list[Row]:
+    """Overlaps of the full attack on n vectors in 7n encodings of 1,024 pixels, half of them
+    compared: a tenth, which `benchmarks.full_large` measures, and the whole."""
+    speed = rate()
+    out: list[Row] = []
+    for n in (10_000, 100_000):
+        m = 7 * n // 2
+        plan = make_plan(
+            folded_levels(unveil.Scheme(2)),
+            m,
+            1024,
+            statistic="folded",
+            doubt="affordable",
+            occupancy=4 / n,
+            limit=8 << 30,
+            loss=LOST,
+        )
+        work = plan.work * (1 + 1 / plan.blocks) / speed
+        entries = plan.occupancy * m * (m - 1) / 2 + plan.expected_errors
+        told = f"{_span(work)} of one core, {_span(work / 2)} of two, {_span(work / 100)} of 100; "
+        told += f"{len(plan.tasks):,} tasks, result {_size(18 * entries)}, of it "
+        told += f"{plan.expected_errors:.2g} wrong entries, which cliques leave out; screen on "
+        told += f"{plan.edges[0]} pixels"
+        out.append((f"full attack, n={n:,}, m={7 * n:,}, d=1024: overlaps", "", told, None))
+    return out
+
+
 def _plan(m: int) -> OverlapPlan:
     levels = folded_levels(unveil.Scheme(2))
     return make_plan(
@@ -113,7 +141,7 @@ def _size(count: float) -> str:
 
 
 def rows() -> list[Row]:
-    return [*check(), *forecast()]
+    return [*check(), *forecast(), *attack()]
 
 
 if __name__ == "__main__":

@@ -44,6 +44,7 @@ from numpy.typing import NDArray
 
 from unveil.cluster import results
 from unveil.encodings import Encodings
+from unveil.mapped import let_go
 from unveil.parallel import count_rows, rows_per_block
 from unveil.records import Progress
 from unveil.supports.folded.confidence import MARGIN, evidence_margin, fit_of, is_certain
@@ -306,12 +307,14 @@ class _Search:
             candidates,
             self.model,
         )
+        let_go(self.public.vectors)
         return active[moved]
 
     def _weigh(self, rows: Indices) -> None:
         self.evidence[rows] = evidence_margin(
             self.y, self.public, rows, self.supports[rows], self.likelihood[rows], self.model
         )
+        let_go(self.public.vectors)
 
 
 def _step(model: Model, d: int) -> int:
