@@ -59,7 +59,7 @@ EXPLAINED = 0.99
 """Share of all encodings that the vectors of the half must explain; else all are compared."""
 LOST = 0.01
 """Share of the overlapping pairs that the screen may lose there: cliques are found without them,
-and at d = 1,024 twice as many are too doubtful to be used."""
+and at d = 1,024 the levels say that about 2% are too doubtful to be used anyway."""
 MOST_VECTORS = 3000
 """For k ≥ 3: a dense n×n matrix is inverted, and every pixel is multiplied by it some fifty
 times."""
