@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unveil import Scheme, learn_public, simulate
-from unveil.gram.similarity import assisted_similarity, estimate_vectors, similarity
+from unveil.gram.similarity import assisted_similarity, estimate_vectors, moments, similarity
 
 
 def overlaps(sim):
@@ -50,3 +50,15 @@ def test_with_a_public_part_the_similarity_is_the_overlap_itself(k, k_public):
     for q in range(3):
         assert abs(S[q == M].mean() - q) < 0.1 + 0.05 * q
     assert abs(estimate_vectors(S, k, linear=True) - 30) <= 3
+
+
+@pytest.mark.parametrize(("k", "q"), [(3, 0), (3, 1), (3, 2), (4, 0), (4, 1), (4, 2), (6, 3)])
+def test_moments_are_those_of_pairs_that_share_so_many(k, q):
+    pairs, d, rng = 400, 500, np.random.default_rng(k)
+    first, own = rng.standard_normal((2, pairs, d), dtype=np.float32)
+    second = q / k * first + np.sqrt(1 - (q / k) ** 2, dtype=np.float32) * own
+    found = np.diag(similarity(np.abs(np.vstack([first, second])), k), pairs)
+    mean, variance = moments(k)
+    assert found.mean() == pytest.approx(mean[q], abs=4 * np.sqrt(variance[q] / d / pairs) + 0.02)
+    # Rows are divided by their own power, which takes some of the scatter.
+    assert 0.5 * variance[q] < d * found.var() < 1.3 * variance[q]

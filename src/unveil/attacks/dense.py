@@ -33,7 +33,6 @@ from unveil.factor.annealed import affordable, anneal
 from unveil.gram.similarity import (
     above_chance,
     assisted_similarity,
-    counted,
     estimate_vectors,
     misfit,
     similarity,
@@ -127,17 +126,18 @@ def dense(
             clock.seconds,
         )
     task = in_units(encodings, P, supports)
+    columns = more_columns(n)
     # 3. Rows that are wrong, or noise? Few encodings are annealed; the level tells.
     level = shared_level(S, first.W)
     loud = P is None and overlaps is None and level < LOUD
-    if loud and misfit(S, first.W, level, encodings.d) > CLEAN and affordable(m, k, n):
+    if loud and misfit(S, first.W, level, encodings.d) > CLEAN and affordable(m, k):
         with clock("factor"):
-            cooled = anneal(counted(S, k), first.W, k, n, child(seed, "annealing"))
+            cooled = anneal(S, k, columns, encodings.d, child(seed, "annealing"))
         if shared_level(S, cooled.W) > level:
-            first = cooled
+            first, columns = cooled, cooled.W.shape[1] + MORE_COLUMNS[1]
             loud = shared_level(S, first.W) < LOUD
     # 4. Subsets and pixels by turns, on some of the pixels.
-    some, c, columns = np.ascontiguousarray(task.y[:, :PIXELS]), None, more_columns(n)
+    some, c = np.ascontiguousarray(task.y[:, :PIXELS]), None
     if task.offsets is not None:
         c = np.ascontiguousarray(task.offsets[:, :PIXELS])
 

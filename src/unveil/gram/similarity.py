@@ -14,16 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.encodings import Encodings
+from unveil.gram.levels import polar_nodes
 from unveil.gram.psi import psi
 from unveil.gram.statistics import feature_rows, public_part
 from unveil.records import Supports
 
 CLIP = 5
 """Squares are cut here, in units of their mean: one bright pixel would lift many pairs together."""
-REACH, POINTS = 12, 48001
-"""The grid of the Hermite coefficients, in standard deviations: the density beyond is 1e-32."""
-TERMS = 8
-"""Hermite coefficients kept: zⁿ/n! with z ≤ 1/4 leaves next to nothing of the others."""
 EDGE = 1.01
 """Room for the largest eigenvalue of chance: it scatters by m^(−2/3) of itself, 1% for 1,000."""
 FOLDED = 3
@@ -46,7 +43,7 @@ def similarity(magnitudes: NDArray[np.float32], k: int) -> NDArray[np.float64]:
         F = np.minimum(square, np.float32(CLIP))
         F -= F.mean(axis=1, keepdims=True)
         F /= np.float32(np.sqrt(F.shape[1]))
-        one = _clipped_square_level(1 / k)
+        one = _one_pixel(k, 1)[0]
     return np.asarray(F @ F.T, dtype=np.float64) / one
 
 
@@ -67,30 +64,20 @@ def assisted_similarity(
     )
 
 
-def _clipped_square_level(z: float) -> float:
-    """Cov(min(a², CLIP), min(b², CLIP)) at correlation z, by the Hermite expansion of min(x²,
-    CLIP):
-    Σ_n c_n²/n!·zⁿ (Mehler), with coefficients c_n from sums over an even grid."""
-    x = np.linspace(-REACH, REACH, POINTS)
-    density = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi) * (x[1] - x[0])
-    f = np.minimum(x**2, CLIP)
-    # Hermite polynomials by their recurrence, He_{n+1} = x·He_n − n·He_{n−1}.
-    before, polynomial, total, factorial = np.ones_like(x), x, 0.0, 1.0
-    for degree in range(1, TERMS + 1):
-        factorial *= degree
-        total += float(f @ (polynomial * density)) ** 2 / factorial * z**degree
-        before, polynomial = polynomial, x * polynomial - degree * before
-    return total
+def moments(k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean of S for 0, …, k shared vectors, and its variance times the number of pixels."""
+    mean, variance = np.array([_one_pixel(k, q) for q in range(k + 1)]).T
+    return mean / mean[1], variance / mean[1] ** 2
 
 
-def counted(S: NDArray[np.float64], k: int) -> NDArray[np.float64]:
-    """S with 2 for two shared vectors: `similarity` has about 4 there, since it grows with the
-    square of the correlation."""
-    if k <= FOLDED:
-        two = float(psi(2 / k) / psi(1 / k))
-    else:
-        two = _clipped_square_level(2 / k) / _clipped_square_level(1 / k)
-    return np.where(S > 1, 1 + (S - 1) / (two - 1), S)
+def _one_pixel(k: int, q: int) -> tuple[float, float]:
+    """Mean and variance of the product of two encodings' features at a pixel, where they share q
+    of their k vectors: both are standard normal there, of correlation q/k."""
+    *both, weights = polar_nodes(q / k)
+    f, g = (np.abs(x) if k <= FOLDED else np.minimum(x**2, CLIP) for x in both)
+    product = (f - (f * weights).sum()) * (g - (g * weights).sum())
+    mean = float((product * weights).sum())
+    return mean, float((product**2 * weights).sum()) - mean**2
 
 
 def misfit(S: NDArray[np.float64], W: NDArray[np.float64], level: float, d: int) -> float:
