@@ -266,6 +266,7 @@ def _claimed(cell: Cell, run: dict[str, Any]) -> float:
         channels=3 if cell.private in ("cifar", "portraits") else 1,
         public=cell.k_public > 0,
         rough=float(cell.public == "noise"),
+        certain=clues["agreement"] if cell.public == "noise" else None,
     )
     return float(recognition(found).probability.sum())
 

@@ -169,3 +169,25 @@ def test_what_it_cannot_take_it_refuses_in_a_sentence():
         unveil.recover(sim.encodings, attack="natural", like=public[:, :100], n_private=12)
     with pytest.raises(unveil.InputError, match="like"):
         unveil.recover(sim.encodings, public, attack="full", like=public)
+
+
+def test_public_white_noise_has_rounds_of_its_own_and_settles_no_sign(monkeypatch):
+    from unveil.images import white_rounds
+
+    monkeypatch.setattr(white_rounds, "ROUNDS", 3)
+    rng = np.random.default_rng(0)
+    private = np.clip(image_prior((12, 12)).draw(6, rng), -1, 1)
+    noise = rng.uniform(-1, 1, (900, 144)).astype(np.float32)
+    sim = unveil.simulate(
+        unveil.Scheme(2, 2, "released", pairing="epochs", signs="random"),
+        private=private, public=noise[:400], m=240, rng=1, image_shape=(12, 12),
+    )  # fmt: skip
+    found = unveil.recover(
+        sim.encodings, attack="natural", like=noise[400:], n_private=6, units="[-1,1]", rng=0
+    )
+    assert found.vectors.shape == (6, 144)
+    assert not found.signed
+    assert "which it is was not settled" in found.explanation
+    # How sure encodings are is what tells here.
+    np.testing.assert_array_equal(found.evidence["again"], 0)
+    assert 0 < np.sum(found.evidence["recognisable"]) <= 6

@@ -63,3 +63,12 @@ def test_a_new_start_that_ends_in_the_negative_is_as_much_evidence():
 def test_white_noise_tells_no_signs_and_nothing_is_claimed():
     assert recognition(clues(rough=0.7)).probability == 0
     assert recognition(clues(rough=0.1)).probability > 0.5
+
+
+def test_among_white_noise_sure_encodings_claim_an_image():
+    low, high = (
+        recognition(clues(rough=0.7, certain=np.array([value]))).probability
+        for value in (0.3, 0.95)
+    )
+    assert low < 0.1
+    assert high > 0.7

@@ -29,12 +29,12 @@ from unveil.encodings import Encodings
 from unveil.gram.windows import window_energies
 from unveil.images.cropped import cropping_of, from_crops
 from unveil.images.cross_terms import cross_terms
-from unveil.images.likeness import Clues, clues_of_likeness
+from unveil.images.likeness import Clues, clues_of_likeness, roughness, white_clues
 from unveil.images.memberships import expected_weights, image_memberships
 from unveil.images.mirrored import merge_mirrored, mirror
 from unveil.images.pixel_signs import synchronise
 from unveil.images.polarity import SURE
-from unveil.images.prior import ImagePrior, image_prior
+from unveil.images.prior import ImagePrior, image_prior, smooth_prior
 from unveil.images.recognition import WHITE, recognition
 from unveil.images.rounds import alternate, take_out_public
 from unveil.images.schedule import SCHEDULE
@@ -42,6 +42,7 @@ from unveil.images.sign_fields import folded_fit
 from unveil.images.task import ImageTask, RoundState, WeightLaw
 from unveil.images.units import settle_units
 from unveil.images.weight_law import likeliest_law
+from unveil.images.white_rounds import white_rounds
 from unveil.parallel import Stopwatch
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import UNRESOLVED, Progress, Recovery
@@ -171,11 +172,24 @@ def natural(
     task = replace(task, gram=energies.gram)
     if found is None:
         return _nothing(encodings, clock)
+    first, second = expected_weights(found, task.public)
+    weights: sparse.csr_array = sparse.csr_array(first)
+    squares: sparse.csr_array = sparse.csr_array(second)
+    if task.public and scheme.k_private == 2 and roughness(prior) > WHITE:
+        with clock("rounds"):
+            size = total or len(first.T)
+            state, sure = white_rounds(task, weights, squares, size, child(seed, "white"), progress)
+        signs = white_clues(task, state, sure, channels)
+        if flips:
+            with clock("mirrored"):
+                images, became = merge_mirrored(
+                    state.images, signs.encodings, shape, smooth_prior(shape)
+                )
+                state, signs = state.merged(images, became), signs.merged(became)
+        state = replace(state, images=unit.to_pixels(state.images, shape))
+        return _recovery(encodings, scheme, unit, state, signs, own is not None, clock)
     # 4. Images to start from.
     with clock("start"):
-        first, second = expected_weights(found, task.public)
-        weights: sparse.csr_array = sparse.csr_array(first)
-        squares: sparse.csr_array = sparse.csr_array(second)
         images = _start(task, weights, squares, theirs, child(seed, "start"))
         # Images no cluster was found for have a place all the same: they may show themselves once
         # signs are known.
@@ -291,7 +305,7 @@ def _recovery(
         aside += f"; pixels were mixed in other units ({unit.name}), and come back in [-1, 1]"
     if state.polarity is not None:
         evidence["polarity"] = state.polarity
-    if signs.rough > WHITE:
+    if signs.rough > WHITE and signs.certain is None:
         aside += "; like images are white noise, which tells no signs: likeness is not known"
     elif not signed or state.polarity is None:
         aside += "; a negative counts as recognisable, and which it is was not settled"

@@ -55,6 +55,9 @@ class Clues:
     channels: int = 1
     public: bool = True
     rough: float = 0.0
+    certain: NDArray[np.float64] | None = None
+    """Among public white noise: how sure the encodings of each image are (`images.white_rounds`),
+    which is all that tells there."""
 
     def merged(self, became: NDArray[np.int64]) -> Clues:
         """Of images that became one: the mean of all, but the sum of encodings."""
@@ -69,6 +72,7 @@ class Clues:
             agreement=agreement / count,
             encodings=encodings,
             again=again / count,
+            certain=None if self.certain is None else np.bincount(became, self.certain) / count,
             expected=self.expected * len(became) / len(count),
         )
 
@@ -111,19 +115,45 @@ def clues_of_likeness(
             cropping=task.cropping,
         )  # fmt: skip
         again.append((_directions((new - centre) @ W) * final).sum(axis=1))
-    # (Σλ)²/Σλ²: the number of encodings, were all weights the same.
-    total = np.asarray(weighing.weights.sum(axis=0)).ravel()
-    squares = np.asarray(weighing.weights.multiply(weighing.weights).sum(axis=0)).ravel()
     return Clues(
         misfits(weighing),
         (halves[0] * halves[1]).sum(axis=1),
-        total**2 / np.maximum(squares, EMPTY),
+        _encodings(weighing),
         np.minimum(*again),
-        task.law.evenness * task.scheme.k_private * len(task.Y) / n,
+        _expected(task, n),
         channels,
         task.public and state.part is None,
         roughness(prior),
     )
+
+
+def white_clues(
+    task: ImageTask, state: RoundState, sure: NDArray[np.float64], channels: int
+) -> Clues:
+    """Clues of images among public white noise, of which `sure` (n,) is what tells."""
+    n = len(state.images)
+    return Clues(
+        misfits(state.weighing),
+        sure,
+        _encodings(state.weighing),
+        np.zeros(n),
+        _expected(task, n),
+        channels,
+        rough=roughness(task.prior),
+        certain=sure,
+    )
+
+
+def _encodings(weighing: Weighing) -> NDArray[np.float64]:
+    """(Σλ)²/Σλ²: the number of encodings of each image, were all weights the same."""
+    total = np.asarray(weighing.weights.sum(axis=0)).ravel()
+    squares = np.asarray(weighing.weights.multiply(weighing.weights).sum(axis=0)).ravel()
+    return np.asarray(total**2 / np.maximum(squares, EMPTY), np.float64)
+
+
+def _expected(task: ImageTask, n: int) -> float:
+    """The same to be expected of each of n images."""
+    return task.law.evenness * task.scheme.k_private * len(task.Y) / n
 
 
 def roughness(prior: ImagePrior) -> float:

@@ -81,7 +81,7 @@ def image_prior(
 ) -> ImagePrior:
     """From like images (items, pixels), or of natural images in general."""
     if like is None:
-        return _generic(shape, rank)
+        return smooth_prior(shape, rank)
     d = int(np.prod(shape))
     if like.shape[1] != d:
         raise InputError(
@@ -141,14 +141,16 @@ def _components(
     return variances, rows.T @ left / np.sqrt(variances * count)
 
 
-def _generic(shape: tuple[int, ...], rank: int) -> ImagePrior:
+def smooth_prior(
+    shape: tuple[int, ...], rank: int = RANK, neighbours: float = NEIGHBOURS
+) -> ImagePrior:
     """The largest components of a covariance that is a product over rows, columns and channels."""
     parts = []
     for axis, size in enumerate(shape):
         places = np.arange(size)
         apart = np.abs(places[:, None] - places)
         parts.append(
-            np.linalg.eigh(NEIGHBOURS**apart if axis < 2 else np.where(apart == 0, 1.0, CHANNELS))
+            np.linalg.eigh(neighbours**apart if axis < 2 else np.where(apart == 0, 1.0, CHANNELS))
         )
     # The eigenvalues of a Kronecker product are products of eigenvalues: keep the largest.
     products = np.array(VARIANCE)

@@ -1,0 +1,63 @@
+"""Rounds among white noise: images come back with the sign that is lit from above, and say how sure
+they are."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from unveil.images import white_rounds as module
+from unveil.images.prior import image_prior, smooth_prior
+from unveil.images.reweigh import Weighing
+from unveil.images.task import ImageTask, WeightLaw
+from unveil.images.white_rounds import certainty, lit, white_rounds
+from unveil.scheme import Scheme
+
+SHAPE = (12, 12)
+
+
+def test_images_come_back_from_half_known_members(monkeypatch):
+    monkeypatch.setattr(module, "ROUNDS", 6)
+    rng = np.random.default_rng(3)
+    n, m, d = 6, 360, 144
+    scheme = Scheme(2, 4, "released")
+    light = np.repeat(np.linspace(0.3, -0.3, 12), 12)
+    images = np.clip(smooth_prior(SHAPE).draw(n, rng) + light, -1, 1)
+    members = rng.permuted(np.tile(np.arange(n), (m, 1)), axis=1)[:, :2]
+    A = np.zeros((m, n), np.float32)
+    np.put_along_axis(A, members, rng.uniform(0.15, 0.4, (m, 2)).astype(np.float32), axis=1)
+    public = (1 - A.sum(axis=1, keepdims=True)) * 0.5 * rng.uniform(-1, 1, (m, d))
+    Y = np.abs(A @ images + public).astype(np.float32)
+    prior = image_prior(SHAPE, rng.uniform(-1, 1, (500, d)).astype(np.float32))
+    task = ImageTask(Y, scheme, WeightLaw.of(scheme, rng), prior, None, shape=SHAPE)
+    # The second member of every other encoding is unknown: some weight on any image.
+    known = A.copy()
+    unknown = np.arange(0, m, 2)
+    known[unknown, members[unknown, 1]] = 0
+    known[unknown] += 0.02
+    weights = sparse.csr_array(known)
+    state, sure = white_rounds(task, weights, weights.multiply(weights).tocsr(), n, rng)
+    likeness = np.corrcoef(state.images, images)[:n, n:]
+    assert (likeness.max(axis=1) > 0.85).sum() >= n - 1
+    assert sure.shape == (n,)
+    assert np.median(sure) > 0.8
+    assert np.array_equal(np.sign(state.signed), np.sign(state.mixture.weights @ state.images))
+
+
+def test_the_sign_of_all_is_light_from_above_or_that_of_like_images():
+    rng = np.random.default_rng(0)
+    images = rng.standard_normal((3, 144)).astype(np.float32) * 0.1
+    images += np.repeat(np.linspace(-0.3, 0.3, 12), 12).astype(np.float32)
+    np.testing.assert_array_equal(lit(images, SHAPE, None), -images)
+    np.testing.assert_array_equal(lit(-images, SHAPE, None), -images)
+    np.testing.assert_array_equal(lit(images, SHAPE, images[0]), images)
+
+
+def test_a_column_is_sure_where_its_weights_are_known_and_as_many_as_others():
+    weights = np.array([[0.2, 0.2, 0.2, 0], [0.2, 0.2, 0.2, 0.1]], np.float32)
+    squares = weights**2
+    squares[:, 1] *= 2
+    first = np.zeros((2, 2))
+    found = Weighing(
+        sparse.csr_array(weights), sparse.csr_array(squares), first.astype(int), first, first[:, 0]
+    )
+    assert certainty(found) == pytest.approx([1, 0.5, 1, 0.25], rel=1e-5)
