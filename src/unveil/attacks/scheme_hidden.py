@@ -80,7 +80,7 @@ class _Reading:
         return self.recovery.explained - len(self.recovery)
 
     def better(self, other: _Reading) -> bool:
-        """Even misfits first, then clearly less noise, then fewer vectors."""
+        """Even misfits first, then clearly less noise, then equal weights, then fewer vectors."""
         if self.even != other.even:
             return self.even
         ours, theirs = (
@@ -89,6 +89,12 @@ class _Reading:
         )
         if max(ours, theirs) > QUIETER * min(ours, theirs):
             return ours < theirs
+        # Two records with equal weights are also four with weights of their own, two of them next
+        # to nothing.
+        equal = self.scheme.fixed_weights
+        fewer, more = sorted((self.gain, other.gain))
+        if equal != other.scheme.fixed_weights and fewer >= EXPLAINS * more:
+            return equal
         return self.gain > other.gain
 
 
