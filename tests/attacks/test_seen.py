@@ -42,4 +42,5 @@ def test_two_moments_tell_how_many_are_mixed(k):
 @pytest.mark.parametrize("value", [0, 1])
 def test_encodings_that_are_all_the_same_are_no_warning(value):
     assert likely_k(np.full((1, 6), value, np.float32)) == 2
+    assert likely_k(np.full((6, 1), value, np.float32)) == 2
     assert not len(recover(np.full((30, 40), value, np.float32)))

@@ -96,8 +96,8 @@ def likely_k(magnitudes: NDArray[np.float32]) -> int:
     records n for every k, and then E[z⁴] must agree. Two halves of the pixels have independent
     errors, and the product of their estimates no bias.
     """
-    if len(magnitudes) < 2:
-        return 2  # nothing to compare: the fewest that are a mixture
+    if min(magnitudes.shape) < 2:
+        return 2  # nothing to compare, or no two halves: the fewest that are a mixture
     halves = [squared_correlations(np.ascontiguousarray(magnitudes[:, h::2])) for h in (0, 1)]
     pairs = np.triu_indices(len(magnitudes), 1)
     first, second = (half[pairs] for half in halves)

@@ -47,6 +47,9 @@ FIRST_NOISE = 0.3
 """A guess at the noise, relative to the rms of an encoding, before anything is known."""
 FAINT = 1e-4
 """The least weight of a member: with none at all its vector would not be held by anything."""
+HEAVIEST = 10.0
+"""The largest weight of a member, where those of a row sum to 1: vectors that are next to nothing
+would get any."""
 LEAST_TOLD = 0.02
 """The least that a magnitude is taken to say of its sum: where signs tell nothing, errors are not
 blown up beyond bounds."""
@@ -93,7 +96,8 @@ def solve_noisy_weights(
     # 3. Weights from all pixels.
     x, noise = loud.x, loud.noise
     fit = mixed(x, present.members, present.weights)
-    weights = least_squares(signed(part, fit, noise**2), x, present.members, x @ x.T)
+    likely = signed(part, fit, noise**2)
+    weights = np.minimum(least_squares(likely, x, present.members, x @ x.T), HEAVIEST)
     weights, x = scaled(present.members, weights, x)
     # 4. How well each vector is known.
     W = _matrix(present.members, weights, n)
@@ -192,11 +196,11 @@ def _in_turn(
     for _ in range(TURNS):
         # Weights with vectors held, then vectors with weights held; signs renewed in between.
         likely = signed(y, mixed(x, members, weights), variance)
-        weights = least_squares(likely, x, members, x @ x.T)
+        weights = np.minimum(least_squares(likely, x, members, x @ x.T), HEAVIEST)
         weights, x = scaled(members, weights, x)
         W = _matrix(members, weights, len(x))
         gram = (W.T @ W).toarray()
-        gram += RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
+        gram += (RIDGE * np.trace(gram) / len(gram) + 1e-30) * np.eye(len(gram))
         x = np.linalg.solve(gram, W.T @ signed(y, W @ x, variance))
     return weights, np.asarray(x, np.float64)
 
