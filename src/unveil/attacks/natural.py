@@ -175,17 +175,14 @@ def natural(
     first, second = expected_weights(found, task.public)
     weights: sparse.csr_array = sparse.csr_array(first)
     squares: sparse.csr_array = sparse.csr_array(second)
+    # Among public white noise only the private images are smooth: rounds of their own.
     if task.public and scheme.k_private == 2 and roughness(prior) > WHITE:
         with clock("rounds"):
             size = total or len(first.T)
             state, sure = white_rounds(task, weights, squares, size, child(seed, "white"), progress)
         signs = white_clues(task, state, sure, channels)
         if flips:
-            with clock("mirrored"):
-                images, became = merge_mirrored(
-                    state.images, signs.encodings, shape, smooth_prior(shape)
-                )
-                state, signs = state.merged(images, became), signs.merged(became)
+            state, signs = _without_mirrors(state, signs, shape, smooth_prior(shape), clock)
         state = replace(state, images=unit.to_pixels(state.images, shape))
         return _recovery(encodings, scheme, unit, state, signs, own is not None, clock)
     # 4. Images to start from.
@@ -226,12 +223,19 @@ def natural(
     with clock("likeness"):
         signs = clues_of_likeness(task, state, state.weighing, child(seed, "halves"), channels)
     if flips:
-        with clock("mirrored"):
-            images, became = merge_mirrored(state.images, signs.encodings, shape, prior)
-            state, signs = state.merged(images, became), signs.merged(became)
+        state, signs = _without_mirrors(state, signs, shape, prior, clock)
     known = prior.known if state.polarity is None else state.polarity > SURE
     state = replace(state, images=unit.to_pixels(state.images, shape))
     return _recovery(encodings, scheme, unit, state, signs, known or own is not None, clock)
+
+
+def _without_mirrors(
+    state: RoundState, signs: Clues, shape: tuple[int, ...], prior: ImagePrior, clock: Stopwatch
+) -> tuple[RoundState, Clues]:
+    """Images that are mirror images of each other become one."""
+    with clock("mirrored"):
+        images, became = merge_mirrored(state.images, signs.encodings, shape, prior)
+        return state.merged(images, became), signs.merged(became)
 
 
 def _nothing(encodings: Encodings, clock: Stopwatch) -> Recovery:

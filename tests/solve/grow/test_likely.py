@@ -2,17 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.solve.pixels.test_left_out import noisy
 
-from unveil import Scheme, simulate
 from unveil.solve.grow.likely import backed, likely_subsets
-
-
-def noisy(k=2, noise=0.5, n=20, m=240, d=150, seed=0):
-    rng = np.random.default_rng(seed)
-    sim = simulate(Scheme(k), n, m=m, d=d, rng=seed)
-    members = sim.selection.private
-    mix = sim.private[members].sum(axis=1) + noise * rng.standard_normal((m, d))
-    return sim.private.astype(float), members, np.abs(mix).astype(np.float32)
 
 
 @pytest.mark.parametrize("k", [2, 3])

@@ -155,15 +155,20 @@ def refit(y: Real, x: Real, members: Members, weights: Weights, steps: int = 3) 
     return weights
 
 
+def weight_matrix(members: Members, weights: Weights, n: int) -> sparse.csr_array:
+    """(rows, n) the weights of every row."""
+    rows, k = members.shape
+    return sparse.csr_array(
+        (weights.ravel(), members.ravel(), np.arange(rows + 1) * k), shape=(rows, n)
+    )
+
+
 def scaled(members: Members, weights: Weights, x: Real) -> tuple[Weights, Real]:
     """Columns multiplied so that the weights of each row sum to 1 as nearly as may be, and x
     divided by the same."""
-    m, k = members.shape
-    W = sparse.csr_array(
-        (weights.ravel(), members.ravel(), np.arange(m + 1) * k), shape=(m, len(x))
-    )
+    W = weight_matrix(members, weights, len(x))
     normal = (W.T @ W).toarray() + PULL * np.eye(len(x))
-    factor = np.clip(np.linalg.solve(normal, W.T @ np.ones(m) + PULL), *FACTORS)
+    factor = np.clip(np.linalg.solve(normal, W.T @ np.ones(len(members)) + PULL), *FACTORS)
     return weights * factor[members], np.asarray(x / factor[:, None], dtype=x.dtype)
 
 

@@ -35,7 +35,14 @@ from unveil.solve.model import MEDIAN, TWICE_THE_NOISE, Members, Values, rms, to
 from unveil.solve.pixels.left_out import beyond_chance
 from unveil.solve.pixels.loud import solve_loud
 from unveil.solve.pixels.noisy import NoisySolution
-from unveil.solve.weights.unequal import Weights, least_squares, mixed, reassign, scaled
+from unveil.solve.weights.unequal import (
+    Weights,
+    least_squares,
+    mixed,
+    reassign,
+    scaled,
+    weight_matrix,
+)
 from unveil.solve.weights.unequal_pixels import Explained, named
 
 SOME = 384
@@ -95,12 +102,9 @@ def solve_noisy_weights(
         )
     # 3. Weights from all pixels.
     x, noise = loud.x, loud.noise
-    fit = mixed(x, present.members, present.weights)
-    likely = signed(part, fit, noise**2)
-    weights = np.minimum(least_squares(likely, x, present.members, x @ x.T), HEAVIEST)
-    weights, x = scaled(present.members, weights, x)
+    weights, x = _weighed(part, present.members, present.weights, x, noise)
     # 4. How well each vector is known.
-    W = _matrix(present.members, weights, n)
+    W = weight_matrix(present.members, weights, n)
     gram = (W.T @ W).toarray()
     inverse = np.linalg.pinv(gram, hermitian=True)
     if not _even(part, W, x, inverse):
@@ -192,22 +196,20 @@ def _in_turn(
     y: Values, members: Members, weights: Weights, x: NDArray[np.float64], noise: float
 ) -> tuple[Weights, NDArray[np.float64]]:
     """Weights and vectors by least squares with likely signs, y (rows, pixels)."""
-    variance = noise**2
     for _ in range(TURNS):
         # Weights with vectors held, then vectors with weights held; signs renewed in between.
-        likely = signed(y, mixed(x, members, weights), variance)
-        weights = np.minimum(least_squares(likely, x, members, x @ x.T), HEAVIEST)
-        weights, x = scaled(members, weights, x)
-        W = _matrix(members, weights, len(x))
+        weights, x = _weighed(y, members, weights, x, noise)
+        W = weight_matrix(members, weights, len(x))
         gram = (W.T @ W).toarray()
         gram += (RIDGE * np.trace(gram) / len(gram) + 1e-30) * np.eye(len(gram))
-        x = np.linalg.solve(gram, W.T @ signed(y, W @ x, variance))
+        x = np.linalg.solve(gram, W.T @ signed(y, W @ x, noise**2))
     return weights, np.asarray(x, np.float64)
 
 
-def _matrix(members: Members, weights: Weights, n: int) -> sparse.csr_array:
-    """(rows, n) the weights of every row."""
-    rows, k = members.shape
-    return sparse.csr_array(
-        (weights.ravel(), members.ravel(), np.arange(rows + 1) * k), shape=(rows, n)
-    )
+def _weighed(
+    y: Values, members: Members, weights: Weights, x: NDArray[np.float64], noise: float
+) -> tuple[Weights, NDArray[np.float64]]:
+    """Weights by least squares with likely signs, vectors held but for their scale."""
+    likely = signed(y, mixed(x, members, weights), noise**2)
+    found = np.minimum(least_squares(likely, x, members, x @ x.T), HEAVIEST)
+    return scaled(members, found, x)

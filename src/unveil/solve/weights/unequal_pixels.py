@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from unveil.records import Progress
 from unveil.solve.model import SETTLED, Members, all_different, merged, needed, renamed, rms
@@ -31,6 +30,7 @@ from unveil.solve.weights.unequal import (
     reassign,
     refit,
     scaled,
+    weight_matrix,
 )
 
 EXACT = SETTLED.near
@@ -226,15 +226,12 @@ def _in_turn(
 ) -> tuple[Weights, NDArray[np.float64]]:
     """Alternating least squares with the signs of the fit: weights from the good pixels, vectors at
     all pixels."""
-    m, k = members.shape
     for _ in range(steps):
         # Weights with vectors held, then vectors with weights held; signs renewed in between.
         before = weights
         weights = refit(y[:, good], x[:, good], members, weights, 1)
         weights, x = scaled(members, weights, x)
-        W = sparse.csr_array(
-            (weights.ravel(), members.ravel(), np.arange(m + 1) * k), shape=(m, len(x))
-        )
+        W = weight_matrix(members, weights, len(x))
         inverse = np.linalg.pinv((W.T @ W).toarray(), rcond=SMALLEST, hermitian=True)
         x = inverse @ (W.T @ np.copysign(y, W @ x))
         if np.abs(weights - before).max() < STILL:
