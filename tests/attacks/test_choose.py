@@ -65,6 +65,8 @@ def test_attacks_that_are_told_take_overlaps_and_no_others_do(scheme):
 
 def test_the_usual_order():
     assert usual(Situation(Scheme(2), 100)) == ("relations", "full", "noisy-relations", *LAST)
+    gaussian = Situation(Scheme(2), 100, normal=True)
+    assert usual(gaussian) == ("full", "relations", "noisy-relations", *LAST)
     assert usual(Situation(Scheme(2), 100, unhidden=True))[0] == "unhidden"
     assert usual(Situation(Scheme(2), 100, told=True)) == ("full", *LAST)
     assert usual(Situation(Scheme(2), 20_000))[0] == "full"

@@ -4,10 +4,11 @@ before it starts. Its choice among the routes is tested in test_full.py."""
 import numpy as np
 import pytest
 
-from unveil import Overlaps, Scheme, score, simulate
+from unveil import Encodings, Overlaps, Scheme, score, simulate
 from unveil.attacks.dense import dense, dense_bytes, more_columns
 from unveil.checks import InputError
 from unveil.encode.selection import selection_matrix
+from unveil.factor.annealed import anneal
 from unveil.parallel import Stopwatch
 
 
@@ -24,6 +25,33 @@ def sim():
 def test_all_vectors_from_similarities(sim):
     scores = score(attack(sim), sim.private)
     assert (scores.exact, scores.wrong, scores.missing) == (20, 0, 0)
+
+
+def test_annealing_waits_until_the_first_guess_leads_nowhere(monkeypatch):
+    asked = []
+
+    def watched(*args):
+        asked.append(args[0].shape)
+        return anneal(*args)
+
+    monkeypatch.setattr("unveil.attacks.dense.anneal", watched)
+    # Noise lowers the level of shared pairs, as wrong rows do; every encoding is explained all the
+    # same.
+    many = simulate(Scheme(2), 40, m=400, d=300, rng=4)
+    noise = np.random.default_rng(0).normal(0, 0.05, many.encodings.values.shape)
+    noisy = np.abs(many.encodings.values + noise).astype(np.float32)
+    seed = np.random.SeedSequence(0)
+    found = dense(
+        Encodings(noisy, many.encodings.scheme), None, None, seed, Stopwatch(), None, None
+    )
+    assert len(found) == 40
+    assert not asked
+    # Three encodings per vector: the first guess is wrong in most rows.
+    few = simulate(Scheme(4), 60, m=180, d=1000, rng=4)
+    scores = score(attack(few), few.private)
+    assert asked
+    assert scores.wrong == 0
+    assert scores.exact >= 57
 
 
 def test_true_overlaps_do_as_well(sim):

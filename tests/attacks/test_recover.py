@@ -1,6 +1,7 @@
 """recover(): any attack by name, all with one signature."""
 
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -155,6 +156,31 @@ def test_where_full_verifies_nothing_tensor_reads_single_overlaps():
     assert recovery.attack == "tensor"
     assert scores.exact >= 15
     assert scores.wrong == 0
+
+
+def test_gaussian_encodings_are_left_to_statistics_and_what_these_do_not_prove_to_relations(
+    monkeypatch,
+):
+    asked = []
+
+    def watched(attack, doubtful=False):
+        def run(*args, **options):
+            asked.append(attack)
+            found = ATTACKS[attack](*args, **options)
+            if not doubtful:
+                return found
+            return replace(found, status=np.full(len(found), "ambiguous", "<U10"))
+
+        return run
+
+    sim = simulate(Scheme(2), 40, m=300, d=200, rng=1)
+    for doubtful, order in ((False, ["full"]), (True, ["full", "relations"])):
+        run = {"full": watched("full", doubtful), "relations": watched("relations")}
+        monkeypatch.setattr("unveil.attacks.ATTACKS", {**ATTACKS, **run})
+        asked.clear()
+        scores = score(recover(sim.encodings, rng=0), sim.private)
+        assert (scores.exact, scores.wrong) == (40, 0)
+        assert asked == order
 
 
 def test_one_private_vector_per_encoding_is_not_handed_to_attacks_that_refuse_it():

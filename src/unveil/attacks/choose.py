@@ -8,8 +8,10 @@ Nothing is built to ask, so that forecasts (`auditing.plan`) ask the same questi
     usual      those that `unveil.recover` tries by itself, in its order
 
 Best first means: those that need least of the data and give most back. Without knowledge of the
-overlaps exact relations come before statistics, and what rounds single overlaps comes last. With
-the overlaps told, the cheapest reading of them comes first.
+overlaps exact relations come before statistics, and what rounds single overlaps comes last. Where
+the encodings look like those of Gaussian vectors (`attacks.normal_pixels`) statistics are tried
+first: they take a tenth of the time. With the overlaps told, the cheapest reading of them comes
+first.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from unveil.attacks.full import LARGEST, takes
 from unveil.attacks.noisy_relations import LARGEST as MOST_FOR_NOISY
+from unveil.attacks.normal_pixels import look_normal
 from unveil.attacks.related import LARGEST as MOST_BESIDE_PUBLIC
 from unveil.attacks.tensor import MOST as MOST_IN_TENSOR
 from unveil.attacks.unhidden import nothing_hidden
@@ -60,7 +63,8 @@ class Situation:
 
     images: it is known where pixels lie; pool: the public vectors are at hand; told: so is how many
     records each two encodings share
-    unhidden: taking absolute values changed nothing; None: not looked at
+    unhidden: taking absolute values changed nothing; normal: the values look like those of Gaussian
+    vectors; None: not looked at
     """
 
     scheme: Scheme
@@ -69,6 +73,7 @@ class Situation:
     pool: bool = True
     told: bool = False
     unhidden: bool | None = None
+    normal: bool | None = None
 
     @property
     def natural(self) -> bool:
@@ -109,7 +114,8 @@ def situation_of(
     could = not told and pool and scheme.fixed_weights and scheme.k_private >= 2
     if not could or found.natural or found.sums:
         return found
-    return replace(found, unhidden=nothing_hidden(encodings, public))
+    unhidden = nothing_hidden(encodings, public)
+    return replace(found, unhidden=unhidden, normal=not unhidden and look_normal(encodings))
 
 
 def choose(situation: Situation) -> tuple[Choice, ...]:
@@ -141,7 +147,8 @@ def usual(situation: Situation) -> tuple[str, ...]:
         return ("mixup",) if why_not("relations", situation) else ("mixup", "relations")
     # A missing pool is the attack's to complain about: it names the cure.
     with_pool = replace(situation, pool=True)
-    exact = ("unhidden", "relations", "full", "noisy-relations", *LAST)
+    middle = ("full", "relations") if situation.normal else ("relations", "full")
+    exact = ("unhidden", *middle, "noisy-relations", *LAST)
     return tuple(name for name in exact if not why_not(name, with_pool)) or LAST[1:]
 
 

@@ -3,10 +3,11 @@
     0  c ← LearnPublic           the public part of every encoding, where there is one
     1  S ← similarity            of all pairs of encodings, not rounded (`gram.similarity`)
     2  W ← FactorOverlaps(S)     first guess at every encoding's k vectors (`factor.all_vectors`)
-    3  W ← annealed              where encodings are few (`factor.annealed`)
-    4  W, c, x ← Feedback        on a few hundred pixels, until encodings are explained exactly
-                                 (`solve.subsets.feedback`); where noise is loud, and nothing is
-                                 exact, the likeliest instead (`attacks.by_likelihood`)
+    3  W, c, x ← Feedback        on a few hundred pixels, until encodings are explained exactly
+                                 (`solve.subsets.feedback`)
+    4  W, c, x ← annealed        where that is stuck since encodings are few (`factor.annealed`);
+                                 where noise is loud, and nothing is exact, the likeliest
+                                 (`attacks.by_likelihood`)
     5  x ← every pixel, twice    from the explained encodings (`solve.pixels.settle`); under noise
                                  `solve.pixels.noisy`
     6  status ← Certificate      vector by vector (`certify.certificate`)
@@ -42,7 +43,16 @@ from unveil.parallel import memory_limit as bytes_allowed
 from unveil.records import Overlaps, Progress, Recovery, Supports
 from unveil.scheme import Scheme
 from unveil.seeds import child
-from unveil.solve.model import FEEDBACK, SETTLED, PublicPart, Values, renamed, reproduced, rms
+from unveil.solve.model import (
+    FEEDBACK,
+    SETTLED,
+    PublicPart,
+    Values,
+    incidence,
+    renamed,
+    reproduced,
+    rms,
+)
 from unveil.solve.pixels.noisy import NoisySolution, solve_noisy
 from unveil.solve.pixels.settle import Settled, settle
 from unveil.solve.subsets.feedback import Assignment, feedback
@@ -64,6 +74,9 @@ each encoding and each start of the factorisation."""
 CLEAN = 1.05
 """Misfit of the first guess up to which its rows are right, and noise is what lowers the level: 1.0
 with all rows right, 1.13 and more where half of them are wrong (k = 6; 2.4 for k = 3)."""
+MOST = 0.9
+"""The share of encodings that the first guess must lead to: where that is stuck, half and more stay
+unexplained."""
 QUICK = 200
 """Encodings from which it is asked whether similarities are more than chance: fewer are soon
 tried, and eigenvalues of so few scatter."""
@@ -127,16 +140,7 @@ def dense(
         )
     task = in_units(encodings, P, supports)
     columns = more_columns(n)
-    # 3. Rows that are wrong, or noise? Few encodings are annealed; the level tells.
-    level = shared_level(S, first.W)
-    loud = P is None and overlaps is None and level < LOUD
-    if loud and misfit(S, first.W, level, encodings.d) > CLEAN and affordable(m, k):
-        with clock("factor"):
-            cooled = anneal(S, k, columns, encodings.d, child(seed, "annealing"))
-        if shared_level(S, cooled.W) > level:
-            first, columns = cooled, cooled.W.shape[1] + MORE_COLUMNS[1]
-            loud = shared_level(S, first.W) < LOUD
-    # 4. Subsets and pixels by turns, on some of the pixels.
+    # 3. Subsets and pixels by turns, on some of the pixels.
     some, c = np.ascontiguousarray(task.y[:, :PIXELS]), None
     if task.offsets is not None:
         c = np.ascontiguousarray(task.offsets[:, :PIXELS])
@@ -148,7 +152,21 @@ def dense(
                 some, k, first, columns, draw, offsets=c, rounds=rounds, progress=progress
             )
 
+    level = shared_level(S, first.W)
+    loud = P is None and overlaps is None and level < LOUD
     assignment = by_turns(PROBED if loud else ROUNDS)
+    # 4. Where that leads nowhere: rows that are wrong, or noise? Few encodings are annealed; the
+    # level tells. Second, since it takes ten times as long.
+    found = assignment.exact.sum() >= MOST * m
+    if loud and found:
+        loud = shared_level(S, incidence(assignment.members, len(assignment.x))) < LOUD
+    elif loud and misfit(S, first.W, level, encodings.d) > CLEAN and affordable(m, k):
+        with clock("factor"):
+            cooled = anneal(S, k, columns, encodings.d, child(seed, "annealing"))
+        if shared_level(S, cooled.W) > level:
+            first, columns = cooled, cooled.W.shape[1] + MORE_COLUMNS[1]
+            loud = shared_level(S, first.W) < LOUD
+            assignment = by_turns(PROBED if loud else ROUNDS)
     rows = np.flatnonzero(assignment.exact)
     # 4'. Where noise is such that no equation survives it: the likeliest subsets. Second, since it
     # takes several times as long, and few pixels can look like noise.

@@ -51,6 +51,7 @@ from unveil.relations.subspace import subsets_of
 from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.seeds import Rng, child, root
 from unveil.solve.grow.exact_growth import Growth
+from unveil.solve.model import incidence
 from unveil.solve.pixels.chance import PLENTY, chance_nats
 from unveil.solve.pixels.noisy import NoisySolution
 from unveil.solve.pixels.pixels import PixelSolution
@@ -161,8 +162,7 @@ def _rounded(settled: Settled, found: Found, nats: float) -> NoisySolution:
     """What was solved from rounded encodings: least squares of their signed values, with its
     standard error."""
     n, members = len(settled.solution.values), settled.members
-    W = np.zeros((len(members), n))
-    W[np.arange(len(members))[:, None], members] = 1
+    W = incidence(members, n)
     error = found.noise * np.sqrt(np.diag(np.linalg.pinv(W.T @ W)))
     determined = ~undetermined_by(members, n)
     return NoisySolution(

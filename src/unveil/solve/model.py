@@ -181,6 +181,13 @@ def uses(members: Members, columns: int) -> NDArray[np.int64]:
     return np.bincount(distinct.ravel(), minlength=columns)
 
 
+def incidence(members: Members, columns: int) -> NDArray[np.float64]:
+    """W (rows, columns): 1 at the members of each row."""
+    W = np.zeros((len(members), columns))
+    np.put_along_axis(W, members, 1.0, axis=1)
+    return W
+
+
 def all_different(members: Members) -> NDArray[np.bool_]:
     """Rows that hold no vector twice."""
     return np.asarray((np.diff(np.sort(members, axis=1), axis=1) > 0).all(axis=1))

@@ -22,7 +22,7 @@ from math import comb
 
 import numpy as np
 
-from unveil.solve.model import Values
+from unveil.solve.model import Values, incidence
 from unveil.solve.signs.sign_search import Bools, Floats, Index
 
 MOST = 4_000_000
@@ -167,8 +167,7 @@ class Growth:
             return _subsets(n, size)[None]
         # Least squares of an encoding's similarities on who uses what.
         rows = np.flatnonzero((self.members >= 0).all(axis=1))
-        W = np.zeros((len(rows), n))
-        W[np.arange(len(rows))[:, None], self.members[rows]] = 1
+        W = incidence(self.members[rows], n)
         scores = np.linalg.solve(
             W.T @ W + 0.5 * np.eye(n), W.T @ self.similarity[np.ix_(rows, left)]
         ).T

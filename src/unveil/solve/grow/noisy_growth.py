@@ -21,6 +21,7 @@ from scipy.sparse.csgraph import connected_components
 from unveil.records import Progress
 from unveil.relations.among import compare
 from unveil.relations.sketch import sketch
+from unveil.solve.model import incidence
 from unveil.solve.pixels.noisy import NoisySolution, explained, solve_noisy
 
 Index = NDArray[np.int64]
@@ -102,8 +103,7 @@ def merged(noisy: NoisySolution) -> Index:
     """(n,) the first column that is the same vector as each one."""
     x, d = noisy.values, noisy.values.shape[1]
     n = len(x)
-    W = np.zeros((len(noisy.rows), n))
-    W[np.arange(len(W))[:, None], noisy.members] = 1
+    W = incidence(noisy.members, n)
     # Variance of the difference of two columns, from the covariance of least squares.
     C = np.linalg.pinv(W.T @ W)
     variance = noisy.noise**2 * (np.diag(C)[:, None] + np.diag(C) - 2 * C)

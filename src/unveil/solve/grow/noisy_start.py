@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from unveil.folded import signed
 from unveil.gram.folded_normal import Floats, Patterns
-from unveil.solve.model import Members
+from unveil.solve.model import Members, incidence
 from unveil.solve.subsets.descent import reassign
 
 SIGNED_ROUNDS = 10
@@ -102,8 +102,7 @@ def _means(z: Floats, white: Floats, W: Floats, members: Members) -> Floats:
 
 
 def _least_squares(members: Members, n: int, weight: Floats, z: Floats, ridge: float) -> Floats:
-    W = np.zeros((len(members), n))
-    W[np.arange(len(members))[:, None], members] = 1
+    W = incidence(members, n)
     return np.asarray(
         np.linalg.solve(
             W.T @ (weight[:, None] * W) + ridge * np.eye(n), W.T @ (weight[:, None] * z)

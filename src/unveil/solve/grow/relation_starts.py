@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from unveil.parallel import run_blocks, where, worker_count
-from unveil.solve.model import Values
+from unveil.solve.model import Values, incidence
 from unveil.solve.signs.sign_search import Floats, Index, sign_system
 
 PER_ROW = 12
@@ -28,11 +28,9 @@ def start_from_relations(
 ) -> Floats:
     """x (n, d) of |Σx| = y (rows, d), nearly, by least squares of the signs that relations
     suggest."""
-    rows, d = y.shape
+    d = y.shape[1]
     system = sign_system(quads, members, rng, PER_ROW)
-    W = np.zeros((rows, n))
-    W[np.arange(rows)[:, None], members] = 1
-    solver = np.linalg.pinv(W)
+    solver = np.linalg.pinv(incidence(members, n))
     x = np.zeros((n, d))
 
     def solve(block: slice) -> None:

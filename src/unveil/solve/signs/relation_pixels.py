@@ -24,6 +24,7 @@ from scipy.linalg import eigh
 
 from unveil.cluster import results
 from unveil.records import Progress
+from unveil.solve.model import incidence
 from unveil.solve.signs.sign_search import (
     FEW_PER_ROW,
     Bools,
@@ -71,8 +72,7 @@ def solve_by_relations(
     """|Σx + c| = y (rows, d), unit weights, with all rows explained by `members` (rows, k); bound
     (d,): what counts as zero."""
     rows, d = y.shape
-    W = np.zeros((rows, n))
-    W[np.arange(rows)[:, None], members] = 1
+    W = incidence(members, n)
     solver = np.asarray(np.linalg.pinv(W), np.float64)
     # Nearly all pixels need a few relations only; search makes use of all of them.
     light, full = (sign_system(quads, members, rng, *most) for most in ((FEW_PER_ROW,), ()))
