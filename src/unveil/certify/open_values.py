@@ -19,6 +19,8 @@ levels.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
@@ -29,6 +31,8 @@ from unveil.solve.model import TIE, PublicPart
 from unveil.solve.signs.relation_pixels import solve_by_relations
 from unveil.solve.signs.sign_search import Bools, Floats, Index
 from unveil.solve.signs.signed_pairs import solve_signed_pairs
+
+Parts = Iterator[tuple[int, Floats]]
 
 WIDE = 64
 """A window so many times as wide holds as many times more chance agreements of continuous values,
@@ -110,13 +114,12 @@ def _add_pieces(
     zero = np.abs(x) <= near
     for column in members.T:
         loose |= zero[column]
-    for subset in range(1, 2**k - (c is None)):
+    for size, some in _parts([x[column] for column in members.T]):
         # A single vector is all there is to ask of, unless it meets the public part.
-        if c is None and subset & (subset - 1) == 0:
+        if c is None and size in (1, k):
             continue
-        some = sum((x[members[:, i]] for i in range(k) if subset >> i & 1), np.zeros(1))
         loose |= np.abs(some) <= near
-        if c is not None and subset < 2**k - 1:
+        if c is not None and size < k:
             loose |= np.abs(some + c) <= near
     # 2. Pixels with such rows: what the others tie together.
     for p in np.flatnonzero(loose.any(axis=0)):
@@ -132,6 +135,14 @@ def _add_pieces(
                 piece[n] if c is not None else np.bincount(piece[:n][inside], minlength=1).argmax()
             )
             out[inside & (piece[:n] != main), p] = True
+
+
+def _parts(terms: list[Floats], size: int = 0, some: Floats | None = None) -> Parts:
+    """How many terms, and their sum, of every part of them but the empty one: an addition each."""
+    for i, term in enumerate(terms):
+        more = term if some is None else some + term
+        yield size + 1, more
+        yield from _parts(terms[i + 1 :], size + 1, more)
 
 
 def few_levels(members: Index, x: Floats, c: Floats | None, near: Floats) -> Bools:

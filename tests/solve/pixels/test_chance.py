@@ -10,6 +10,7 @@ import pytest
 from unveil import Encodings, Scheme, recover
 from unveil.solve.pixels.chance import (
     LUCK,
+    PLENTY,
     chance_nats,
     fit_nats,
     needed_nats,
@@ -18,11 +19,12 @@ from unveil.solve.pixels.chance import (
 )
 
 
-def nats(x, k, m=200, c=None, seed=0, bound=1e-6):
+def nats(x, k, m=200, c=None, seed=0, bound=1e-6, plenty=PLENTY):
     rng = np.random.default_rng(seed)
     members = np.argsort(rng.random((m, len(x))), axis=1)[:, :k]
     y = np.abs(x[members].sum(axis=1) + (0 if c is None else c))
-    return chance_nats(y.astype(np.float32), c, x, k, np.full(x.shape[1], bound), rng), y
+    y32, bounds = y.astype(np.float32), np.full(x.shape[1], bound)
+    return chance_nats(y32, c, x, k, bounds, rng, plenty), y
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -77,12 +79,15 @@ def test_the_nats_needed_are_those_of_the_choices():
     assert needed_nats(0, 2, 0) == LUCK
 
 
-def test_more_pixels_than_a_block_are_all_measured():
+def test_more_pixels_than_a_block_are_all_measured_unless_some_say_plenty():
     x = np.random.default_rng(3).standard_normal((60, 300))
-    got, _ = nats(x, 2)
+    got, _ = nats(x, 2, plenty=np.inf)
     assert got.shape == (300,)
     assert np.isfinite(got).all()
     assert got.min() > 8
+    some, _ = nats(x, 2)
+    assert (some > 0).sum() == 256
+    assert PLENTY < some.sum() < got.sum()
 
 
 def test_under_noise_many_pixels_say_more_than_chance_and_four_do_not():
