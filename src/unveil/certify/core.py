@@ -5,18 +5,17 @@ Another reading is W' = D·W·T with T invertible. The entries of |WT| sum to k 
 do. T has a permutation without zeros, T_(i, σ(i)) ≠ 0. Give the rows any weights ω > 0, let |u| = Σ
 ω_r·|u_r| and deg(i) = |W e_i|. If every column t with t_i ≠ 0 is at least as heavy as e_i, |Wt| ≥
 deg(i), then all are exactly as heavy. The same holds for any set of vectors with the rows inside
-it. Two certificates show that columns are heavy, for a core:
+it. Certificates show that columns are heavy (`heavy`), whole ones and fractions:
 
-  whole     t integer: a vector v with v = ω on the rows of i, |v| < ω on the others and Wᵀv =
-            deg(i)·e_i. Then |Wt| ≥ v·Wt = deg(i)·t_i. The v of least length is found by conjugate
-            gradients; what they leave over is counted against it
-  fraction  t ∈ a/k + integers: Σ ω·(Wt)² ≥ λ·Σ deg(i)·t_i², with λ the least eigenvalue of WᵀωW
-            over degrees
+  1. Where a vector has no certificate, the rows that were asked for too much get more weight, a few
+     times.
+  2. Up to `FEW` vectors, no repeats: better certificates and better weights (`flattest`,
+     `fractions`). Where no weights do, a vector leaves the core, with its rows, and so on.
+  3. More vectors, or repeats: the vector that shares most rows with one that has no certificate
+     leaves, and so on until all that are left have one.
 
-Where a vector has no certificate, the rows that were asked for too much get more weight, a few
-times. Then the vector that shares most rows with it leaves the core, with its rows, and so on
-until all that are left have one. Cost: some sweeps over the rows per vector, and one dense
-eigenvalue problem, each time. Pairs (k = 2) have exact certificates of their own, `pairs`.
+Cost: some sweeps over the rows per vector, and one dense eigenvalue problem, each time; step 2 at
+n = 100, m = 200 a second. Pairs (k = 2) have exact certificates of their own, `pairs`.
 """
 
 from __future__ import annotations
@@ -24,10 +23,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
-from scipy.linalg import eigvalsh
 
+from unveil.certify.flattest import Work, weighed
+from unveil.certify.heavy import (
+    even_weights,
+    fractions_heavy,
+    least_eigenvalue,
+    reweighed,
+    whole_columns_heavy,
+)
 from unveil.certify.pairs import disjoint_odd_walks, heavy_pairs, odd_components
 from unveil.certify.rows import gram, linked, local_rows
 
@@ -38,18 +43,6 @@ Flags = NDArray[np.bool_]
 DENSE = 3000
 """Vectors up to which eigenvalues are computed: 70 MB and some seconds."""
 
-ROUNDING = 1e-9
-"""What is taken off each computed eigenvalue and slack. Errors are about n·ε·|N|, below 1e-11 at n
-= `DENSE`."""
-
-SLACK = 0.02
-"""How far |v| stays below ω. Remainders of all vectors together cost less than one row pays: half
-of this."""
-
-UNEVEN = 5.0
-"""Weights of rows lie between 1/5 and 5: a light row pays little, so that remainders would have to
-be smaller."""
-
 FEWEST_ROWS = 3
 """A vector of two rows ties with its neighbours: e_j − e_i is as heavy as e_j. It can only join
 later."""
@@ -58,7 +51,13 @@ AT_ONCE = 100
 """One vector in so many leaves at a time: those that fail often fail because of each other."""
 
 FEW = 200
-"""Vectors up to which several are tried before one leaves, milliseconds each."""
+"""Vectors up to which several are tried before one leaves, milliseconds each; and up to which
+certificates are made as flat as they can be."""
+
+WORK = 4e10
+"""Multiplications for the flattest certificates: five to ten seconds. At m = 2n with k = 3, 4 and 6
+100 vectors need a tenth of them, 200 up to a half. Work is counted, not time: the answer must not
+depend on what else the machine does."""
 
 ROUNDS = 12
 """Rounds of leaving. More would be a core that falls apart."""
@@ -66,10 +65,6 @@ ROUNDS = 12
 REWEIGHED, REWEIGHED_FIRST = 8, 25
 """How often the rows are weighed anew before a vector leaves. Most designs that can be cured are
 after a few; at the first go, of up to `FEW` vectors, a round takes milliseconds."""
-
-PRESSED = 0.9
-"""A row that is asked for more than this part of its weight gets more of it: below 1 − `SLACK`, so
-that it ends there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +88,9 @@ def core(members: Index, n: int, among: Flags, *, repeats: bool) -> Flags:
     """
     none = np.zeros(n, bool)
     trial = _trial(members, among, repeats, REWEIGHED_FIRST if n <= FEW else REWEIGHED)
+    if trial is not None and len(trial.names) <= FEW and members.shape[1] > 2 and not repeats:
+        shown = trial.good.all() and trial.whole
+        return trial.inside if shown else _flat_core(members, trial.inside)
     for _ in range(ROUNDS):
         if trial is None:
             return none
@@ -132,6 +130,22 @@ def _trial(members: Index, inside: Flags, repeats: bool, rounds: int = REWEIGHED
             break
         weight = reweighed(rows, count, weight, asked, even=not whole)
     return best
+
+
+def _flat_core(members: Index, inside: Flags) -> Flags:
+    """The set without those that light columns name, one by one, until all have certificates."""
+    work = Work(WORK)
+    while True:
+        inside = _thinned(members, len(inside), inside)
+        rows, names = local_rows(members, inside)
+        if not len(names):
+            return inside
+        found = weighed(rows, len(names), work)
+        if found.proved:
+            return inside
+        if found.blamed < 0:
+            return np.zeros_like(inside)
+        inside[names[found.blamed]] = False
 
 
 def _without_some(members: Index, trial: _Trial, repeats: bool) -> _Trial | None:
@@ -186,157 +200,3 @@ def _thinned(members: Index, n: int, inside: Flags) -> Flags:
     label = linked(rows, n)
     sizes = np.bincount(label[inside], minlength=int(label.max()) + 1)
     return np.asarray(inside & (label == sizes.argmax()))
-
-
-def even_weights(members: Index, n: int) -> Values:
-    """Weights of rows that bring degrees closer together: rows of rare vectors weigh more. Any
-    positive weights are right."""
-    degree = np.bincount(members.ravel(), minlength=n)
-    weight = (degree.mean() / degree)[members].mean(axis=1)
-    return np.asarray(np.clip(weight / weight.mean(), 1 / UNEVEN, UNEVEN))
-
-
-def reweighed(members: Index, n: int, weight: Values, asked: Values, *, even: bool) -> Values:
-    """More weight for rows of which some certificate asked too much.
-
-    asked (m,): the largest part of its weight that a certificate asked of each row
-    even: degrees are brought closer together as well, which makes fractions heavier
-    """
-    weight = weight * np.maximum(asked / PRESSED, 1.0)
-    if even:
-        degree = np.bincount(members.ravel(), np.repeat(weight, members.shape[1]), minlength=n)
-        weight = weight * np.sqrt((degree.mean() / degree)[members].mean(axis=1))
-    return np.asarray(np.clip(weight / weight.mean(), 1 / UNEVEN, UNEVEN))
-
-
-def least_eigenvalue(members: Index, n: int, weight: Values) -> float:
-    """A lower bound of Σ ω·(Wt)² / Σ deg(i)·t_i²; 0 if it cannot be told from 0."""
-    M = gram(members, n, weight)
-    scale = 1 / np.sqrt(np.diag(M))
-    return max(
-        0.0, float(eigvalsh(M * scale[:, None] * scale, subset_by_index=[0, 0])[0]) - ROUNDING
-    )
-
-
-def whole_columns_heavy(
-    members: Index, n: int, weight: Values, floor: float, repeats: bool
-) -> tuple[Flags, Values]:
-    """Vectors i with |Wt| ≥ deg(i) for every integer t with t_i ≠ 0, and more if W t ≠ 0 in a row
-    without i; and what was asked of each row at most (see `reweighed`).
-
-    Were |Wt| ≤ deg(i), then Σ deg·t² ≤ deg(i) / floor (k times that with repeats). So a remainder r
-    in Wᵀv = deg(i)·e_i costs at most |r|·|t|. For all vectors together that stays below half of
-    what one row without i pays.
-    """
-    if floor <= 0:
-        return np.zeros(n, bool), np.zeros(len(members))
-    k = members.shape[1]
-    degree = np.bincount(members.ravel(), np.repeat(weight, k), minlength=n)
-    longest = np.sqrt((k if repeats else 1) * degree / (floor * degree.min()))
-    allowed = 0.5 * SLACK * weight.min() / n / longest
-    good, asked = _spread(members, n, weight, degree, allowed, 1 - SLACK)
-    if repeats and good.all():
-        good = np.array([_rank_without(members, n, i) for i in range(n)])
-    return good, asked
-
-
-def _rank_without(members: Index, n: int, i: int) -> bool:
-    """With repeats a column that is 0 in all rows without i must be a multiple of e_i: those rows
-    determine all others."""
-    M = gram(members[(members != i).all(axis=1)], n)
-    M[i, i] = 1.0
-    return bool(eigvalsh(M, subset_by_index=[0, 0])[0] > np.sqrt(ROUNDING))
-
-
-def fractions_heavy(members: Index, n: int, weight: Values, floor: float, repeats: bool) -> bool:
-    """Whether every t ∈ a/k + integers, 0 < a < k, is heavier than any vector of the core.
-
-    For such t: t² ≥ a(k−a)/k² + (2a−k)/k·t. Sum with the degrees, use |Σ deg(i)·t_i| ≤ |Wt|: Σ
-    ω·(Wt)² ≥ λ·(Σω·a(k−a)/k − (k−2)/k·|Wt|), and Σ ω·(Wt)² = |Wt| (at most k times that with
-    repeats). There are at least two such columns, since rows of T sum to integers: so they are
-    compared with the mean of the two largest degrees.
-    """
-    k = members.shape[1]
-    degree = np.sort(np.bincount(members.ravel(), np.repeat(weight, k), minlength=n))
-    lightest = floor * weight.sum() * (k - 1) / k / ((k if repeats else 1) + floor * (k - 2) / k)
-    return bool(lightest > degree[-2:].mean() + SLACK)
-
-
-@njit(cache=True, nogil=True)
-def _spread(members, n, weight, degree, allowed, bound):  # type: ignore[no-untyped-def]
-    """For each i: Wᵀv = −Σ_(r∋i) ω_r W_r away from i, with v = −ω·Wz on the rows without i, by
-    conjugate gradients.
-
-    Good: |Wz| ≤ bound there, and the remainder is no longer than allowed. Second, the largest |Wz|
-    of each row.
-    """
-    m, k = members.shape
-    out = np.zeros(n, np.bool_)
-    asked = np.zeros(m)
-    off = np.ones(m)
-    for i in range(n):
-        # 1. The rows of i, what they leave at the others, and the degrees without them, which
-        # precondition.
-        b = np.zeros(n)
-        left = degree.copy()
-        for r in range(m):
-            off[r] = weight[r]
-            for j in range(k):
-                if members[r, j] == i:
-                    off[r] = 0.0
-            if off[r] == 0.0:
-                for j in range(k):
-                    if members[r, j] != i:
-                        b[members[r, j]] += weight[r]
-                        left[members[r, j]] -= weight[r]
-        left[i] = 1.0
-        # All rows of some vector hold i: nothing can cancel it. Weights are about 1.
-        if left.min() < 1e-9:
-            continue
-        # 2. Conjugate gradients on W_offᵀ ω W_off z = b.
-        z = np.zeros(n)
-        residual = b.copy()
-        p = residual / left
-        rho = (residual * p).sum()
-        q = np.zeros(n)
-        for _ in range(300):
-            _rows_product(members, off, p, q)
-            energy = (p * q).sum()
-            if energy <= 0.0:
-                break
-            z += (rho / energy) * p
-            residual -= (rho / energy) * q
-            if (residual * residual).sum() < 0.25 * allowed[i] ** 2:
-                break
-            y = residual / left
-            new = (residual * y).sum()
-            p = y + (new / rho) * p
-            rho = new
-        # 3. The remainder as it is, not as the recursion has it.
-        most = _rows_product(members, off, z, q)
-        out[i] = most <= bound and np.sqrt(((b - q) ** 2).sum()) <= allowed[i]
-        for r in range(m):
-            if off[r] > 0.0:
-                part = 0.0
-                for j in range(k):
-                    part += z[members[r, j]]
-                asked[r] = max(asked[r], abs(part))
-    return out, asked
-
-
-@njit(cache=True, nogil=True)
-def _rows_product(members, off, p, q):  # type: ignore[no-untyped-def]
-    """q = Wᵀ·off·W p, and the largest |W p| of rows that are not off."""
-    m, k = members.shape
-    q[:] = 0.0
-    most = 0.0
-    for r in range(m):
-        if off[r] > 0.0:
-            s = 0.0
-            for j in range(k):
-                s += p[members[r, j]]
-            most = max(most, abs(s))
-            s *= off[r]
-            for j in range(k):
-                q[members[r, j]] += s
-    return most

@@ -9,8 +9,8 @@ reading holds it, up to one sign per pixel, the same for all.
               certain if row i of T is ±1 once
   2. classes  vectors whose entries in every possible column of T differ by integers
               (`uniqueness_lattice`)
-  3. core     in a class: vectors whose columns are the lightest (`uniqueness_core`; pairs:
-              `uniqueness_pairs`)
+  3. core     in a class: vectors whose columns are the lightest (`certify.core`; pairs:
+              `certify.pairs`)
   4. growth   one by one: rows of i whose other members are certain have no member in common; signs
               hidden: and together at least 2k−1 other members. Then row i of T is a difference of
               0/1 vectors, not negative, and sums to 1
