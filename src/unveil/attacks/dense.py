@@ -30,7 +30,7 @@ from unveil.attacks.units import Task, in_units
 from unveil.certify.relabelling import relabelled
 from unveil.encodings import Encodings
 from unveil.factor.all_vectors import factor_overlaps
-from unveil.factor.annealed import affordable, anneal
+from unveil.factor.annealed import anneal, annealings
 from unveil.gram.similarity import (
     above_chance,
     assisted_similarity,
@@ -160,13 +160,21 @@ def dense(
     found = assignment.exact.sum() >= MOST * m
     if loud and found:
         loud = shared_level(S, incidence(assignment.members, len(assignment.x))) < LOUD
-    elif loud and misfit(S, first.W, level, encodings.d) > CLEAN and affordable(m, k):
-        with clock("factor"):
-            cooled = anneal(S, k, columns, encodings.d, child(seed, "annealing"))
-        if shared_level(S, cooled.W) > level:
+    elif loud and misfit(S, first.W, level, encodings.d) > CLEAN:
+        # It ends somewhere else each time, and as near: from some ends the others are found.
+        wide = columns
+        for turn in range(annealings(m, k)):
+            with clock("factor"):
+                cooled = anneal(S, k, wide, encodings.d, child(seed, f"annealing {turn}"))
+            if shared_level(S, cooled.W) <= level:
+                break
             first, columns = cooled, cooled.W.shape[1] + MORE_COLUMNS[1]
             loud = shared_level(S, first.W) < LOUD
-            assignment = by_turns(PROBED if loud else ROUNDS)
+            other = by_turns(PROBED if loud else ROUNDS)
+            if turn == 0 or other.exact.sum() > assignment.exact.sum():
+                assignment = other
+            if loud or assignment.exact.sum() >= MOST * m:
+                break
     rows = np.flatnonzero(assignment.exact)
     # 4'. Where noise is such that no equation survives it: the likeliest subsets. Second, since it
     # takes several times as long, and few pixels can look like noise.

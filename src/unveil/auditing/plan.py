@@ -57,7 +57,8 @@ STEP = 0.1
 
 @dataclass(frozen=True)
 class Plan(Shown):
-    """What a call of `unveil.recover` would do. `str(plan)` says it in words.
+    """What a call of `unveil.recover` would do on data of any distribution: those that look
+    Gaussian are left to `full` first, and take less. `str(plan)` says it in words.
 
     seconds: all stages of `attack`, without compiling; tried, most_seconds: the attacks that follow
     each other where the one before does not get through, and what all of them take on data that are

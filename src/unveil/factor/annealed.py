@@ -39,13 +39,17 @@ the first rows move about freely, at the second they keep most of what they foun
 MOST_WORK = 6e6
 """m²k beyond which it is not tried: some ten seconds. So many encodings have clusters that are
 large enough for refinement."""
+MOST_TIMES, ALL_WORK = 6, 2e6
+"""How often it is tried where it leads nowhere, and m²k of all tries but the first. Of six
+instances of k = 6 at two encodings per vector three lead somewhere at the first go."""
 NEVER = 30.0
 """Temperatures above the best column at which a column is never taken: exp(−30) is 1e-13."""
 
 
-def affordable(m: int, k: int) -> bool:
-    """Whether annealing is a matter of seconds."""
-    return m * m * k <= MOST_WORK
+def annealings(m: int, k: int) -> int:
+    """How often annealing is a matter of seconds."""
+    work = m * m * k
+    return min(MOST_TIMES, 1 + int(ALL_WORK // work)) if work <= MOST_WORK else 0
 
 
 def anneal(S: Matrix, k: int, columns: int, d: int, rng: np.random.Generator) -> Factorisation:
