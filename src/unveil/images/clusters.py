@@ -8,6 +8,8 @@ earlier one is dropped. Every step reads a few rows of the similarity matrix.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -42,6 +44,8 @@ CORE, SMALLEST = 0.6, 6
 least."""
 ROWS = 1024
 """Rows of the similarity compared at a time, to bound memory."""
+SPREAD = 2000
+"""Scores from which their median and spread are read: sure to a few percent."""
 
 
 def cluster_size(k: int, m: int, n: int) -> int:
@@ -74,6 +78,11 @@ def grow_clusters(
     sizes = [max(int(mask.sum()), size // 2) for mask in masks]
     found: list[NDArray[np.int64]] = []
     member = np.stack(masks, axis=1) if masks else np.zeros((m, 0), bool)
+
+    def repeats(cluster: NDArray[np.int64]) -> bool:
+        shared = member[cluster].sum(axis=0)
+        return bool((shared > SHARED * np.minimum(len(cluster), sizes)).any())
+
     # 3. A cluster around each pair that no cluster holds yet, unless it repeats one.
     idle = 0
     for a, b in zip(i[order], j[order], strict=True):
@@ -82,11 +91,8 @@ def grow_clusters(
         if (member[a] & member[b]).any():
             continue
         idle += 1
-        cluster = _settle(cosines, neighbours, int(a), int(b), size)
+        cluster = _settle(cosines, neighbours, int(a), int(b), size, repeats)
         if cluster is None:
-            continue
-        shared = member[cluster].sum(axis=0)
-        if masks and (shared > SHARED * np.minimum(len(cluster), sizes)).any():
             continue
         found.append(cluster)
         masks.append(_mask(cluster, m))
@@ -139,9 +145,16 @@ def _of_class(
 
 
 def _settle(
-    cosines: NDArray[np.float32], neighbours: sparse.csr_array, a: int, b: int, size: int
+    cosines: NDArray[np.float32],
+    neighbours: sparse.csr_array,
+    a: int,
+    b: int,
+    size: int,
+    repeats: Callable[[NDArray[np.int64]], bool],
 ) -> NDArray[np.int64] | None:
-    """The cluster around encodings a and b: who stands out in mean similarity, until `ROUNDS`."""
+    """The cluster around encodings a and b: who stands out in mean similarity, until `ROUNDS`. None
+    where it becomes one that there is: most do, and at once."""
+    some = slice(None, None, -(-len(cosines) // SPREAD))
     near_a, near_b = (
         neighbours.indices[neighbours.indptr[row] : neighbours.indptr[row + 1]] for row in (a, b)
     )
@@ -151,12 +164,14 @@ def _settle(
         score = part.sum(axis=0)
         score[cluster] -= part[np.arange(len(cluster)), cluster]  # not its similarity with itself
         score /= len(cluster)
-        centre = np.median(score)
-        z = (score - centre) / (DEVIATION * np.median(np.abs(score - centre)) + 1e-12)
+        centre = np.median(score[some])
+        z = (score - centre) / (DEVIATION * np.median(np.abs(score[some] - centre)) + 1e-12)
         out = np.flatnonzero(z > STANDS_OUT)
         if len(out) < LEAST - 1:
             return None
         cluster = out[np.argsort(-z[out], kind="stable")][:size]
+        if repeats(cluster):
+            return None
     return np.sort(cluster) if len(cluster) >= LEAST else None
 
 

@@ -26,6 +26,8 @@ MORE = 4
 """Clusters grown beyond those that are needed, so that those by chance do not take their places."""
 RIDGE = 1e-6
 """Ridge of the projection, by the mean of the normal equations: a column may repeat another."""
+ROWS = 1024
+"""Encodings at a time, to bound memory."""
 EMPTY = 1e-12
 """Guards divisions: an encoding may be explained completely."""
 
@@ -94,7 +96,10 @@ def without(gram: Floats, A: NDArray[np.floating], rows: NDArray[np.int64]) -> F
     seen = back @ gram
     seen -= 0.5 * (seen @ back.T) @ A.T.astype(np.float32)
     out = gram[np.ix_(rows, rows)]
-    half = A[rows].astype(np.float32) @ seen[:, rows]
-    out -= half
-    out -= half.T
+    left, right = A[rows].astype(np.float32), np.ascontiguousarray(seen[:, rows])
+    for start in range(0, len(rows), ROWS):
+        part = slice(start, start + ROWS)
+        half = left[part] @ right
+        out[part] -= half
+        out[:, part] -= half.T
     return np.asarray(out, np.float32)

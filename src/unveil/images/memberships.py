@@ -63,11 +63,15 @@ def image_memberships(
     K = energies.gram
     m = len(K)
     norms = np.maximum(np.diag(K).copy(), 1e-12)
-    cosines = np.asarray(K / np.sqrt(norms), np.float32)
-    cosines /= np.sqrt(norms)[:, None]
     size = cluster_size(k, m, n) if n else m // 4
     most = n if n is not None else m
-    clusters = grow_by_class(cosines, labels, size=size, most=most, rng=rng, progress=progress)
+    # In place: a second matrix of all pairs is what would take most memory of all.
+    lengths = np.sqrt(norms)
+    K /= lengths
+    K /= lengths[:, None]
+    clusters = grow_by_class(K, labels, size=size, most=most, rng=rng, progress=progress)
+    K *= lengths
+    K *= lengths[:, None]
     if not clusters:
         return None
     if n is None:
