@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.images.epochs import Epochs
 from unveil.records import Progress
 
 ROUNDS = 6
@@ -55,6 +56,7 @@ def grow_clusters(
     size: int,
     most: int,
     have: list[NDArray[np.int64]] | None = None,
+    epochs: Epochs | None = None,
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> list[NDArray[np.int64]]:
@@ -82,7 +84,7 @@ def grow_clusters(
         if (member[a] & member[b]).any():
             continue
         idle += 1
-        cluster = _settle(cosines, neighbours, int(a), int(b), size)
+        cluster = _settle(cosines, neighbours, int(a), int(b), size, epochs)
         if cluster is None:
             continue
         shared = member[cluster].sum(axis=0)
@@ -105,13 +107,16 @@ def grow_by_class(
     size: int,
     most: int,
     have: list[NDArray[np.int64]] | None = None,
+    epochs: Epochs | None = None,
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> list[NDArray[np.int64]]:
     """`grow_clusters` among the encodings of one class after another, where labels (m, classes)
     tell what each mixes."""
     if labels is None:
-        return grow_clusters(cosines, size=size, most=most, have=have, rng=rng, progress=progress)
+        return grow_clusters(
+            cosines, size=size, most=most, have=have, epochs=epochs, rng=rng, progress=progress
+        )
     found: list[NDArray[np.int64]] = []
     for column in labels.T:
         rows = np.flatnonzero(column > 0)
@@ -120,7 +125,14 @@ def grow_by_class(
         inside = [np.flatnonzero(np.isin(rows, cluster)) for cluster in have or []]
         inside = [part for part in inside if len(part) >= LEAST]
         part = np.ascontiguousarray(cosines[np.ix_(rows, rows)])
-        grown = grow_clusters(part, size=size, most=most - len(found), have=inside, rng=rng)
+        grown = grow_clusters(
+            part,
+            size=size,
+            most=most - len(found),
+            have=inside,
+            epochs=None if epochs is None else epochs.at(rows),
+            rng=rng,
+        )
         found += [rows[cluster] for cluster in grown if _of_class(cosines, rows[cluster], column)]
         if progress:
             progress("clusters", len(found), most)
@@ -139,7 +151,12 @@ def _of_class(
 
 
 def _settle(
-    cosines: NDArray[np.float32], neighbours: sparse.csr_array, a: int, b: int, size: int
+    cosines: NDArray[np.float32],
+    neighbours: sparse.csr_array,
+    a: int,
+    b: int,
+    size: int,
+    epochs: Epochs | None = None,
 ) -> NDArray[np.int64] | None:
     """The cluster around encodings a and b: who stands out in mean similarity, until `ROUNDS`."""
     near_a, near_b = (
@@ -156,7 +173,10 @@ def _settle(
         out = np.flatnonzero(z > STANDS_OUT)
         if len(out) < LEAST - 1:
             return None
-        cluster = out[np.argsort(-z[out], kind="stable")][:size]
+        cluster = out[np.argsort(-z[out], kind="stable")]
+        if epochs is not None:
+            cluster = epochs.most(cluster)
+        cluster = cluster[:size]
     return np.sort(cluster) if len(cluster) >= LEAST else None
 
 
