@@ -130,7 +130,7 @@ def test_neighbours_are_the_most_similar_pairs_and_seeds_have_three_in_common():
 
 def test_a_pair_that_nothing_stands_out_with_is_no_cluster():
     C, _ = planted(blocks=1, each=LEAST - 2)
-    assert _settle(C, _neighbours(C, 0.05, rng()), 0, 1, 50) is None
+    assert _settle(C, _neighbours(C, 0.05, rng()), 0, 1, 50, lambda _: False) is None
 
 
 def test_clusters_of_smooth_images_are_pure_and_find_most_images():

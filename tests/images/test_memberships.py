@@ -119,9 +119,10 @@ def test_without_their_number_there_are_about_as_many_columns_as_images():
 
 
 def test_never_more_columns_than_images_and_the_same_generator_the_same_bytes():
-    energies, _, law = problem()
+    drawn = [problem() for _ in range(2)]
     one, other = (
-        image_memberships(energies, 2, 6, law, rng=np.random.default_rng(4)) for _ in range(2)
+        image_memberships(energies, 2, 6, law, rng=np.random.default_rng(4))
+        for energies, _, law in drawn
     )
     assert one.probability.shape[1] <= 6
     assert one.probability.tobytes() == other.probability.tobytes()

@@ -9,6 +9,10 @@
          E, x ← anneal                       signs as smooth fields (`images.sign_fields`)
          λ ← least squares on E              members and weights (`images.reweigh`)
          bad images start again
+    5  x ← what rows of one epoch share      taken out (`images.shared_public`)
+
+Rows that come epoch by epoch have each image k times in an epoch, and share its public images: who
+is in which row is matched then (`images.epochs`). Whether they do is found out.
 
 Labels, where released, tie members and weights. Public images, where the candidates are known, are
 found in what is left of signed encodings, and taken out (`images.public_part`). Nothing here is
@@ -32,12 +36,14 @@ from unveil.images.cross_terms import cross_terms
 from unveil.images.likeness import Clues, clues_of_likeness, roughness, white_clues
 from unveil.images.memberships import expected_weights, image_memberships
 from unveil.images.mirrored import merge_mirrored, mirror
+from unveil.images.own_mean import common_share
 from unveil.images.pixel_signs import synchronise
-from unveil.images.polarity import SURE
+from unveil.images.polarity import SURE, leaning
 from unveil.images.prior import ImagePrior, image_prior, smooth_prior
 from unveil.images.recognition import WHITE, recognition
 from unveil.images.rounds import alternate, take_out_public
 from unveil.images.schedule import SCHEDULE
+from unveil.images.shared_public import without_shared
 from unveil.images.sign_fields import folded_fit
 from unveil.images.task import ImageTask, RoundState, WeightLaw
 from unveil.images.units import settle_units
@@ -58,6 +64,9 @@ UNLEARNED = "; how sure each is was learned on images that were not cropped, and
 where four were."""
 FOLDED = 6
 """Rounds of expectation–maximisation that sharpen the start, pixel by pixel."""
+ALIKE = 0.07
+"""Share of the energy of magnitudes that images have in common, from which on they are no
+photographs of all kinds: those have 0.05 at most, portraits 0.09, faces 0.14, clothes 0.2."""
 MATRICES, CROPPED, ARRAYS = 4, 5, 5
 """m×m matrices, those of crops, and m×d arrays, in single precision, that are held at once."""
 Floats = NDArray[np.float32]
@@ -156,6 +165,7 @@ def natural(
         cropped = replace(cropped, images=unit.to_pixels(cropped.images, shape))
         return _recovery(encodings, scheme, unit, cropped, signs, True, clock, UNLEARNED)
     # 3. Who mixes whom, softly: from squares of products, which do not depend on signs.
+    white = task.public and scheme.k_private == 2 and roughness(prior) > WHITE
     with clock("similarity"):
         energies = window_energies(task.Y, shape)
     with clock("memberships"):
@@ -166,17 +176,18 @@ def natural(
             total,
             task.law.sample,
             labels=task.labels,
+            ordered=not flips and not white,
             rng=draw,
             progress=progress,
         )
-    task = replace(task, gram=energies.gram)
     if found is None:
         return _nothing(encodings, clock)
+    task = replace(task, gram=energies.gram, epochs=found.epochs)
     first, second = expected_weights(found, task.public)
     weights: sparse.csr_array = sparse.csr_array(first)
     squares: sparse.csr_array = sparse.csr_array(second)
     # Among public white noise only the private images are smooth: rounds of their own.
-    if task.public and scheme.k_private == 2 and roughness(prior) > WHITE:
+    if white:
         with clock("rounds"):
             size = total or len(first.T)
             state, sure = white_rounds(task, weights, squares, size, child(seed, "white"), progress)
@@ -219,9 +230,13 @@ def natural(
     if candidates is not None:
         with clock("public images"):
             state = take_out_public(task, state, candidates, progress)
-    # 8. How good each image is likely to be; mirror images become one.
+    # 8. How good each image is likely to be, by clues that know nothing of what follows; mirror
+    #    images become one. Rows that come epoch by epoch share public images, which are taken out.
     with clock("likeness"):
         signs = clues_of_likeness(task, state, state.weighing, child(seed, "halves"), channels)
+    if task.epochs is not None and task.public and candidates is None:
+        with clock("shared public images"):
+            state = without_shared(task, state, task.epochs, progress)
     if flips:
         state, signs = _without_mirrors(state, signs, shape, prior, clock)
     known = prior.known if state.polarity is None else state.polarity > SURE
@@ -272,7 +287,13 @@ def _start(
     images = folded_fit(
         task.Y, task.mixture(weights, squares), images, task.prior, mean=False, rounds=FOLDED
     )
-    return synchronise(images, task.prior.correlation(), task.start, rng)
+    images = synchronise(images, task.prior.correlation(), task.start, rng)
+    # Of images with much in common the sign is told later, and that of the public mean serves the
+    # first rounds best (`images.own_mean`).
+    if not task.public or common_share(np.abs(images)) > ALIKE:
+        return images
+    turn = leaning(task.Y, task.mixture(weights, squares), images, task.prior) < 0
+    return -images if turn else images
 
 
 def _recovery(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.images.epochs import Epochs
 from unveil.records import Progress
 
 ROUNDS = 6
@@ -59,6 +60,7 @@ def grow_clusters(
     size: int,
     most: int,
     have: list[NDArray[np.int64]] | None = None,
+    epochs: Epochs | None = None,
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> list[NDArray[np.int64]]:
@@ -91,7 +93,7 @@ def grow_clusters(
         if (member[a] & member[b]).any():
             continue
         idle += 1
-        cluster = _settle(cosines, neighbours, int(a), int(b), size, repeats)
+        cluster = _settle(cosines, neighbours, int(a), int(b), size, repeats, epochs)
         if cluster is None:
             continue
         found.append(cluster)
@@ -111,13 +113,16 @@ def grow_by_class(
     size: int,
     most: int,
     have: list[NDArray[np.int64]] | None = None,
+    epochs: Epochs | None = None,
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> list[NDArray[np.int64]]:
     """`grow_clusters` among the encodings of one class after another, where labels (m, classes)
     tell what each mixes."""
     if labels is None:
-        return grow_clusters(cosines, size=size, most=most, have=have, rng=rng, progress=progress)
+        return grow_clusters(
+            cosines, size=size, most=most, have=have, epochs=epochs, rng=rng, progress=progress
+        )
     found: list[NDArray[np.int64]] = []
     for column in labels.T:
         rows = np.flatnonzero(column > 0)
@@ -126,7 +131,14 @@ def grow_by_class(
         inside = [np.flatnonzero(np.isin(rows, cluster)) for cluster in have or []]
         inside = [part for part in inside if len(part) >= LEAST]
         part = np.ascontiguousarray(cosines[np.ix_(rows, rows)])
-        grown = grow_clusters(part, size=size, most=most - len(found), have=inside, rng=rng)
+        grown = grow_clusters(
+            part,
+            size=size,
+            most=most - len(found),
+            have=inside,
+            epochs=None if epochs is None else epochs.at(rows),
+            rng=rng,
+        )
         found += [rows[cluster] for cluster in grown if _of_class(cosines, rows[cluster], column)]
         if progress:
             progress("clusters", len(found), most)
@@ -151,6 +163,7 @@ def _settle(
     b: int,
     size: int,
     repeats: Callable[[NDArray[np.int64]], bool],
+    epochs: Epochs | None = None,
 ) -> NDArray[np.int64] | None:
     """The cluster around encodings a and b: who stands out in mean similarity, until `ROUNDS`. None
     where it becomes one that there is: most do, and at once."""
@@ -169,7 +182,10 @@ def _settle(
         out = np.flatnonzero(z > STANDS_OUT)
         if len(out) < LEAST - 1:
             return None
-        cluster = out[np.argsort(-z[out], kind="stable")][:size]
+        cluster = out[np.argsort(-z[out], kind="stable")]
+        if epochs is not None:
+            cluster = epochs.most(cluster)
+        cluster = cluster[:size]
         if repeats(cluster):
             return None
     return np.sort(cluster) if len(cluster) >= LEAST else None

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.images.epochs import Epochs
+
 Floats = NDArray[np.float32]
 EMPTY = 1e-9
 """Guards a division: an image may be in no encoding."""
@@ -22,11 +24,12 @@ UNSEEN = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class ImageMemberships:
-    """probability (m, n) that encoding i mixes image j; weight (m, n): the λ to expect if it
-    does."""
+    """probability (m, n) that encoding i mixes image j; weight (m, n): the λ to expect if it does;
+    epochs: the order of rows, where they have one."""
 
     probability: NDArray[np.float32]
     weight: NDArray[np.float32]
+    epochs: Epochs | None = None
 
 
 def vote(weights: Floats, labels: Floats) -> Floats:
@@ -64,4 +67,4 @@ def with_labels(
         # As many classes as images: the label is the weight.
         single = rows[several[rows] == k]
         weight[np.ix_(single, images)] = labels[single, c][:, None]
-    return ImageMemberships(probability, weight)
+    return ImageMemberships(probability, weight, found.epochs)

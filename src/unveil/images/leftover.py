@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.images.clusters import LEAST, grow_by_class
+from unveil.images.epochs import Epochs
 
 Floats = NDArray[np.float32]
 CLEAR = 0.6
@@ -22,6 +23,8 @@ CLEAR = 0.6
 of images had 0.58 to 1.5, those by chance at most 0.58."""
 SMALL = 0.2
 """Least share of the encodings that a cluster may have: of a handful chance makes strong ones."""
+FAINT = 0.25
+"""FAINT"""
 MORE = 4
 """Clusters grown beyond those that are needed, so that those by chance do not take their places."""
 RIDGE = 1e-6
@@ -41,6 +44,7 @@ def leftover_clusters(
     size: int,
     most: int,
     labels: Floats | None,
+    epochs: Epochs | None = None,
     rng: np.random.Generator,
 ) -> list[NDArray[np.int64]]:
     """Up to `most` clusters of at most `size` encodings, the strongest first.
@@ -63,6 +67,7 @@ def leftover_clusters(
         size=size,
         most=most + MORE,
         have=[np.flatnonzero(column) for column in members[rows].T],
+        epochs=None if epochs is None else epochs.at(rows),
         rng=rng,
     )
     # 3. Those as strong as the known images, each by the encodings in which it weighs most.
@@ -70,7 +75,7 @@ def leftover_clusters(
         strength(gram, top[squares[top, c] > 0])
         for c, top in enumerate(np.argsort(-squares, axis=0, kind="stable")[:size].T)
     ]
-    least = CLEAR * float(np.median(known)) if known else 0.0
+    least = (CLEAR if epochs is None else FAINT) * float(np.median(known)) if known else 0.0
     found = [(strength(residual, cluster), rows[cluster]) for cluster in clusters]
     found.sort(key=lambda pair: -pair[0])
     return [cluster for value, cluster in found if value > least and len(cluster) >= SMALL * size][

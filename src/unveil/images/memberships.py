@@ -4,8 +4,9 @@ pure.
 Every cluster has a template: the combination of whitened squares that explains its members best,
 next to all other templates. An encoding's score against it, its own share taken out, is about λ²
 where it mixes the image, and noise around zero elsewhere. With the law of λ known, the score
-becomes a probability and an expected λ. Probabilities of an encoding are shifted to sum to k. They
-stay soft: naming the best k at this stage destroys the step that follows.
+becomes a probability and an expected λ. Probabilities of an encoding are shifted to sum to k; where
+rows come epoch by epoch those of an image in an epoch as well (`images.epochs`). They stay soft:
+naming the best k at this stage destroys the step that follows.
 """
 
 from __future__ import annotations
@@ -15,6 +16,15 @@ from numpy.typing import NDArray
 
 from unveil.gram.energies import Energies
 from unveil.images.clusters import DEVIATION, cluster_size, grow_by_class
+from unveil.images.epochs import (
+    CERTAIN,
+    Epochs,
+    epochs_of,
+    even_columns,
+    forget_within,
+    logistic,
+    matched_odds,
+)
 from unveil.images.labels import ImageMemberships, vote, with_labels
 from unveil.images.leftover import leftover_clusters
 from unveil.records import Progress
@@ -25,6 +35,9 @@ ROUNDS = 7
 GROWTH = (1, 2, 3, 4)
 """Rounds after which clusters that were missed are looked for: strong images hide the others at
 first."""
+DROPS, MORE = 2, 4
+"""Of rows in epochs: the round from which on uneven columns are dropped, when the first that were
+missed have joined; and columns beyond those that are needed, of which the most even stay."""
 SURE = 0.8
 """Probability of a member that is taken for one: an encoding with k of them has all its images."""
 FAINT = 0.02
@@ -36,8 +49,6 @@ TAIL = 0.02
 RIDGE, TEMPLATE_RIDGE, LEVEL_RIDGE = 0.1, 0.05, 0.001
 """Ridges, by the mean of the normal equations: of scores, where templates are noisy; of templates;
 and of the common level, by that of scores, since it is well known."""
-CERTAIN = 60.0
-"""Log odds beyond which a probability is 0 or 1 in double precision."""
 BISECTIONS = 40
 """Halvings of the shift of log odds: 120·2⁻⁴⁰ is nothing."""
 MOST = 0.85
@@ -54,11 +65,13 @@ def image_memberships(
     law: NDArray[np.float64],
     *,
     labels: NDArray[np.float32] | None = None,
+    ordered: bool = True,
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> ImageMemberships | None:
-    """law: a sample of private weights; n: how many images, None: as many as there are clusters.
-    None: no cluster at all."""
+    """law: a sample of private weights; n: how many images, None: as many as there are clusters;
+    ordered: rows may come epoch by epoch, which is found out. None: no cluster at all. Energies are
+    changed, by rounding, and where rows of one epoch say nothing of each other."""
     # 1. Clusters in the cosines of whitened squares. Of unknown n: all that stand out.
     K = energies.gram
     m = len(K)
@@ -70,39 +83,57 @@ def image_memberships(
     K /= lengths
     K /= lengths[:, None]
     clusters = grow_by_class(K, labels, size=size, most=most, rng=rng, progress=progress)
+    # 2. Where rows come epoch by epoch, an image has k rows of each, and rows of one epoch are
+    #    alike by the public images they share: clusters again, with that known.
+    epochs = None
+    if n is None:
+        size = cluster_size(k, m, max(len(clusters), 1))
+    elif ordered and clusters:
+        epochs = epochs_of(_members(clusters, m), n, k)
+    if epochs is not None:
+        forget_within(K, epochs)
+        clusters = grow_by_class(
+            K, labels, size=size, most=most, epochs=epochs, rng=rng, progress=progress
+        )
     K *= lengths
     K *= lengths[:, None]
     if not clusters:
         return None
-    if n is None:
-        size = cluster_size(k, m, len(clusters))
-    # 2. The first template of a cluster: the mean of its members, each of the same norm.
+    # 3. The first template of a cluster: the mean of its members, each of the same norm.
     hat = np.zeros((m, len(clusters)), np.float32)
     for c, cluster in enumerate(clusters):
         hat[cluster, c] = np.sqrt(norms.mean() / norms[cluster]) / len(cluster)
     out = ImageMemberships(np.zeros((m, 0), np.float32), np.zeros((m, 0), np.float32))
     for turn in range(ROUNDS):
-        # 3. Scores against templates, and from them probabilities and weights.
+        # 4. Scores against templates, and from them probabilities and weights.
         scores, _, _ = _scores(energies, hat, norms)
         out, _ = posterior(scores, k, n or hat.shape[1], law)
+        if epochs is not None:
+            if turn >= DROPS:
+                full = epochs.n if turn > max(GROWTH) else hat.shape[1]
+                keep = even_columns(out.probability, epochs, full)
+                scores, hat = scores[:, keep], hat[:, keep]
+            out, _ = posterior(scores, k, epochs.n, law, epochs)
         if labels is not None:
             out = with_labels(out, labels, vote(np.maximum(hat, 0), labels), k)
         expected = np.where(out.probability > FAINT, out.probability * out.weight**2, 0).astype(
             np.float32
         )
-        # 4. Clusters that were missed join with the mean of λ² in their encodings.
-        if turn in GROWTH and (n is None or hat.shape[1] < n):
+        # 5. Clusters that were missed join with the mean of λ² in their encodings. Where it is told
+        #    later which of them are images, more than are needed.
+        room = most + (0 if epochs is None else MORE) - hat.shape[1]
+        if turn in GROWTH and room > 0:
             sure = out.probability > SURE
             new = leftover_clusters(
                 K, expected, sure.sum(axis=1) >= k, out.probability > 0.5,
-                size=size, most=most - hat.shape[1], labels=labels, rng=rng,
+                size=size, most=room, labels=labels, epochs=epochs, rng=rng,
             )  # fmt: skip
             if new:
                 more = np.zeros((m, len(new)), np.float32)
                 for c, cluster in enumerate(new):
                     more[cluster, c] = np.mean(law**2)
                 expected = np.concatenate([expected, more], axis=1)
-        # 5. Templates again: least squares of all squares on the expected λ².
+        # 6. Templates again: least squares of all squares on the expected λ².
         normal = (expected.T @ expected).astype(np.float64)
         normal[np.diag_indices(len(normal))] += (
             TEMPLATE_RIDGE * np.trace(normal) / len(normal) + 1e-12
@@ -134,7 +165,11 @@ def _scores(
 
 
 def posterior(
-    scores: NDArray[np.float64], k: int, n: int, law: NDArray[np.float64]
+    scores: NDArray[np.float64],
+    k: int,
+    n: int,
+    law: NDArray[np.float64],
+    epochs: Epochs | None = None,
 ) -> tuple[ImageMemberships, NDArray[np.float64]]:
     """Probability and expected λ from scores, which are brought to the unit of λ² by the mean of
     each column's largest."""
@@ -158,15 +193,18 @@ def posterior(
         first += value * likelihood
     with np.errstate(divide="ignore"):
         odds = np.log(k / n * total / GRID) - (none - largest)
+    weight = first / np.maximum(total, 1e-300)
+    if epochs is not None:
+        probability = logistic(matched_odds(odds, epochs))
+        return ImageMemberships(_single(probability), _single(weight), epochs), unit
     # 3. A shift of each encoding's log odds after which its probabilities sum to k.
     low, high = np.full(m, -CERTAIN), np.full(m, CERTAIN)
     for _ in range(BISECTIONS):
         shift = (low + high) / 2
-        above = _logistic(odds + shift[:, None]).sum(axis=1) > k
+        above = logistic(odds + shift[:, None]).sum(axis=1) > k
         high, low = np.where(above, shift, high), np.where(above, low, shift)
-    probability = _logistic(odds + shift[:, None])
-    weight = first / np.maximum(total, 1e-300)
-    return ImageMemberships(probability.astype(np.float32), weight.astype(np.float32)), unit
+    probability = logistic(odds + shift[:, None])
+    return ImageMemberships(_single(probability), _single(weight)), unit
 
 
 def expected_weights(found: ImageMemberships, public: bool) -> tuple[Floats, Floats]:
@@ -179,5 +217,13 @@ def expected_weights(found: ImageMemberships, public: bool) -> tuple[Floats, Flo
     return np.asarray(weights * scale, np.float32), np.asarray(squares * scale**2, np.float32)
 
 
-def _logistic(odds: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -CERTAIN, CERTAIN))))
+def _members(clusters: list[NDArray[np.int64]], m: int) -> NDArray[np.bool_]:
+    """(m, clusters): who is in which."""
+    out = np.zeros((m, len(clusters)), bool)
+    for c, cluster in enumerate(clusters):
+        out[cluster, c] = True
+    return out
+
+
+def _single(values: NDArray[np.float64]) -> Floats:
+    return values.astype(np.float32)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil.images.clusters import cluster_size
+from unveil.images.epochs import Epochs
 from unveil.images.leftover import leftover_clusters
 from unveil.images.prior import ImagePrior
 from unveil.images.reweigh import whiten
@@ -41,6 +42,7 @@ def regrow(
     weight: float,
     labels: Floats | None,
     rng: np.random.Generator,
+    epochs: Epochs | None = None,
 ) -> list[tuple[int, NDArray[np.int64]]]:
     """(column, encodings) for every column taken over, at most one for each that is `bad`.
 
@@ -59,6 +61,7 @@ def regrow(
         size=cluster_size(k, m, n),
         most=int(bad.sum()),
         labels=labels,
+        epochs=epochs,
         rng=rng,
     )
     return _taken_over(clusters, weights > HARDLY * weight, np.flatnonzero(bad), misfit)

@@ -69,7 +69,7 @@ def evidence(Y: Floats, mixture: Mixture, images: Floats, prior: ImagePrior) -> 
         own = weight[:, None] * images[column]
         other = known[row] - own
         scaled = (Y[rows] / variance)[row]
-        found = _log_cosh(scaled * (other + own)) - _log_cosh(scaled * (other - own))
+        found = log_cosh(scaled * (other + own)) - log_cosh(scaled * (other - own))
         found -= 2 * other * own / variance[row]
         ones = np.ones(len(column), np.float32)
         gather = sparse.csr_array((ones, (column, np.arange(len(column)))), shape=(n, len(column)))
@@ -89,6 +89,6 @@ def _around(values: Floats, shape: tuple[int, ...]) -> Floats:
     return np.asarray(every.reshape(values.shape), np.float32)
 
 
-def _log_cosh(a: Floats) -> Floats:
+def log_cosh(a: Floats) -> Floats:
     a = np.abs(a)
     return np.asarray(a + np.log1p(np.exp(-2 * a)), np.float32)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.images.epochs import Epochs, matched_subsets
 from unveil.images.prior import ImagePrior
 
 Floats = NDArray[np.float32]
@@ -91,6 +92,7 @@ def reweigh(
     *,
     labels: tuple[Floats, Floats] | None = None,
     offsets: Floats | None = None,
+    epochs: Epochs | None = None,
 ) -> Weighing:
     """Members and weights of signed encodings E (m, d) of magnitudes Y (m, d).
 
@@ -139,7 +141,13 @@ def reweigh(
     # 5. Expected weights: averages over subsets, by likelihood.
     cost /= noise[:, None]
     cost -= cost.min(axis=1, keepdims=True)
-    odds = np.exp(-0.5 * cost / TEMPERATURE)
+    cost *= -0.5 / TEMPERATURE
+    if epochs is not None:
+        holds = np.zeros((len(subsets), chosen.shape[1]))
+        for s, subset in enumerate(subsets):
+            holds[s, list(subset)] = 1
+        cost = matched_subsets(cost, chosen, holds, np.full(n, float(epochs.k)), epochs)
+    odds = np.exp(cost - cost.max(axis=1, keepdims=True))
     odds /= odds.sum(axis=1, keepdims=True)
     first = np.zeros((m, chosen.shape[1]), np.float32)
     second = np.zeros((m, chosen.shape[1]), np.float32)
@@ -149,7 +157,7 @@ def reweigh(
             second[:, c] += odds[:, s] * fitted[:, s, place] ** 2
     weights, squares = (sparse_rows(values, chosen, n) for values in (first, second))
     # 6. The best subset, and what it all leaves unexplained.
-    at, best = np.arange(m), cost.argmin(axis=1)
+    at, best = np.arange(m), cost.argmax(axis=1)
     members = np.take_along_axis(chosen, np.array(subsets)[best], axis=1)
     left = e - weights @ x
     misfit = np.einsum("ij,ij->i", left, left) / W.shape[1] / noise

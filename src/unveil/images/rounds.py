@@ -129,7 +129,9 @@ def alternate(
             taken = [column for column, _ in split]
             images[taken], bad[taken] = task.start, False
         if bad.any() and task.gram is not None:
-            new = regrow(task.gram, weights, bad, of_images, misfit, k, weight, task.labels, rng)
+            new = regrow(
+                task.gram, weights, bad, of_images, misfit, k, weight, task.labels, rng, task.epochs
+            )
             weights, squares = _take_over(weights, squares, new, weight)
             taken = [column for column, _ in new]
             images[taken], young[taken] = task.start, True
@@ -243,7 +245,7 @@ def _weigh(
     bounds = WeightBounds(task.scheme.k_private, task.law.largest, task.public)
     found = reweigh(
         task.Y, signed, images, shares, mixture.noise, task.prior, bounds,
-        labels=labels, offsets=offsets,
+        labels=labels, offsets=offsets, epochs=task.epochs,
     )  # fmt: skip
     # In the unit of the energy itself: in that of what was raised, encodings that fit badly would
     # fit well in every other round.

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unveil.images.prior import ImagePrior
+from unveil.images.prior import VARIANCE, ImagePrior
 from unveil.parallel import run_blocks, where, worker_count
 from unveil.records import Progress
 
@@ -85,7 +85,7 @@ def anneal(
     blocks = [slice(start, start + BLOCK) for start in range(0, len(Y), BLOCK)]
     workers = worker_count(where().workers)
     solver = cropping.fit(mixture) if cropping else fit_to_signed(mixture, len(images))
-    for step, epsilon in enumerate(schedule):
+    for step, epsilon in enumerate(schedule * min(1.0, float(prior.pixel.mean()) / VARIANCE)):
         # 1. The components that speak at this ε, their gains, and each pixel's own vote.
         speaking = max(FEWEST, int(np.searchsorted(-prior.variances, -SPEAKS * epsilon)))
         U = np.ascontiguousarray(prior.basis[:, :speaking])

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from unveil.encode.weights import sample_weights
 from unveil.images.cropping import Cropping
+from unveil.images.epochs import Epochs
 from unveil.images.prior import ImagePrior
 from unveil.images.public_part import PublicImages
 from unveil.images.reweigh import Weighing
@@ -72,6 +73,9 @@ class ImageTask:
     """Where pixels lie; None: regions are not turned (`images.regions`)."""
     gram: Floats | None = None
     """How alike encodings are (m, m), in which missed images are looked for (`images.missing`)."""
+
+    epochs: Epochs | None = None
+    """Which rows are of one epoch, where they are in that order (`images.epochs`)."""
 
     @property
     def start(self) -> Floats:
