@@ -107,15 +107,13 @@ def image_memberships(
     for turn in range(ROUNDS):
         # 4. Scores against templates, and from them probabilities and weights.
         scores, _, _ = _scores(energies, hat, norms)
-        out, _ = posterior(scores, k, n or hat.shape[1], law)
+        out = _labelled(posterior(scores, k, n or hat.shape[1], law)[0], hat, labels, k)
         if epochs is not None:
             if turn >= DROPS:
                 full = epochs.n if turn > max(GROWTH) else hat.shape[1]
                 keep = even_columns(out.probability, epochs, full)
                 scores, hat = scores[:, keep], hat[:, keep]
-            out, _ = posterior(scores, k, epochs.n, law, epochs)
-        if labels is not None:
-            out = with_labels(out, labels, vote(np.maximum(hat, 0), labels), k)
+            out = _labelled(posterior(scores, k, epochs.n, law, epochs)[0], hat, labels, k)
         expected = np.where(out.probability > FAINT, out.probability * out.weight**2, 0).astype(
             np.float32
         )
@@ -215,6 +213,15 @@ def expected_weights(found: ImageMemberships, public: bool) -> tuple[Floats, Flo
     # 1e-6 guards the division: an encoding may have no likely member.
     scale = np.minimum(1, (MOST if public else 1.0) / np.maximum(total, 1e-6)).astype(np.float32)
     return np.asarray(weights * scale, np.float32), np.asarray(squares * scale**2, np.float32)
+
+
+def _labelled(
+    found: ImageMemberships, hat: Floats, labels: Floats | None, k: int
+) -> ImageMemberships:
+    """Memberships that respect labels, where there are any; hat (m, c): the templates."""
+    if labels is None:
+        return found
+    return with_labels(found, labels, vote(np.maximum(hat, 0), labels), k)
 
 
 def _members(clusters: list[NDArray[np.int64]], m: int) -> NDArray[np.bool_]:
