@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 Floats = NDArray[np.float32]
 SWEEPS = 25
@@ -84,11 +85,12 @@ class Epochs:
         place[order] = np.arange(len(ranked)) - starts
         return np.asarray(ranked[place < self.k])
 
-    def totals(self, values: NDArray[Any]) -> NDArray[np.float64]:
+    def totals(self, values: NDArray[Any]) -> NDArray[Any]:
         """(blocks, …): sums of values (m, …) over the rows of each block."""
-        out = np.zeros((self.count, *values.shape[1:]))
-        np.add.at(out, self.block, values)
-        return out
+        m = len(values)
+        ones = np.ones(m, np.result_type(values.dtype, np.float32))
+        places = self.block, np.arange(m)
+        return np.asarray(sparse.csr_array((ones, places), shape=(self.count, m)) @ values)
 
 
 def epochs_of(members: NDArray[np.bool_], n: int, k: int) -> Epochs | None:
@@ -163,13 +165,13 @@ def matched_subsets(
     return np.asarray(odds + potential[place] @ holds.T)
 
 
-def matched_odds(odds: NDArray[np.float64], epochs: Epochs) -> NDArray[np.float64]:
+def matched_odds(odds: NDArray[Any], epochs: Epochs) -> NDArray[Any]:
     """Log odds (m, c) that each image is in each row, shifted so that probabilities sum to k over
     an image in a block, and to k over a row; to at most k where some of the n images have no column
     yet."""
-    due = epochs.k * epochs.share()[:, None]
-    potential = np.zeros((epochs.count, odds.shape[1]))
-    shift = np.zeros((len(odds), 1))
+    due = (epochs.k * epochs.share()[:, None]).astype(odds.dtype)
+    potential = np.zeros((epochs.count, odds.shape[1]), odds.dtype)
+    shift = np.zeros((len(odds), 1), odds.dtype)
     known = odds.shape[1] >= epochs.n
     for _ in range(SWEEPS):
         p = logistic(odds + shift + potential[epochs.block])
@@ -181,5 +183,5 @@ def matched_odds(odds: NDArray[np.float64], epochs: Epochs) -> NDArray[np.float6
     return np.asarray(odds + shift + potential[epochs.block])
 
 
-def logistic(odds: NDArray[np.float64]) -> NDArray[np.float64]:
+def logistic(odds: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(1 / (1 + np.exp(-np.clip(odds, -CERTAIN, CERTAIN))))

@@ -49,8 +49,8 @@ TAIL = 0.02
 RIDGE, TEMPLATE_RIDGE, LEVEL_RIDGE = 0.1, 0.05, 0.001
 """Ridges, by the mean of the normal equations: of scores, where templates are noisy; of templates;
 and of the common level, by that of scores, since it is well known."""
-BISECTIONS = 40
-"""Halvings of the shift of log odds: 120·2⁻⁴⁰ is nothing."""
+BISECTIONS = 25
+"""Halvings of the shift of log odds: 120·2⁻²⁵ is nothing."""
 MOST = 0.85
 """Expected private weights sum to this at most where public images take a share: more leaves these
 nothing."""
@@ -171,16 +171,18 @@ def posterior(
 ) -> tuple[ImageMemberships, NDArray[np.float64]]:
     """Probability and expected λ from scores, which are brought to the unit of λ² by the mean of
     each column's largest."""
-    # 1. Scores in the unit of λ², noise around zero.
+    # 1. Scores in the unit of λ², noise around zero. Single precision from here on: exponentials of
+    #    all scores are what takes longest.
     m = len(scores)
     top = min(max(1, k * m // n), m // 2)
-    unit = np.maximum(np.sort(scores, axis=0)[-top:].mean(axis=0), SMALLEST) / np.mean(law**2)
-    x = scores / unit
+    best = np.partition(scores, m - top, axis=0)[m - top :]
+    unit = np.maximum(best.mean(axis=0), SMALLEST) / np.mean(law**2)
+    x = (scores / unit).astype(np.float32)
     x -= np.median(x, axis=0)
     spread = DEVIATION * np.median(np.abs(x), axis=0) + SMALLEST
     # 2. Likelihood of each score without the image, and with it, averaged over the law. The largest
     #    exponent is taken out first, so that nothing overflows.
-    grid = np.quantile(law, np.linspace(TAIL, 1 - TAIL, GRID))
+    grid = np.quantile(law, np.linspace(TAIL, 1 - TAIL, GRID)).astype(np.float32)
     none = -0.5 * (x / spread) ** 2
     largest, total, first = none.copy(), np.zeros_like(x), np.zeros_like(x)
     for value in grid:
@@ -190,13 +192,13 @@ def posterior(
         total += likelihood
         first += value * likelihood
     with np.errstate(divide="ignore"):
-        odds = np.log(k / n * total / GRID) - (none - largest)
-    weight = first / np.maximum(total, 1e-300)
+        odds = np.log(k / n / GRID * total) - (none - largest)
+    weight = first / np.maximum(total, 1e-30)
     if epochs is not None:
         probability = logistic(matched_odds(odds, epochs))
         return ImageMemberships(_single(probability), _single(weight), epochs), unit
     # 3. A shift of each encoding's log odds after which its probabilities sum to k.
-    low, high = np.full(m, -CERTAIN), np.full(m, CERTAIN)
+    low, high = np.full((2, m), [[-CERTAIN], [CERTAIN]], np.float32)
     for _ in range(BISECTIONS):
         shift = (low + high) / 2
         above = logistic(odds + shift[:, None]).sum(axis=1) > k
