@@ -4,8 +4,8 @@ released it.
 `python -m benchmarks.natural [--seeds N] [cell …]` measures what `docs/figures/natural.json` lacks,
 adds it there, and writes the table of docs/natural_images.md; of the first seed it draws images of
 some cells, the worst included (`… pictures` draws all of these again). The attacker knows n, the
-law and images like the public ones, none of them used. Seeds 44000, 44001, …; settings were chosen
-on others. SSIM on [0, 1].
+law and images like the public ones, none of them used; rows are in the order in which they are
+made, unless shuffled. Seeds 44000, 44001, …; settings were chosen on others. SSIM on [0, 1].
 """
 
 from __future__ import annotations
@@ -54,13 +54,18 @@ class Cell:
     flips: bool = False
     per_epoch: bool = False  # one crop and one coin per image and epoch
     units: str = "[-1,1]"
+    shuffled: bool = False  # rows in random order, not epoch by epoch as they are made
 
 
 CELLS = {
     "50-4": Cell("photographs", "cifar", "caltech", 0.94),
+    "50-4-shuffled": Cell("photographs, rows shuffled", "cifar", "caltech", shuffled=True),
     "50-4-labels": Cell("photographs, labels", "cifar", "caltech", 0.965, labels=True),
     "50-0": Cell("photographs, no public images", "cifar", "caltech", 0.995, k_public=0),
     "25-4": Cell("photographs, T=25", "cifar", "caltech", 0.87, encodings=25),
+    "25-4-shuffled": Cell(
+        "photographs, T=25, rows shuffled", "cifar", "caltech", encodings=25, shuffled=True
+    ),
     "25-4-labels": Cell(
         "photographs, T=25, labels", "cifar", "caltech", 0.95, encodings=25, labels=True
     ),
@@ -119,6 +124,9 @@ def instance(cell: Cell, seed: int) -> tuple[unveil.Simulation, dict[str, Any]]:
         crops=cell.shift,
         crops_per="epoch" if cell.per_epoch else "use",
     )
+    if cell.shuffled:
+        rows = np.random.default_rng(seed).permutation(sim.encodings.m)
+        sim = replace(sim, encodings=replace(sim.encodings, values=sim.encodings.values[rows]))
     options: dict[str, Any] = {
         "n_private": cell.n, "flips": cell.flips, "crops": cell.shift, "rng": seed
     }  # fmt: skip
