@@ -30,9 +30,10 @@ class Encodings(Pictured):
     scheme : Scheme
         How they were made.
     pixel_rms : float or None
-        Root mean square of a private pixel; 1 in the paper's model, None when nothing is known of
-        it. Without a public part it is what ties the scale of the recovered vectors to the scale
-        of the encodings.
+        Root mean square of a private pixel, where they are Gaussian: 1 in the paper's model, and
+        for what `simulate` draws. None, as for anybody's own data: nothing is known of it. It tells
+        a vector of few encodings from its other readings, and ties the scale of the recovered
+        vectors to that of the encodings.
     image_shape : tuple of int or None
         (height, width) or (height, width, channels), where a vector is an image. `shape` is an
         older name of the same.
@@ -57,7 +58,7 @@ class Encodings(Pictured):
 
     values: NDArray[np.float32]
     scheme: Scheme
-    pixel_rms: float | None = 1.0
+    pixel_rms: float | None = None
     image_shape: tuple[int, ...] | None = None
     labels: NDArray[np.float32] | None = None
     columns: tuple[str, ...] = ()
@@ -66,7 +67,7 @@ class Encodings(Pictured):
         self,
         values: DataLike,
         scheme: Scheme,
-        pixel_rms: float | None = 1.0,
+        pixel_rms: float | None = None,
         image_shape: tuple[int, ...] | None = None,
         labels: DataLike | None = None,
         columns: Sequence[str] = (),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from unveil.images.likeness import RECOGNISABLE
-from unveil.records import VERIFIED, Recovery, Scores
+from unveil.records import UNRESOLVED, VERIFIED, Recovery, Scores
 from unveil.scoring.images import ChallengeScores, ImageScores
 
 REASONS = 5
@@ -25,6 +25,7 @@ def recovery_facts(recovery: Recovery) -> dict[str, Any]:
     # An image attack proves nothing exactly: its own estimate of likeness stands in.
     probable = np.asarray(recovery.evidence.get("recognisable", []))
     seen = round(float(probable.sum()))
+    near = len(_errors(recovery))
     if len(probable):
         verdict = (
             f"About {seen} of {len(probable)} private images come back recognisably, by the "
@@ -32,6 +33,8 @@ def recovery_facts(recovery: Recovery) -> dict[str, Any]:
         )
     elif count:
         verdict = f"{_vectors(count)} recovered and verified, {_signs(recovery)}."
+    elif near:
+        verdict = f"Recovered up to noise, none verified: {recovery.explanation}."
     else:
         verdict = f"No private vector verified: {recovery.explanation}."
     return {
@@ -39,6 +42,7 @@ def recovery_facts(recovery: Recovery) -> dict[str, Any]:
         "attack": recovery.attack,
         "verified": count,
         "recognisable": seen,
+        "approximate": near,
         "signed": recovery.signed,
         "explanation": recovery.explanation,
         "status": recovery.status.tolist(),
@@ -62,8 +66,9 @@ def summary(recovery: Recovery) -> list[str]:
         if explained is None:
             explained = int((np.diff(recovery.members.tocsr().indptr) > 0).sum())
         text = f"{explained} of {m} encodings are reproduced by the vectors found"
-        if evidence.get("unknowns"):
-            text += f": {evidence['equations']:,} equations for {evidence['unknowns']:,} unknowns"
+        if evidence.get("unknowns"):  # of a floral: a few encodings, and what is read from them
+            text = f"{explained} of {m} encodings hold vectors found, which come from "
+            text += f"{evidence['equations']:,} equations for {evidence['unknowns']:,} unknowns"
         out.append(text + ".")
         if explained < m:
             out.append(
@@ -71,7 +76,16 @@ def summary(recovery: Recovery) -> list[str]:
                 "the vectors."
             )
     # Grouped by reason: a hundred vectors in doubt for one cause are one line.
-    reasons = Counter(zip(recovery.status.tolist(), recovery.reasons, strict=True))
+    errors = _errors(recovery)
+    if errors:
+        low, high = min(errors.values()), max(errors.values())
+        range_ = f"±{low:.2g}" if f"{low:.2g}" == f"{high:.2g}" else f"±{low:.2g} to ±{high:.2g}"
+        out.append(f"{len(errors)} {UNRESOLVED}: known to about {range_} per pixel.")
+    reasons = Counter(
+        pair
+        for i, pair in enumerate(zip(recovery.status.tolist(), recovery.reasons, strict=True))
+        if i not in errors
+    )
     doubtful = [
         (count, status, why) for (status, why), count in reasons.most_common() if status != VERIFIED
     ]
@@ -89,6 +103,15 @@ def summary(recovery: Recovery) -> list[str]:
             f"may be about {estimate:.0f}. That is an estimate, and can be far off."
         )
     return out
+
+
+def _errors(recovery: Recovery) -> dict[int, float]:
+    """The standard error of each vector that is known up to noise, by its number."""
+    known = recovery.evidence.get("standard_error", [])
+    if len(known) != len(recovery):
+        return {}
+    status = recovery.status.tolist()
+    return {i: e for i, e in enumerate(known) if e is not None and status[i] == UNRESOLVED}
 
 
 def score_facts(recovery: Recovery, scores: Scores) -> dict[str, Any]:

@@ -54,6 +54,17 @@ def test_annealing_waits_until_the_first_guess_leads_nowhere(monkeypatch):
     assert scores.exact >= 57
 
 
+def test_few_encodings_that_leave_values_open_are_given_no_error():
+    """60 encodings of 40 vectors: a tree here, a pair there. A third of the values is wrong, and
+    the encodings are exact."""
+    few = simulate(Scheme(2), 40, m=60, d=400, rng=1)
+    found = attack(few)
+    assert len(found)
+    assert set(found.status) == {"ambiguous"}
+    assert "other values fit as well" in found.explanation
+    assert found.evidence["standard_error"] == [None] * len(found)
+
+
 def test_true_overlaps_do_as_well(sim):
     W = selection_matrix(sim.selection.private, 20).astype(np.int64)
     told = Overlaps.from_array((W @ W.T).toarray(), 3)

@@ -99,6 +99,13 @@ def test_masks_that_are_used_again(masks):
     assert "150 of 150" in finding.what or masks == 5
 
 
+def test_noise_on_magnitudes_is_no_mask():
+    sim = unveil.simulate(Scheme(2), 40, m=200, d=60, rng=0)
+    noise = np.random.default_rng(0).normal(0, 0.05, sim.encodings.values.shape)
+    found = sign_masks(Encodings(sim.encodings.values + noise, Scheme(2)))
+    assert [one.severity for one in found] == ["fine"]
+
+
 def test_kept_signs_are_said():
     sim = unveil.simulate(Scheme(2, signs="kept"), 30, m=50, d=100, rng=0)
     (finding,) = sign_masks(sim.encodings)

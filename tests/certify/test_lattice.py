@@ -70,3 +70,21 @@ def test_six_vectors_met_in_none_or_three_are_a_class_of_their_own():
     group = alike(members, 16, rng)
     assert len(np.unique(group[6:])) == 1
     assert group[6] not in group[:6]
+
+
+def test_groups_of_more_than_63_bits_are_doubt_and_no_crash():
+    """66 blocks of four vectors; every row takes two of one and two of another: the order of the
+    group is a power of 2 beyond 2⁶²."""
+    rng = np.random.default_rng(66)
+    rows = []
+    for _ in range(3 * 264):
+        a, b = rng.permutation(66)[:2]
+        rows.append(np.r_[4 * a + rng.permutation(4)[:2], 4 * b + rng.permutation(4)[:2]])
+    group = alike(np.array(rows), 264, np.random.default_rng(0))
+    assert len(np.unique(group)) > 66
+
+
+def test_a_minor_that_needs_more_primes_than_there_are_is_none(monkeypatch):
+    monkeypatch.setattr("unveil.certify.lattice._primes", lambda: [2**31 - 1])
+    W = np.random.default_rng(0).integers(0, 2, (40, 30))
+    assert _minor(W, 3, np.random.default_rng(0)) == 0

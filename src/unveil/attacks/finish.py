@@ -29,6 +29,9 @@ from unveil.solve.pixels.settle import MOST_LEFT, Settled
 
 FAINTEST = 1e-5
 """A smaller weight leaves open which vector it belongs to: no member is named."""
+OPEN = 0.05
+"""The share of pixels at which other values may fit as well as those of a vector that comes with an
+error: so many are off by more than twice the error of a normal value."""
 
 
 def recovery(
@@ -297,18 +300,35 @@ def approximate(
     own = noisy.weights
     size = noisy.noise * unit * (scheme.private_weight if own is None else 1.0)
     error = noisy.error * unit
-    status = np.where(noisy.determined, UNRESOLVED, AMBIGUOUS).astype("<U10")
+    share = np.zeros(n) if noisy.open_share is None else noisy.open_share
+    settled = noisy.determined & (share <= OPEN)
+    status = np.where(settled, UNRESOLVED, AMBIGUOUS).astype("<U10")
     reasons = tuple(
         f"known to about ±{error[i]:.2g} per pixel: the encodings carry noise of about {size:.2g}"
+        if settled[i]
+        else f"at about {share[i]:.0%} of the pixels other values fit as well"
         if noisy.determined[i]
         else "the encodings that use it do not determine it"
         for i in range(len(error))
     )
-    # 3. In words.
-    text = f"{int(noisy.determined.sum())} private vectors recovered to about "
-    text += f"±{np.median(error):.2g} per pixel; {rows} of {m} encodings explained up to noise of "
-    text += f"about {size:.2g}, so that nothing is exact"
-    told = {"encodings_explained": rows, "noise": size, "standard_error": error.tolist()}
+    # 3. In words. An error is told of what is settled alone.
+    text = f"{rows} of {m} encodings explained up to noise of about {size:.2g}"
+    if settled.any():
+        typical = f"±{np.median(error[settled]):.2g}"
+        text = (
+            f"{int(settled.sum())} private vectors recovered to about {typical} per pixel; {text}"
+        )
+        text += ", so that nothing is exact"
+    else:
+        text += f", but at about {np.median(share):.0%} of the pixels other values fit as well: "
+        text += "more encodings are needed"
+    told = {
+        "encodings_explained": rows,
+        "noise": size,
+        "standard_error": [
+            float(e) if sure else None for e, sure in zip(error, settled, strict=True)
+        ],
+    }
     return recovery(
         name,
         noisy.values * unit,

@@ -30,6 +30,9 @@ from unveil.records import Supports
 
 CHANCE = 1e-6
 """Probability of a false alarm: one release in a million."""
+NOISY = 0.02
+"""Share of the power in negative values up to which they are noise on magnitudes: masks leave half,
+and noise of half the signal two hundredths."""
 MOST_SUBSETS = 10**18
 """Subsets beyond which none is drawn twice by chance, and floating point counts none."""
 
@@ -140,6 +143,11 @@ def sign_masks(encodings: Encodings) -> list[Finding]:
     Y = sampled(values)
     if not (Y < 0).any():
         return [Finding("Signs are hidden.", "fine", "")]
+    # Noise that was added to magnitudes makes small ones negative, and is no mask.
+    if np.mean(np.minimum(Y, 0) ** 2) < NOISY * np.mean(Y**2):
+        return [
+            Finding("Signs are hidden; what is negative is small, as noise makes it.", "fine", "")
+        ]
     m = len(Y)
     if m < 2 or d < 20:
         return []
@@ -158,10 +166,10 @@ def sign_masks(encodings: Encodings) -> list[Finding]:
         return [Finding("Sign masks are independent of each other.", "fine", "")]
     # Seven standard deviations: one normal value in 4·10¹¹ gets there by chance.
     linked = int((square > 7.0**2).any(axis=1).sum())
+    how = f"{linked} of {m} encodings correlate with others" if linked else "encodings correlate"
     return [
         Finding(
-            f"Sign masks are not independent: {linked} of {m} encodings correlate with others, "
-            "signs included.",
+            f"Sign masks are not independent: {how}, signs included.",
             "high",
             "Where two encodings share a mask their signed product shows which records they share, "
             "as if nothing were hidden.",

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 import numpy as np
@@ -114,6 +116,15 @@ class Release:
         return Drawn(sim.encodings.values, sim.selection.private)
 
 
+def _failure(error: Exception) -> str:
+    """What went wrong in the user's encoder, and where; or that it could not be called at all."""
+    text = f"the encoder failed with {f'{type(error).__name__}: {error}'[:200]}"
+    inside = extract_tb(error.__traceback__)[1:]
+    if not inside:
+        return f"{text}: it must take (private, public, rng)"
+    return f"{text} ({Path(inside[-1].filename).name}, line {inside[-1].lineno})"
+
+
 def by_encoder(
     encoder: Any, private: NDArray[np.float32], public: NDArray[np.float32] | None, seed: int
 ) -> Encode:
@@ -130,10 +141,7 @@ def by_encoder(
         try:
             returned = encode(private.copy(), None if public is None else public.copy(), rng)
         except Exception as error:
-            text = f"{type(error).__name__}: {error}"
-            raise InputError(
-                f"the encoder failed with {text[:200]}: it must take (private, public, rng)"
-            ) from error
+            raise InputError(_failure(error)) from error
         if returned is None:
             raise InputError("the encoder returned nothing: end it with return and the encodings")
         values = as_array(returned, "what the encoder returned")

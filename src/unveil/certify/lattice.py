@@ -40,6 +40,9 @@ with less than 0.02."""
 PRIMES = 60
 """Moduli of a determinant: enough for Hadamard's bound at `LARGEST`."""
 
+WORD = 2**62
+"""The largest modulus: whole numbers of 63 bits hold what is left of a division by it."""
+
 TRIAL = 10_000
 """Primes by which g is divided. A larger factor common to six minors has not been seen; it would
 leave everything in doubt."""
@@ -62,7 +65,8 @@ def alike(members: Index, n: int, rng: np.random.Generator) -> Index:
         if g == k:
             return np.zeros(n, np.int64)
     powers, rest = _factors(g)
-    if rest > 1 or g == 0:
+    # Coordinates must fit into 63 bits; else nothing more is said to be alike, which is doubt.
+    if rest > 1 or g == 0 or any(p**e > WORD for p, e in powers):
         return group
     keys = [np.zeros((count, 1), np.int64)] + [kernel_modulo(W, p, e) for p, e in powers]
     merged = np.unique(np.concatenate(keys, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
@@ -105,7 +109,10 @@ def _minor(W: Index, k: int, rng: np.random.Generator) -> int:
     bits = 0.5 * float(np.log2((chosen.astype(float) ** 2).sum(axis=1)).sum()) + 2
     # The determinant modulo enough primes, put together by the Chinese remainder theorem: exact.
     value, modulus = 0, 1
-    for p in primes[: int(bits / log2(primes[-1])) + 1]:
+    needed = int(bits / log2(primes[-1])) + 1
+    if needed > len(primes):
+        return 0
+    for p in primes[:needed]:
         r = int(_determinant(chosen.copy(), p))
         value += modulus * ((r - value) * pow(modulus, -1, p) % p)
         modulus *= p

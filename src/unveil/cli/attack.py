@@ -197,7 +197,7 @@ def attack(
     else:
         place = source if out is None and source.is_dir() else out
         _show(console(), facts, place)
-    return 0 if facts["verified"] or facts["recognisable"] else 3
+    return 0 if facts["verified"] or facts["recognisable"] or facts["approximate"] else 3
 
 
 def _read(

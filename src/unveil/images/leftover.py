@@ -105,10 +105,10 @@ def without(gram: Floats, A: NDArray[np.floating], rows: NDArray[np.int64]) -> F
     seen = back @ gram
     seen -= 0.5 * (seen @ back.T) @ A.T.astype(np.float32)
     out = gram[np.ix_(rows, rows)]
-    left, right = A[rows].astype(np.float32), np.ascontiguousarray(seen[:, rows])
+    # A·seen and its transpose are taken off by one product.
+    left = np.hstack([A[rows].astype(np.float32), seen[:, rows].T])
+    right = np.ascontiguousarray(np.roll(left, A.shape[1], axis=1).T)
     for start in range(0, len(rows), ROWS):
         part = slice(start, start + ROWS)
-        half = left[part] @ right
-        out[part] -= half
-        out[:, part] -= half.T
+        out[part] -= left[part] @ right
     return np.asarray(out, np.float32)

@@ -83,3 +83,25 @@ def test_a_vector_its_rows_do_not_determine_is_said_to_be_so():
     )
     assert out is not None
     np.testing.assert_array_equal(out.determined, np.arange(21) != 19)
+
+
+def test_values_that_others_fit_as_well_are_counted():
+    """Two triangles, each with signs of its own, against all pairs of six vectors, which have one
+    solution only."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((6, 60))
+    every = np.array([(i, j) for i in range(6) for j in range(i)])
+    apart = every[(every < 3).sum(axis=1) != 1]
+    for members, low, high in ((every, 0.0, 0.05), (apart, 0.15, 1.0)):
+        z = x[members].sum(axis=1) + 0.01 * rng.standard_normal((len(members), 60))
+        rows = np.arange(len(members))
+        y = np.abs(z).astype(np.float32)
+        solved = solve_noisy(y, None, rows, members, 6, 0.01, np.random.default_rng(1), start=x)
+        assert solved is not None
+        assert low <= np.median(solved.open_share) <= high
+
+
+def test_fewer_columns_than_members_give_nothing():
+    y = np.ones((6, 40), np.float32)
+    members = np.zeros((6, 4), np.int64)
+    assert solve_noisy(y, None, np.arange(6), members, 3, 0.1, np.random.default_rng(0)) is None

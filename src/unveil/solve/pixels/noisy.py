@@ -50,6 +50,8 @@ signs of encodings smaller than the noise."""
 QUIETEST = 1e-6
 """The least noise that is assumed, in units of a private pixel's rms: below, signs are what they
 are, and y·μ/σ² would overflow."""
+SEEN = 128
+"""Pixels at which it is asked whether other values fit as well: a twentieth of them shows."""
 MOST_SPENT = 0.9
 """The largest share of freedom that a fit is taken to use up: with hardly more rows than vectors
 what is left over says little, and is not blown up beyond bounds."""
@@ -61,7 +63,8 @@ class NoisySolution:
     standard error of a pixel of each vector; determined (n,): whether the rows determine it at all;
     nats: what a row that fits says against chance; spare: nats beyond chance for all rows
     together, where `nats` and the number of members do not tell them; None: they do. weights
-    (r, k): of the members, where they are not all 1."""
+    (r, k): of the members, where they are not all 1; open_share (n,): of pixels at which other
+    values fit as well (`open_share`), None: not looked at."""
 
     values: NDArray[np.float64]
     rows: NDArray[np.int64]
@@ -72,6 +75,7 @@ class NoisySolution:
     nats: float
     spare: float | None = None
     weights: NDArray[np.float64] | None = None
+    open_share: NDArray[np.float64] | None = None
 
 
 def solve_noisy(
@@ -95,7 +99,7 @@ def solve_noisy(
     """
     d = y.shape[1]
     k = members.shape[1]
-    if not len(rows):
+    if not len(rows) or n < k:
         return None
     # 1. Pixels from subsets, subsets from pixels, until no row changes.
     for turn in range(rounds):
@@ -115,7 +119,7 @@ def solve_noisy(
             start = None if start is None else start[used]
             keep = all_different(members)
             rows, members = rows[keep], members[keep]
-            if len(rows) <= n:
+            if len(rows) <= n or n < k:
                 return None
             continue
         # 3. Every row's best subset of what was found.
@@ -133,9 +137,44 @@ def solve_noisy(
     determined = ~touched_by_null(target.gram)
     total = np.abs(values[members].sum(axis=1) + (0 if c is None else c[rows]))
     nats = fit_nats(y[rows], total, noise, rng)
-    return NoisySolution(
-        values, rows, members, noise, noise * np.sqrt(covariance), determined, nats
+    error = noise * np.sqrt(covariance)
+    system = _System(y[rows], None if c is None else c[rows], members, n, target, noise, None)
+    share = open_share(system, values, error, rng)
+    return NoisySolution(values, rows, members, noise, error, determined, nats, open_share=share)
+
+
+def open_share(
+    system: _System,
+    values: NDArray[np.float64],
+    error: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """(n,) at which share of some pixels the value of each vector is open: all of them where the
+    fit is worse than elsewhere, and those that are others where one more solve, from random signs,
+    fits as well. Without offsets a pixel may be turned as a whole."""
+    # 1. One more solve.
+    d = values.shape[1]
+    some = np.sort(rng.choice(d, min(d, SEEN), replace=False))
+    W = system.target.W.astype(np.float64)
+    y = np.ascontiguousarray(system.y[:, some])
+    c = np.zeros((1, len(some))) if system.c is None else system.c[:, some].astype(np.float64)
+    offset = None if system.c is None else np.ascontiguousarray(system.c[:, some])
+    start = np.sqrt(np.mean(y**2)) * rng.standard_normal(y.shape, dtype=np.float32)
+    even = np.ones(len(y))
+    basin, _ = solve_all(
+        y, offset, system.members, system.n, even, 1.0, start.astype(np.float32), steps=BASIN_STEPS
     )
+    variance = max(system.noise, QUIETEST) ** 2
+    other = _climb(y, basin.astype(np.float64), c, W, system.target.pinv(), variance)
+    # 2. How well both fit, and where they differ.
+    x = values[:, some]
+    miss, again = (np.mean((np.abs(W @ v + c) - y) ** 2, axis=0) for v in (x, other))
+    typical = max(float(np.median(miss)), QUIETEST**2)
+    most = (1 + 2 * FAR * np.sqrt(2 / len(y))) * typical
+    if system.c is None:
+        other = other * np.where((other * x).sum(axis=0) < 0, -1.0, 1.0)
+    apart = np.abs(other - x) > 2 * FAR * np.maximum(error, QUIETEST)[:, None]
+    return np.asarray(((miss > most) | ((again <= most) & apart)).mean(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
