@@ -30,10 +30,9 @@ class Encodings(Pictured):
     scheme : Scheme
         How they were made.
     pixel_rms : float or None
-        Root mean square of a private pixel, where they are Gaussian: 1 in the paper's model, and
-        for what `simulate` draws. None, as for anybody's own data: nothing is known of it. It tells
-        a vector of few encodings from its other readings, and ties the scale of the recovered
-        vectors to that of the encodings.
+        Root mean square of a private pixel, where pixels are independent and Gaussian: 1 in the
+        paper's model. None where nothing is known of them, as of anybody's own records. It tells a
+        vector of few encodings from its other readings, and a wrong weighting from a right one.
     image_shape : tuple of int or None
         (height, width) or (height, width, channels), where a vector is an image. `shape` is an
         older name of the same.
@@ -58,7 +57,7 @@ class Encodings(Pictured):
 
     values: NDArray[np.float32]
     scheme: Scheme
-    pixel_rms: float | None = None
+    pixel_rms: float | None = 1.0
     image_shape: tuple[int, ...] | None = None
     labels: NDArray[np.float32] | None = None
     columns: tuple[str, ...] = ()
@@ -67,7 +66,7 @@ class Encodings(Pictured):
         self,
         values: DataLike,
         scheme: Scheme,
-        pixel_rms: float | None = None,
+        pixel_rms: float | None = 1.0,
         image_shape: tuple[int, ...] | None = None,
         labels: DataLike | None = None,
         columns: Sequence[str] = (),

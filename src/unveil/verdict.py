@@ -66,9 +66,12 @@ def summary(recovery: Recovery) -> list[str]:
         if explained is None:
             explained = int((np.diff(recovery.members.tocsr().indptr) > 0).sum())
         text = f"{explained} of {m} encodings are reproduced by the vectors found"
-        if evidence.get("unknowns"):  # of a floral: a few encodings, and what is read from them
-            text = f"{explained} of {m} encodings hold vectors found, which come from "
-            text += f"{evidence['equations']:,} equations for {evidence['unknowns']:,} unknowns"
+        if evidence.get("unknowns"):
+            counts = f"{evidence['equations']:,} equations for {evidence['unknowns']:,} unknowns"
+            # A floral is read from few of the encodings that hold its vectors.
+            few = evidence["equations"] < explained * recovery.vectors.shape[1]
+            held = f"{explained} of {m} encodings hold vectors found, which come from {counts}"
+            text = held if few else f"{text}: {counts}"
         out.append(text + ".")
         if explained < m:
             out.append(
