@@ -294,8 +294,8 @@ def doubt_about_all(
         rms = float(np.sqrt(total / pairs / d))
         return (
             f"recovered vectors are correlated ({rms:.2f} rms), and pixel_rms={expected:g} says "
-            "that they are not: give pixel_rms=None for records that are not independent and Gaussian; "
-            "else, is there a common part, or is k_private wrong?"
+            "that they are not: give pixel_rms=None for records that are not independent and "
+            "Gaussian; else, is there a common part, or is k_private wrong?"
         )
     return ""
 
