@@ -7,6 +7,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from unveil.solve.model import incidence
+
 Index = NDArray[np.int64]
 Values = NDArray[np.float64]
 
@@ -26,8 +28,7 @@ def candidates(members: Index, n: int, many: int, trials: int = TRIALS) -> Value
     are tried, 0 and 1; every row that depends on those before it must then be 0 or 1 as well.
     Rounding may let a t pass that does not fit: doubt, no harm.
     """
-    W = np.zeros((len(members), n))
-    np.put_along_axis(W, members, 1, axis=1)
+    W = incidence(members, n)
     W = W[_row_order(members, n)]
     basis, level, combination = _dependencies(W)
     if len(basis) < n:

@@ -37,6 +37,7 @@ from unveil.certify.heavy import (
     least_eigenvalue,
     whole_columns_heavy,
 )
+from unveil.solve.model import incidence
 
 Index = NDArray[np.int64]
 Values = NDArray[np.float64]
@@ -102,8 +103,7 @@ def weighed(members: Index, n: int, work: Work) -> Weighed:
     """Looks for weights of rows with which every vector has a certificate. Repeats are not
     allowed for: entries of Wt are 0 and ±1."""
     m, k = members.shape
-    W = np.zeros((m, n))
-    np.put_along_axis(W, members, 1.0, axis=1)
+    W = incidence(members, n)
     even = even_weights(members, n)
     weight, g, most = even, even, float(m)
     cuts: list[Values] = []
