@@ -38,8 +38,9 @@ from unveil.images.memberships import expected_weights, image_memberships
 from unveil.images.mirrored import merge_mirrored, mirror
 from unveil.images.own_mean import common_share
 from unveil.images.pixel_signs import synchronise
-from unveil.images.polarity import SURE, leaning
+from unveil.images.polarity import SURE
 from unveil.images.prior import ImagePrior, image_prior, smooth_prior
+from unveil.images.public_sides import public_sides
 from unveil.images.recognition import WHITE, recognition
 from unveil.images.rounds import alternate, take_out_public
 from unveil.images.schedule import SCHEDULE
@@ -288,12 +289,14 @@ def _start(
         task.Y, task.mixture(weights, squares), images, task.prior, mean=False, rounds=FOLDED
     )
     images = synchronise(images, task.prior.correlation(), task.start, rng)
-    # Of images with much in common the sign is told later, and that of the public mean serves the
-    # first rounds best (`images.own_mean`).
-    if not task.public or common_share(np.abs(images)) > ALIKE:
+    if not task.public or task.shape is None:
         return images
-    turn = leaning(task.Y, task.mixture(weights, squares), images, task.prior) < 0
-    return -images if turn else images
+    mixture = task.mixture(weights, squares)
+    images *= public_sides(task.Y, mixture, images, task.prior, task.shape)
+    # Of images with much in common the sign of the whole is told later, and that of the public mean
+    # serves the first rounds best (`images.own_mean`).
+    alike = common_share(np.abs(images)) > ALIKE
+    return -images if alike and images.mean(axis=0) @ task.start < 0 else images
 
 
 def _recovery(

@@ -10,13 +10,7 @@ mean in whitened components, where the public part is white noise:
 Positive: signs are right; negative: all are to be turned. How badly encodings fit does not tell:
 the wrong sign can fit better.
 
-Before any signs are known, magnitudes tell (`leaning`). With a = Σ λx, b = (1 − Σ λ)·mean, and v
-the variance of all else,
-
-    log p(y | b + a) − log p(y | b − a) = log cosh(y(b + a)/v) − log cosh(y(b − a)/v) − 2ab/v
-
-summed over all pixels of all encodings. It was right in 22 of 22 starts, the likeness of the mean
-of all images to the public mean in 16 (docs/natural_images.md). O(m·d).
+Before any signs are known, magnitudes tell, region by region (`images.public_sides`).
 """
 
 from __future__ import annotations
@@ -26,9 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil.images.prior import ImagePrior
-from unveil.images.regions import log_cosh
 from unveil.images.reweigh import whiten
-from unveil.images.sign_fields import BLOCK, Mixture
 
 Floats = NDArray[np.float32]
 SURE = 6.4
@@ -59,21 +51,3 @@ def polarity(
     inverse = np.linalg.inv(A.T @ scaled + RIDGE * np.eye(A.shape[1]))
     fitted = (inverse[-1] @ scaled.T) @ (np.copysign(Y, E) @ W)
     return float(fitted @ known / (size * np.sqrt(inverse[-1, -1])))
-
-
-def leaning(Y: Floats, mixture: Mixture, images: Floats, prior: ImagePrior) -> float:
-    """How much likelier magnitudes Y (m, d) are with the images (n, d) as they are than with all of
-    them turned; zero where nothing is known of the public mean."""
-    if not prior.known:
-        return 0.0
-    weights = sparse.csr_array(mixture.weights)
-    rest = 1 - np.asarray(weights.sum(axis=1)).ravel().astype(np.float32)
-    total = 0.0
-    for start in range(0, len(Y), BLOCK):
-        rows = slice(start, start + BLOCK)
-        variance = mixture.noise[rows, None] * prior.pixel
-        own, public = weights[rows] @ images, rest[rows, None] * prior.mean
-        y = Y[rows] / variance
-        found = log_cosh(y * (public + own)) - log_cosh(y * (public - own))
-        total += float((found - 2 * own * public / variance).sum(dtype=np.float64))
-    return total
