@@ -24,8 +24,8 @@ of images had 0.58 to 1.5, those by chance at most 0.58."""
 SMALL = 0.2
 """Least share of the encodings that a cluster may have: of a handful chance makes strong ones."""
 FAINT = 0.25
-"""Least strength where rows come epoch by epoch: faint images had 0.28 to 0.56, and clusters by
-chance are uneven over epochs, by which they are dropped later (`images.epochs`)."""
+"""Least strength where clusters by chance are dropped later, since they are uneven over epochs
+(`images.epochs`): faint images had 0.28 to 0.56."""
 MORE = 4
 """Clusters grown beyond those that are needed, so that those by chance do not take their places."""
 RIDGE = 1e-6
@@ -47,12 +47,14 @@ def leftover_clusters(
     most: int,
     labels: Floats | None,
     epochs: Epochs | None = None,
+    clear: float = CLEAR,
     rng: np.random.Generator,
 ) -> list[NDArray[np.int64]]:
     """Up to `most` clusters of at most `size` encodings, the strongest first.
 
     gram (m, m): how alike encodings are; squares (m, c): those of the weights of known images;
-    settled (m,): encodings that have all their images; members (m, c): who is in which
+    settled (m,): encodings that have all their images; members (m, c): who is in which; clear:
+    least strength of a new cluster, by the median of the known ones
     """
     rows = np.flatnonzero(~settled)
     if most < 1 or len(rows) < LEAST:
@@ -77,7 +79,7 @@ def leftover_clusters(
         strength(gram, top[squares[top, c] > 0])
         for c, top in enumerate(np.argsort(-squares, axis=0, kind="stable")[:size].T)
     ]
-    least = (CLEAR if epochs is None else FAINT) * float(np.median(known)) if known else 0.0
+    least = clear * float(np.median(known)) if known else 0.0
     found = [(strength(residual, cluster), rows[cluster]) for cluster in clusters]
     found.sort(key=lambda pair: -pair[0])
     return [cluster for value, cluster in found if value > least and len(cluster) >= SMALL * size][

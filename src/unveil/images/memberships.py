@@ -29,7 +29,8 @@ from unveil.images.epochs import (
     matched_odds,
 )
 from unveil.images.labels import ImageMemberships, vote, with_labels
-from unveil.images.leftover import leftover_clusters
+from unveil.images.leftover import CLEAR, leftover_clusters
+from unveil.images.leftover import FAINT as FAINT_CLUSTER
 from unveil.records import Progress
 
 Floats = NDArray[np.float32]
@@ -128,6 +129,7 @@ def image_memberships(
             new = leftover_clusters(
                 K, expected, sure.sum(axis=1) >= k, out.probability > 0.5,
                 size=size, most=room, labels=labels, epochs=epochs, rng=rng,
+                clear=CLEAR if epochs is None else FAINT_CLUSTER,
             )  # fmt: skip
             if new:
                 more = np.zeros((m, len(new)), np.float32)

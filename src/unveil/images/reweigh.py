@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unveil.images.epochs import Epochs, matched_subsets
+from unveil.images.epochs import HALF, Epochs, dispersion, matched_subsets
 from unveil.images.prior import ImagePrior
 
 Floats = NDArray[np.float32]
@@ -41,6 +41,8 @@ come first, and eight have only 28 pairs."""
 TEMPERATURE = 2.0
 """Likelihoods of subsets are taken to the power 1/2: whitened components are not quite
 independent, so that as they are they claim too much."""
+SOME = 0.2
+"""Share of its members that an image must have at least to tell how evenly they lie."""
 DUST = 1e-3
 """Expected weights below are dropped, to keep the matrix sparse."""
 ROWS = 1024
@@ -62,14 +64,16 @@ class WeightBounds:
 @dataclass(frozen=True, eq=False)
 class Weighing:
     """Expected weights and squared weights (m, n); the best subset of each encoding (m, k) with its
-    weights; misfit (m,): the mean square of what is left, in the unit of the public part's
-    energy."""
+    weights; misfit (m,): the mean square of what is left, in the unit of the public part's energy.
+    spread (n,), where rows come epoch by epoch: how unevenly an image's members lie over epochs,
+    before they are matched (`images.epochs.dispersion`)."""
 
     weights: sparse.csr_array
     squares: sparse.csr_array
     members: NDArray[np.int64]
     best: Floats
     misfit: Floats
+    spread: Floats | None = None
 
 
 def whiten(prior: ImagePrior) -> Floats:
@@ -142,10 +146,12 @@ def reweigh(
     cost /= noise[:, None]
     cost -= cost.min(axis=1, keepdims=True)
     cost *= -0.5 / TEMPERATURE
+    spread = None
     if epochs is not None:
         holds = np.zeros((len(subsets), chosen.shape[1]))
         for s, subset in enumerate(subsets):
             holds[s, list(subset)] = 1
+        spread = _spread(cost, chosen, holds, n, epochs)
         cost = matched_subsets(cost, chosen, holds, np.full(n, float(epochs.k)), epochs)
     odds = np.exp(cost - cost.max(axis=1, keepdims=True))
     odds /= odds.sum(axis=1, keepdims=True)
@@ -161,7 +167,24 @@ def reweigh(
     members = np.take_along_axis(chosen, np.array(subsets)[best], axis=1)
     left = e - weights @ x
     misfit = np.einsum("ij,ij->i", left, left) / W.shape[1] / noise
-    return Weighing(weights, squares, members, fitted[at, best], misfit.astype(np.float32))
+    return Weighing(weights, squares, members, fitted[at, best], misfit.astype(np.float32), spread)
+
+
+def _spread(
+    odds: NDArray[np.float64],
+    chosen: NDArray[np.int64],
+    holds: NDArray[np.float64],
+    n: int,
+    epochs: Epochs,
+) -> Floats:
+    """(n,) how unevenly the likely members of each image lie over epochs; infinite where it has
+    hardly any. The arguments are those of `images.epochs.matched_subsets`."""
+    p = np.exp(odds - odds.max(axis=1, keepdims=True))
+    p = (p / p.sum(axis=1, keepdims=True)) @ holds
+    likely = np.zeros((len(odds), n), bool)
+    np.put_along_axis(likely, chosen, p > HALF, axis=1)
+    found = likely.sum(axis=0) > SOME * epochs.k * epochs.count
+    return np.where(found, dispersion(likely, epochs), np.inf).astype(np.float32)
 
 
 def _scores(

@@ -43,6 +43,9 @@ SCALE = (0.7, 1.4)
 LIGHT = 0.7
 """A column whose members weigh less than this share of the law's mean stands for no image, but for
 what others leave: of images it is 0.9 and more."""
+EVEN = 0.6
+"""Variance over mean of an image's members in an epoch, below which a column stands for an image:
+of images that were right it was 0.03 to 0.57, of others 0.6 to 1.6."""
 SEEN = 3
 """An image with no more members than this says nothing of its scale."""
 BLIND = 2
@@ -102,6 +105,11 @@ def alternate(
         #    tells are bad.
         of_images = misfits(weighing)
         bad = of_images > SCHEDULE.bad(task.public, few) * np.median(of_images)
+        #    Where members lie evenly over epochs the column is an image, however badly it fits.
+        even = np.zeros(len(images), bool)
+        if weighing.spread is not None:
+            even = weighing.spread < EVEN
+        bad, light = bad & ~even, light & ~even
         if task.public and task.shape:
             mixture = task.mixture(weights, squares, misfit)
             images, told = turned_back(task.Y, mixture, images, prior, task.shape)
@@ -119,6 +127,7 @@ def alternate(
         # 6. Columns that stand for two images are split, and missed images grown, into bad columns.
         if turn not in SCHEDULE.regrow:
             continue
+        bad &= ~even | twice
         weight = task.law.mean
         if not task.public:
             used = (weights > SCHEDULE.faint).toarray()
