@@ -159,12 +159,12 @@ def natural(
         cropped = from_crops(task, total, seed, clock, progress)
         if cropped is None:
             return _nothing(encodings, clock)
+        task, state = cropped
         with clock("likeness"):
-            signs = clues_of_likeness(
-                task, cropped, cropped.weighing, child(seed, "halves"), channels
-            )
-        cropped = replace(cropped, images=unit.to_pixels(cropped.images, shape))
-        return _recovery(encodings, scheme, unit, cropped, signs, True, clock, UNLEARNED)
+            signs = clues_of_likeness(task, state, state.weighing, child(seed, "halves"), channels)
+        state = _without_shared(task, state, clock, progress)
+        state = replace(state, images=unit.to_pixels(state.images, shape))
+        return _recovery(encodings, scheme, unit, state, signs, True, clock, UNLEARNED)
     # 3. Who mixes whom, softly: from squares of products, which do not depend on signs.
     white = task.public and scheme.k_private == 2 and roughness(prior) > WHITE
     with clock("similarity"):
@@ -235,14 +235,23 @@ def natural(
     #    images become one. Rows that come epoch by epoch share public images, which are taken out.
     with clock("likeness"):
         signs = clues_of_likeness(task, state, state.weighing, child(seed, "halves"), channels)
-    if task.epochs is not None and task.public and candidates is None:
-        with clock("shared public images"):
-            state = without_shared(task, state, task.epochs, progress)
+    if candidates is None:
+        state = _without_shared(task, state, clock, progress)
     if flips:
         state, signs = _without_mirrors(state, signs, shape, prior, clock)
     known = prior.known if state.polarity is None else state.polarity > SURE
     state = replace(state, images=unit.to_pixels(state.images, shape))
     return _recovery(encodings, scheme, unit, state, signs, known or own is not None, clock)
+
+
+def _without_shared(
+    task: ImageTask, state: RoundState, clock: Stopwatch, progress: Progress | None
+) -> RoundState:
+    """Public images that rows of one epoch share are taken out, where rows come so."""
+    if task.epochs is None or not task.public:
+        return state
+    with clock("shared public images"):
+        return without_shared(task, state, task.epochs, progress)
 
 
 def _without_mirrors(

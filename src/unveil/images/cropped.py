@@ -11,6 +11,8 @@ mirrored too, is not in the encodings.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,8 +43,9 @@ def from_crops(
     seed: np.random.SeedSequence,
     clock: Stopwatch,
     progress: Progress | None,
-) -> RoundState | None:
-    """Images as far as they are found, of `task.cropping`; None: no two encodings look alike."""
+) -> tuple[ImageTask, RoundState] | None:
+    """Images as far as they are found, of `task.cropping`, and the task with its epochs, where rows
+    come so; None: no two encodings look alike."""
     cropping, k = task.cropping, task.scheme.k_private
     assert cropping is not None
     copies = cropping.copies
@@ -62,7 +65,9 @@ def from_crops(
     with clock("rounds"):
         soft = expected_weights(found.found, task.public)
         weights, squares = (copy_columns(part, found.copy, copies) for part in soft)
-        return alternate_cropped(
+        task = replace(task, epochs=found.found.epochs)
+        state = alternate_cropped(
             task, cropping, Seen(Z, alignment, copies), weights, squares,
             n or found.copy.shape[1], child(seed, "rounds"), progress,
         )  # fmt: skip
+    return task, state

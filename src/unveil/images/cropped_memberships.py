@@ -20,8 +20,9 @@ from scipy import sparse
 from unveil.encode.copies import Copies
 from unveil.gram.aligned import Alignment
 from unveil.images.clusters import LEAST, cluster_size, grow_by_class
+from unveil.images.epochs import Epochs, epochs_of, even_columns, forget_within
 from unveil.images.labels import ImageMemberships, vote, with_labels
-from unveil.images.memberships import FAINT, posterior
+from unveil.images.memberships import DROPS, FAINT, MORE, posterior, who
 from unveil.records import Progress
 
 ROUNDS = 7
@@ -68,16 +69,28 @@ def copy_memberships(
     clusters = grow_by_class(
         alignment.similarity, labels, size=size, most=most, rng=rng, progress=progress
     )
+    #    Where rows come epoch by epoch, as in `images.memberships`: clusters again.
+    epochs = None
+    if n is not None and clusters and labels is None:
+        epochs = epochs_of(who(clusters, m), n, k)
+    if epochs is not None:
+        forget_within(alignment.similarity, epochs)
+        clusters = grow_by_class(
+            alignment.similarity, labels, size=size, most=most, epochs=epochs, rng=rng,
+            progress=progress,
+        )  # fmt: skip
+    room = most + (0 if epochs is None else MORE)
     expected, copy = np.zeros((m, 0), np.float32), np.zeros((m, 0), np.int64)
     T = np.zeros((0, *copies.wide), np.float32)
     found = ImageMemberships(expected, expected)
     for turn in range(ROUNDS):
         # 2. Clusters that were missed join.
-        if turn in GROWTH and len(T) < most:
+        if turn in GROWTH and len(T) < room:
             have = [np.argsort(-column, kind="stable")[:size] for column in expected.T]
             clusters = missed_clusters(
-                alignment, found.probability, labels, have, most=most - len(T), size=size, rng=rng
-            )
+                alignment, found.probability, labels, have, most=room - len(T), size=size,
+                rng=rng, epochs=epochs,
+            )  # fmt: skip
         for rows in clusters:
             at = place_cluster(Z, rows, alignment, copies)
             if (at >= 0).sum() < LEAST:
@@ -94,6 +107,12 @@ def copy_memberships(
         T = _templates(Z, T, copy_columns(expected, copy, copies), copies)
         scores, copy = _best_copies(Z, T, expected, copy, copies)
         found, unit = posterior(scores, k, n or len(T), law)
+        if epochs is not None:
+            if turn >= DROPS:
+                full = epochs.n if turn > max(GROWTH) else len(T)
+                keep = even_columns(found.probability, epochs, full)
+                scores, copy, T = scores[:, keep], copy[:, keep], T[keep]
+            found, unit = posterior(scores, k, epochs.n, law, epochs)
         if labels is not None:
             found = with_labels(found, labels, vote(expected, labels), k)
         T *= unit.astype(np.float32)[:, None, None, None]
@@ -111,11 +130,12 @@ def missed_clusters(
     most: int,
     size: int,
     rng: np.random.Generator,
+    epochs: Epochs | None = None,
 ) -> list[NDArray[np.int64]]:
     """Clusters among pairs that share none of the images there are, of which `probability` (m,
     columns) says who mixes them."""
     left = alignment.similarity * np.maximum(1 - probability @ probability.T, 0)
-    return grow_by_class(left, labels, size=size, most=most, have=have, rng=rng)
+    return grow_by_class(left, labels, size=size, most=most, have=have, epochs=epochs, rng=rng)
 
 
 def place_cluster(

@@ -25,9 +25,11 @@ from unveil.images.clusters import LEAST, cluster_size
 from unveil.images.cropped_memberships import missed_clusters, place_cluster
 from unveil.images.cropped_weights import reweigh_copies
 from unveil.images.cropping import Cropping
+from unveil.images.epochs import UNEVEN
 from unveil.images.likeness import misfits
 from unveil.images.missing import repeated_images
 from unveil.images.reweigh import Weighing, WeightBounds
+from unveil.images.rounds import EVEN
 from unveil.images.schedule import SCHEDULE
 from unveil.images.sign_fields import anneal
 from unveil.images.task import ImageTask, RoundState
@@ -76,7 +78,7 @@ def alternate_cropped(
         # 3. Members, copies and weights. While images are missing an encoding may have fewer.
         weighing = reweigh_copies(
             task.Y, signed, images, cropping.fit(mixture).shares(), mixture.noise, prior, bounds,
-            cropping, max(0.0, 1 - len(images) / n) if turn < last else 0.0,
+            cropping, max(0.0, 1 - len(images) / n) if turn < last else 0.0, task.epochs,
         )  # fmt: skip
         weights, squares, misfit = weighing.weights, weighing.squares, weighing.misfit
         if progress:
@@ -91,8 +93,11 @@ def alternate_cropped(
         used = np.bincount(whole.members[whole.members >= 0], minlength=len(images))
         share = used / (k * len(task.Y) / n)
         none = (share < FEWEST) | (share > MOST)
+        bad = of_each > SCHEDULE.misfit * np.median(of_each)
+        if whole.spread is not None:  # who is in which row was matched: all have the same share
+            none, bad = whole.spread >= UNEVEN, bad & (whole.spread >= EVEN)
         none |= repeated_images(images, whole.weights, prior, task.start)
-        images[of_each > SCHEDULE.misfit * np.median(of_each)] = task.start
+        images[bad] = task.start
         if turn >= HOT - 1 or none.all():
             continue
         keep = np.flatnonzero(~none)
@@ -136,6 +141,7 @@ class Seen:
             most=n - weights.shape[1],
             size=cluster_size(k, m, n),
             rng=rng,
+            epochs=task.epochs,
         )
         places = []
         for rows in clusters:

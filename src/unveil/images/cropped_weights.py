@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil.images.cropping import Cropping
+from unveil.images.epochs import Epochs, matched_subsets
 from unveil.images.prior import ImagePrior
 from unveil.images.reweigh import (
     TEMPERATURE,
@@ -25,6 +26,7 @@ from unveil.images.reweigh import (
     fit_bounded,
     half_signed,
     sparse_rows,
+    uneven,
     whiten,
 )
 from unveil.parallel import run_blocks, where, worker_count
@@ -49,64 +51,77 @@ def reweigh_copies(
     bounds: WeightBounds,
     cropping: Cropping,
     missing: float = 0.0,
+    epochs: Epochs | None = None,
 ) -> Weighing:
     """Weights, squares (m, n·count) and members (m, k) over copies, of signed encodings E (m, d) of
     magnitudes Y (m, d).
 
     shares (m, n·count): what each encoding adds to an image by the copy it mixes
     (`FitToCopies.shares`); noise (m,): energy of all else in each encoding; missing: the share of
-    private images that are not among these. A member that is none of them is −1.
+    private images that are not among these; epochs: where rows come epoch by epoch. A member that
+    is none of them is −1.
     """
     # 1. Copies in whitened components, image by image.
-    m, count = len(E), cropping.copies.count
+    m, n, count = len(E), len(images), cropping.copies.count
     W = whiten(prior)
     X = np.concatenate([(cropping.every(one[None])[0] - prior.mean) @ W for one in images]).astype(
         np.float32
     )
     norms = np.einsum("cr,cr->c", X, X) + EMPTY
-    k = min(bounds.k, len(images))
-    wide = min(FIRST, len(images)) + min(SECOND, len(images))
-    columns = np.zeros((m, wide), np.int64)
-    first, second = np.zeros((m, wide), np.float32), np.zeros((m, wide), np.float32)
-    members = np.full((m, k), -1, np.int64)
-    best, misfit = np.zeros((m, k), np.float32), np.zeros(m, np.float32)
+    k = min(bounds.k, n)
+    wide = min(FIRST, n) + min(SECOND, n)
+    sizes = range(k + 1) if missing > 0 else [k]
+    subsets = [s for size in sizes for s in combinations(range(wide), size)]
+    chosen = np.zeros((m, wide), np.int64)
+    fits, odds = np.zeros((m, len(subsets), k), np.float32), np.zeros((m, len(subsets)))
 
-    def task(rows: slice) -> None:
+    def whitened(rows: slice) -> Floats:
+        return np.asarray((half_signed(Y[rows], E[rows]) - prior.mean) @ W, np.float32)
+
+    def fit(rows: slice) -> None:
         # 2. Products with all copies, an encoding's own share taken out.
-        e = np.asarray((half_signed(Y[rows], E[rows]) - prior.mean) @ W, np.float32)
+        e = whitened(rows)
         products = np.asarray(e @ X.T, np.float32)
         own = shares[rows].tocoo()
         products[own.row, own.col] -= own.data * np.einsum("ir,ir->i", e, e)[own.row]
-        chosen = _candidates(products, norms, X, count, bounds.largest)
+        chosen[rows] = _candidates(products, norms, X, count, bounds.largest)
         # 3. All k-subsets of the candidates.
-        x = X[chosen]
+        x = X[chosen[rows]]
         gram = np.einsum("icr,ier->ice", x, x).astype(np.float64)
-        b = np.take_along_axis(products, chosen, axis=1).astype(np.float64)
-        fits, odds, subsets = _subsets(
-            b, gram, chosen // count, noise[rows], bounds, k, missing, len(X)
+        b = np.take_along_axis(products, chosen[rows], axis=1).astype(np.float64)
+        fits[rows], odds[rows] = _fitted(
+            b, gram, chosen[rows] // count, noise[rows], bounds, subsets, missing, len(X)
         )
-        # 4. Expected weights, the best subset, and what it all leaves unexplained.
-        for s, subset in enumerate(subsets):
-            for place, c in enumerate(subset):
-                first[rows][:, c] += odds[:, s] * fits[:, s, place]
-                second[rows][:, c] += odds[:, s] * fits[:, s, place] ** 2
-        columns[rows] = chosen
-        for i, likeliest in enumerate(odds.argmax(axis=1)):
-            part = list(subsets[likeliest])
-            members[rows][i, : len(part)] = chosen[i, part]
-            best[rows][i] = fits[i, likeliest]
-        left = e - np.einsum("ic,icr->ir", first[rows], x)
+
+    blocks = [slice(start, min(start + ROWS, m)) for start in range(0, m, ROWS)]
+    run_blocks(fit, blocks, worker_count(where().workers))
+    # 4. Where rows come epoch by epoch, each image has its k rows of each.
+    spread = None
+    if epochs is not None:
+        holds = np.array([[c in subset for c in range(wide)] for subset in subsets], float)
+        spread = uneven(odds, chosen // count, holds, n, epochs)
+        odds = matched_subsets(odds, chosen // count, holds, np.full(n, float(epochs.k)), epochs)
+    odds = np.exp(odds - odds.max(axis=1, keepdims=True))
+    odds /= odds.sum(axis=1, keepdims=True)
+    # 5. Expected weights, the best subset, and what it all leaves unexplained.
+    first, second = np.zeros((m, wide), np.float32), np.zeros((m, wide), np.float32)
+    members = np.full((m, k), -1, np.int64)
+    likeliest = odds.argmax(axis=1)
+    for s, subset in enumerate(subsets):
+        for place, c in enumerate(subset):
+            first[:, c] += odds[:, s] * fits[:, s, place]
+            second[:, c] += odds[:, s] * fits[:, s, place] ** 2
+        rows = np.flatnonzero(likeliest == s)
+        members[rows, : len(subset)] = chosen[rows][:, list(subset)]
+    best, misfit = fits[np.arange(m), likeliest], np.zeros(m, np.float32)
+
+    def explain(rows: slice) -> None:
+        left = whitened(rows) - np.einsum("ic,icr->ir", first[rows], X[chosen[rows]])
         misfit[rows] = np.einsum("ir,ir->i", left, left) / W.shape[1] / noise[rows]
 
-    blocks = [slice(start, start + ROWS) for start in range(0, m, ROWS)]
-    run_blocks(task, blocks, worker_count(where().workers))
-    return Weighing(
-        sparse_rows(first, columns, len(X)),
-        sparse_rows(second, columns, len(X)),
-        members,
-        best,
-        misfit,
-    )
+    run_blocks(explain, blocks, worker_count(where().workers))
+    weights, squares = (sparse_rows(values, chosen, len(X)) for values in (first, second))
+    return Weighing(weights, squares, members, best, misfit, spread)
 
 
 def _candidates(
@@ -139,28 +154,25 @@ def _by_image(
     return np.take_along_axis(gain, copy[:, :, None], axis=2)[:, :, 0], copy
 
 
-def _subsets(
+def _fitted(
     b: NDArray[np.float64],
     gram: NDArray[np.float64],
     images: NDArray[np.int64],
     noise: Floats,
     bounds: WeightBounds,
-    k: int,
+    subsets: list[tuple[int, ...]],
     missing: float,
     columns: int,
-) -> tuple[Floats, NDArray[np.float64], list[tuple[int, ...]]]:
-    """Weights (m, subsets, k) of all k-subsets of candidates, and of smaller ones while images are
-    missing, and how likely each is; none where two candidates are of one image."""
-    # 1. A copy is one of `columns`; a member that is missing has the probability of that.
-    m = len(b)
-    sizes = range(k + 1) if missing > 0 else [k]
-    subsets = [s for size in sizes for s in combinations(range(b.shape[1]), size)]
+) -> tuple[Floats, NDArray[np.float64]]:
+    """Weights (m, subsets, k) of subsets of candidates, and the logarithm of how likely each is; a
+    subset with two candidates of one image is not."""
+    m, k = len(b), len(subsets[-1])
     cost = np.zeros((m, len(subsets)))
     fits = np.zeros((m, len(subsets), k), np.float32)
     for s, subset in enumerate(subsets):
         part = list(subset)
         if part:
-            # 2. What the subset explains.
+            # 1. What the subset explains.
             g, h = gram[:, part][:, :, part], b[:, part]
             fit = fit_bounded(g, h, bounds.largest, bounds.public)
             fits[:, s, : len(part)] = fit
@@ -169,9 +181,8 @@ def _subsets(
             cost[(names[:, 1:] == names[:, :-1]).any(axis=1), s] = np.inf
         cost[:, s] /= noise * TEMPERATURE
         if missing > 0:
-            # 3. Twice the logarithm of its probability beforehand.
+            # 2. Twice the logarithm of its probability beforehand: a copy is one of `columns`, and
+            #    a member that is missing has the probability of that.
             cost[:, s] += 2 * len(part) * np.log(columns / (1 - missing))
             cost[:, s] -= 2 * (k - len(part)) * np.log(missing)
-    cost -= cost.min(axis=1, keepdims=True)
-    odds = np.exp(-0.5 * cost)
-    return fits, odds / odds.sum(axis=1, keepdims=True), subsets
+    return fits, -0.5 * (cost - cost.min(axis=1, keepdims=True))

@@ -130,13 +130,13 @@ def forget_within(matrix: Floats, epochs: Epochs) -> None:
 def even_columns(probability: Floats, epochs: Epochs, most: int) -> NDArray[np.bool_]:
     """(c,) columns of probability (m, c) that stand for an image of their own, the `most` even at
     most. What stands for public images, or for chance, is in some epochs more often than in others;
-    of two columns that have the same rows the less even one goes."""
+    of two columns that have the same rows the less even one goes. All stay where none is even."""
     spread = dispersion(probability > HALF, epochs)
     p = probability - probability.mean(axis=0)
     p /= np.linalg.norm(p, axis=0) + EMPTY
     keep = (spread < UNEVEN) & ~((p.T @ p > SAME) & (spread[:, None] > spread)).any(axis=1)
     keep[np.argsort(np.where(keep, spread, np.inf), kind="stable")[most:]] = False
-    return np.asarray(keep)
+    return np.asarray(keep if keep.any() else ~keep)
 
 
 def matched_subsets(

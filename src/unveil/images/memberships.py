@@ -93,7 +93,7 @@ def image_memberships(
     if n is None:
         size = cluster_size(k, m, max(len(clusters), 1))
     elif ordered and clusters and labels is None:
-        epochs = epochs_of(_members(clusters, m), n, k)
+        epochs = epochs_of(who(clusters, m), n, k)
     if epochs is not None:
         forget_within(K, epochs)
         clusters = grow_by_class(
@@ -235,7 +235,7 @@ def _labelled(
     return with_labels(found, labels, vote(np.maximum(hat, 0), labels), k)
 
 
-def _members(clusters: list[NDArray[np.int64]], m: int) -> NDArray[np.bool_]:
+def who(clusters: list[NDArray[np.int64]], m: int) -> NDArray[np.bool_]:
     """(m, clusters): who is in which."""
     out = np.zeros((m, len(clusters)), bool)
     for c, cluster in enumerate(clusters):

@@ -151,7 +151,7 @@ def reweigh(
         holds = np.zeros((len(subsets), chosen.shape[1]))
         for s, subset in enumerate(subsets):
             holds[s, list(subset)] = 1
-        spread = _spread(cost, chosen, holds, n, epochs)
+        spread = uneven(cost, chosen, holds, n, epochs)
         cost = matched_subsets(cost, chosen, holds, np.full(n, float(epochs.k)), epochs)
     odds = np.exp(cost - cost.max(axis=1, keepdims=True))
     odds /= odds.sum(axis=1, keepdims=True)
@@ -170,7 +170,7 @@ def reweigh(
     return Weighing(weights, squares, members, fitted[at, best], misfit.astype(np.float32), spread)
 
 
-def _spread(
+def uneven(
     odds: NDArray[np.float64],
     chosen: NDArray[np.int64],
     holds: NDArray[np.float64],

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.images.cropping import Cropping
 from unveil.images.epochs import Epochs
 from unveil.images.prior import ImagePrior
 from unveil.images.reweigh import half_signed, whiten
@@ -44,16 +45,19 @@ LEAST = 0.005
 def without_shared(
     task: ImageTask, state: RoundState, epochs: Epochs, progress: Progress | None = None
 ) -> RoundState:
-    """The state with better images and signs; weights as they were."""
-    weights, squares = state.weighing.weights, state.weighing.squares
-    more = unsure(weights, squares)
+    """The state with better images and signs; weights as they were, over copies where images were
+    cropped."""
+    weights = state.mixture.weights
+    more = unsure(state.weighing.weights, state.weighing.squares)
     for turn in range(ROUNDS):
-        part = shared_part(task.Y, state.signed, weights, state.images, task.prior, epochs)
+        part = shared_part(
+            task.Y, state.signed, weights, state.images, task.prior, epochs, task.cropping
+        )
         noise = (part.left + more).astype(np.float32)
-        mixture = Mixture(weights.astype(np.float32), noise)
+        mixture = Mixture(weights, noise)
         images, signed = anneal(
             task.Y, mixture, state.images, task.prior, EPSILONS, inner=SCHEDULE.sweeps,
-            offsets=part.offsets, towards=task.start,
+            offsets=part.offsets, towards=task.start, cropping=task.cropping,
         )  # fmt: skip
         state = replace(state, images=images, signed=signed, mixture=mixture)
         if progress:
@@ -77,8 +81,10 @@ def shared_part(
     images: Floats,
     prior: ImagePrior,
     epochs: Epochs,
+    cropping: Cropping | None = None,
 ) -> SharedPart:
-    """Of signed encodings (m, d) of magnitudes Y (m, d), with weights (m, n) of images (n, d)."""
+    """Of signed encodings (m, d) of magnitudes Y (m, d), with weights (m, n) of images (n, d), or
+    of their copies."""
     W = whiten(prior)
     offsets, left = np.empty_like(Y), np.empty(len(Y), np.float32)
     for rows in epochs.slices():
@@ -86,7 +92,8 @@ def shared_part(
         part = sparse.csr_array(weights[rows])
         rest = 1 - np.asarray(part.sum(axis=1)).ravel().astype(np.float32)
         known = rest[:, None] * prior.mean
-        residual = half_signed(Y[rows], signed[rows]) - part @ images - known
+        residual = half_signed(Y[rows], signed[rows]) - known
+        residual -= part @ images if cropping is None else cropping.mixed(part, images)
         # 2. How rows correlate, and what the others tell of each.
         r = (residual @ W).astype(np.float64)
         N = r @ r.T / W.shape[1]
