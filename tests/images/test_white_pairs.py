@@ -85,6 +85,7 @@ def test_each_image_is_k_times_in_an_epoch(problem):
         pairs.members, pairs.likelihood, np.ones_like(pairs.weights), pairs.squares, pairs.noise
     )
     free, matched = (
-        np.abs(epochs.totals(one.expected(one.odds(N, order), N)[0]) - 2) for order in (None, epochs)
+        np.abs(epochs.totals(one.expected(one.odds(N, order), N)[0]) - 2)
+        for order in (None, epochs)
     )
     assert matched.mean() < 0.1 * free.mean()

@@ -161,4 +161,4 @@ def soft_pairs(task: ImageTask, images: Floats, cells: Floats, told: NDArray[np.
 def _shares(odds: NDArray[np.float64]) -> Floats:
     p = np.exp(odds - odds.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
-    return p.astype(np.float32)
+    return np.asarray(p, np.float32)
