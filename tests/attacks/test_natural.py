@@ -174,20 +174,20 @@ def test_what_it_cannot_take_it_refuses_in_a_sentence():
 def test_public_white_noise_has_rounds_of_its_own_and_settles_no_sign(monkeypatch):
     from unveil.images import white_rounds
 
-    monkeypatch.setattr(white_rounds, "ROUNDS", 3)
+    monkeypatch.setattr(white_rounds, "CYCLES", 2)
     rng = np.random.default_rng(0)
-    private = np.clip(image_prior((12, 12)).draw(6, rng), -1, 1)
-    noise = rng.uniform(-1, 1, (900, 144)).astype(np.float32)
+    private = np.clip(image_prior((16, 16)).draw(6, rng), -1, 1)
+    noise = rng.uniform(-1, 1, (900, 256)).astype(np.float32)
     sim = unveil.simulate(
         unveil.Scheme(2, 2, "released", pairing="epochs", signs="random"),
-        private=private, public=noise[:400], m=240, rng=1, image_shape=(12, 12),
+        private=private, public=noise[:400], m=300, rng=1, image_shape=(16, 16),
     )  # fmt: skip
     found = unveil.recover(
         sim.encodings, attack="natural", like=noise[400:], n_private=6, units="[-1,1]", rng=0
     )
-    assert found.vectors.shape == (6, 144)
+    assert found.vectors.shape == (6, 256)
     assert not found.signed
     assert "which it is was not settled" in found.explanation
-    # How sure encodings are is what tells here.
-    np.testing.assert_array_equal(found.evidence["again"], 0)
+    # How sure encodings are is what tells here, and whether images come back again.
+    assert np.abs(found.evidence["again"]).max() <= 1
     assert 0 < np.sum(found.evidence["recognisable"]) <= 6

@@ -4,7 +4,7 @@ do."""
 import numpy as np
 import pytest
 
-from unveil.gram.stationary import ABOVE, FAINT, LEAST, RIDGE, stationary
+from unveil.gram.stationary import ABOVE, FAINT, LEAST, RIDGE, stationary, stationary_energies
 
 SHAPE = (8, 6, 2)
 
@@ -57,3 +57,12 @@ def test_unit_and_order_say_nothing_and_equal_encodings_are_no_error():
     (one, _), (other, _) = stationary(values, SHAPE), stationary(3 * values[::-1], SHAPE)
     np.testing.assert_allclose(other, one[::-1], atol=1e-3)
     assert np.isfinite(stationary(np.ones_like(values), SHAPE)[0]).all()
+
+
+def test_energies_do_not_ask_how_bright_an_encoding_is():
+    rng = np.random.default_rng(0)
+    Y = rng.random((20, 64)).astype(np.float32)
+    bright = Y * rng.uniform(1, 3, (20, 1)).astype(np.float32)
+    one, other = stationary_energies(Y, (8, 8)), stationary_energies(bright, (8, 8))
+    np.testing.assert_allclose(one.gram, other.gram, rtol=1e-2, atol=0.3)
+    assert one.level.shape == (20,)

@@ -65,10 +65,11 @@ def test_white_noise_tells_no_signs_and_nothing_is_claimed():
     assert recognition(clues(rough=0.1)).probability > 0.5
 
 
-def test_among_white_noise_sure_encodings_claim_an_image():
-    low, high = (
-        recognition(clues(rough=0.7, certain=np.array([value]))).probability
-        for value in (0.3, 0.95)
+def test_among_white_noise_an_image_that_comes_back_again_is_claimed():
+    usual, strange, unsure = (
+        recognition(clues(again=again, rough=0.7, certain=np.array([sure]))).probability
+        for again, sure in ((0.99, 0.9), (0.6, 0.9), (0.99, 0.5))
     )
-    assert low < 0.1
-    assert high > 0.7
+    assert usual > 0.9
+    assert strange < 0.2
+    assert unsure < usual

@@ -9,14 +9,14 @@ from unveil.images import white_rounds as module
 from unveil.images.prior import image_prior, smooth_prior
 from unveil.images.reweigh import Weighing
 from unveil.images.task import ImageTask, WeightLaw
-from unveil.images.white_rounds import certainty, lit, white_rounds
+from unveil.images.white_rounds import certainty, lit, repeats, white_rounds
 from unveil.scheme import Scheme
 
 SHAPE = (12, 12)
 
 
 def test_images_come_back_from_half_known_members(monkeypatch):
-    monkeypatch.setattr(module, "ROUNDS", 6)
+    monkeypatch.setattr(module, "CYCLES", 2)
     rng = np.random.default_rng(3)
     n, m, d = 6, 360, 144
     scheme = Scheme(2, 4, "released")
@@ -35,10 +35,10 @@ def test_images_come_back_from_half_known_members(monkeypatch):
     known[unknown, members[unknown, 1]] = 0
     known[unknown] += 0.02
     weights = sparse.csr_array(known)
-    state, sure = white_rounds(task, weights, weights.multiply(weights).tocsr(), n, rng)
+    state, sure, again = white_rounds(task, weights, weights.multiply(weights).tocsr(), n, rng)
     likeness = np.corrcoef(state.images, images)[:n, n:]
     assert (likeness.max(axis=1) > 0.85).sum() >= n - 1
-    assert sure.shape == (n,)
+    assert sure.shape == again.shape == (n,)
     assert np.median(sure) > 0.8
     assert np.array_equal(np.sign(state.signed), np.sign(state.mixture.weights @ state.images))
 
@@ -47,9 +47,20 @@ def test_the_sign_of_all_is_light_from_above_or_that_of_like_images():
     rng = np.random.default_rng(0)
     images = rng.standard_normal((3, 144)).astype(np.float32) * 0.1
     images += np.repeat(np.linspace(-0.3, 0.3, 12), 12).astype(np.float32)
-    np.testing.assert_array_equal(lit(images, SHAPE, None), -images)
-    np.testing.assert_array_equal(lit(-images, SHAPE, None), -images)
-    np.testing.assert_array_equal(lit(images, SHAPE, images[0]), images)
+    assert lit(images, SHAPE, None) == -1
+    assert lit(-images, SHAPE, None) == 1
+    assert lit(images, SHAPE, images[0]) == 1
+
+
+def test_images_repeat_themselves_in_other_cycles_up_to_one_sign():
+    rng = np.random.default_rng(0)
+    images = rng.standard_normal((4, 144)).astype(np.float32)
+    other = -images + 0.1 * rng.standard_normal(images.shape).astype(np.float32)
+    other[3] = rng.standard_normal(144)
+    found = repeats(images, [images, other])
+    assert found[:3].min() > 0.95
+    assert abs(found[3]) < 0.4
+    np.testing.assert_array_equal(repeats(images, [images]), 1)
 
 
 def test_a_column_is_sure_where_its_weights_are_known_and_as_many_as_others():

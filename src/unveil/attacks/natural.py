@@ -30,6 +30,7 @@ from scipy import sparse
 from unveil.checks import InputError, as_vectors
 from unveil.encode.units import PLAIN, Units
 from unveil.encodings import Encodings
+from unveil.gram.stationary import stationary_energies
 from unveil.gram.windows import window_energies
 from unveil.images.cropped import cropping_of, from_crops
 from unveil.images.cross_terms import cross_terms
@@ -168,7 +169,8 @@ def natural(
     # 3. Who mixes whom, softly: from squares of products, which do not depend on signs.
     white = task.public and scheme.k_private == 2 and roughness(prior) > WHITE
     with clock("similarity"):
-        energies = window_energies(task.Y, shape)
+        # Among white noise windows tell less than squares whitened by the spectrum.
+        energies = (stationary_energies if white else window_energies)(task.Y, shape)
     with clock("memberships"):
         draw = child(seed, "clusters")
         found = image_memberships(
@@ -177,7 +179,7 @@ def natural(
             total,
             task.law.sample,
             labels=task.labels,
-            ordered=not flips and not white,
+            ordered=not flips,
             rng=draw,
             progress=progress,
         )
@@ -191,8 +193,10 @@ def natural(
     if white:
         with clock("rounds"):
             size = total or len(first.T)
-            state, sure = white_rounds(task, weights, squares, size, child(seed, "white"), progress)
-        signs = white_clues(task, state, sure, channels)
+            state, sure, again = white_rounds(
+                task, weights, squares, size, child(seed, "white"), progress
+            )
+        signs = white_clues(task, state, sure, again, channels)
         if flips:
             state, signs = _without_mirrors(state, signs, shape, smooth_prior(shape), clock)
         state = replace(state, images=unit.to_pixels(state.images, shape))

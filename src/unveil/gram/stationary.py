@@ -17,6 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.gram.energies import Energies
+
 Floats = NDArray[np.float32]
 RIDGE = 0.001
 """s, by the mean power: the mean is that of the lowest frequencies, which tell images apart badly,
@@ -55,3 +57,13 @@ def stationary(values: Floats, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
     out[:] = np.fft.irfft2(white, s=(height, width), axes=(1, 2))
     out /= np.sqrt(np.mean(out[:-1] ** 2) + EMPTY)
     return out[:-1], out[-1]
+
+
+def stationary_energies(Y: Floats, shape: tuple[int, ...]) -> Energies:
+    """Of magnitudes (m, d), each encoding by its own mean square: those with more noise speak
+    less."""
+    squares = Y * Y
+    squares /= squares.mean(axis=1, keepdims=True) + EMPTY
+    features, mean = stationary(squares, shape)
+    flat, level = features.reshape(len(Y), -1), mean.ravel()
+    return Energies(flat @ flat.T, flat @ level, float(level @ level))

@@ -128,15 +128,19 @@ def clues_of_likeness(
 
 
 def white_clues(
-    task: ImageTask, state: RoundState, sure: NDArray[np.float64], channels: int
+    task: ImageTask,
+    state: RoundState,
+    sure: NDArray[np.float64],
+    again: NDArray[np.float64],
+    channels: int,
 ) -> Clues:
-    """Clues of images among public white noise, of which `sure` (n,) is what tells."""
+    """Clues of images among public white noise, of which `sure` and `again` (n,) are what tells."""
     n = len(state.images)
     return Clues(
         misfits(state.weighing),
         sure,
         _encodings(state.weighing),
-        np.zeros(n),
+        again,
         _expected(task, n),
         channels,
         rough=roughness(task.prior),

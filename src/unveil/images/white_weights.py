@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.images.epochs import Epochs
 from unveil.images.reweigh import LEAST, Weighing
 from unveil.images.white_fit import WhiteFit
+from unveil.images.white_pairs import Pairs
 
 Floats = NDArray[np.float32]
 PAIRS = 12
@@ -34,24 +36,25 @@ USUAL = 0.2
 """Weight from which both start."""
 QUIET = 0.004
 """Least variance of the noise: that of a public weight of a tenth."""
-TEMPERATURE = 2.0
-"""Likelihoods of pairs are taken to the power 1/2: images are not exact, so that as they are they
-claim too much."""
 EMPTY = 1e-3
 """Added to the energy of an image, which may be zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class WhiteWeighing:
-    """The weighing, the variance of the noise (m,), the log likelihood (m,) of the best pair."""
+    """The weighing, the expected variance of the noise (m,), and the log likelihood (m,) of the
+    best pair."""
 
     weighing: Weighing
     noise: Floats
     likelihood: Floats
 
 
-def weigh_pairs(Y: Floats, images: Floats, fit: WhiteFit, largest: float) -> WhiteWeighing:
+def weigh_pairs(
+    Y: Floats, images: Floats, fit: WhiteFit, largest: float, epochs: Epochs | None = None
+) -> WhiteWeighing:
     """Pairs, weights and noise of every encoding; images (n, d) are those of `fit`."""
+    # 1. The likeliest pairs by squares, each fitted.
     m, n = fit.weights.shape
     own = fit.own_part(Y, images)
     pairs = likely_pairs(Y, images)
@@ -65,26 +68,21 @@ def weigh_pairs(Y: Floats, images: Floats, fit: WhiteFit, largest: float) -> Whi
             for column in pairs[:, c].T
         )
         fitted[:, c], noise[:, c], likelihood[:, c] = fit_pair(Y, first, second, fit.noise, largest)
-    # Expected weights: averages over pairs, by likelihood.
-    best = likelihood.argmax(axis=1)
-    odds = np.exp((likelihood - likelihood[rows, best][:, None]) / TEMPERATURE)
-    odds /= odds.sum(axis=1, keepdims=True)
-    weights, squares = np.zeros((m, n), np.float32), np.zeros((m, n), np.float32)
-    for c in range(count):
-        for place in range(2):
-            weights[rows, pairs[:, c, place]] += odds[:, c] * fitted[:, c, place]
-            squares[rows, pairs[:, c, place]] += odds[:, c] * fitted[:, c, place] ** 2
-    expected = (odds * noise).sum(axis=1)
-    left = fit.signed(Y, weights @ images) - weights @ images
-    misfit = (left**2).mean(axis=1) / expected
-    found = Weighing(
+    # 2. Expected weights: averages over pairs, by likelihood.
+    found = Pairs(pairs, likelihood, fitted, fitted**2, noise)
+    odds = found.odds(n, epochs)
+    weights, squares, expected = found.expected(odds, n)
+    best = odds.argmax(axis=1)
+    mixed = weights @ images
+    misfit = ((fit.signed(Y, mixed) - mixed) ** 2).mean(axis=1) / expected
+    weighing = Weighing(
         sparse.csr_array(weights),
         sparse.csr_array(squares),
         pairs[rows, best],
         fitted[rows, best],
         misfit.astype(np.float32),
     )
-    return WhiteWeighing(found, expected.astype(np.float32), likelihood[rows, best])
+    return WhiteWeighing(weighing, expected, likelihood.max(axis=1))
 
 
 def likely_pairs(Y: Floats, images: Floats) -> NDArray[np.int64]:
