@@ -167,11 +167,11 @@ def natural(
     # 3. Who mixes whom, softly: from squares of products, which do not depend on signs.
     white = task.public and scheme.k_private == 2 and roughness(prior) > WHITE
     with clock("similarity"):
-        energies = window_energies(task.Y, shape)
+        alike = window_energies(task.Y, shape)
     with clock("memberships"):
         draw = child(seed, "clusters")
         found = image_memberships(
-            energies,
+            alike,
             scheme.k_private,
             total,
             task.law.sample,
@@ -182,7 +182,7 @@ def natural(
         )
     if found is None:
         return _nothing(encodings, clock)
-    task = replace(task, gram=energies.gram, epochs=found.epochs)
+    task = replace(task, alike=alike, epochs=found.epochs)
     first, second = expected_weights(found, task.public)
     weights: sparse.csr_array = sparse.csr_array(first)
     squares: sparse.csr_array = sparse.csr_array(second)

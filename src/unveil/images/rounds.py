@@ -128,9 +128,18 @@ def alternate(
             weights, squares = _take_over(weights, squares, split, weight)
             taken = [column for column, _ in split]
             images[taken], bad[taken] = task.start, False
-        if bad.any() and task.gram is not None:
+        if bad.any() and task.alike is not None:
             new = regrow(
-                task.gram, weights, bad, of_images, misfit, k, weight, task.labels, rng, task.epochs
+                task.alike,
+                weights,
+                bad,
+                of_images,
+                misfit,
+                k,
+                weight,
+                task.labels,
+                rng,
+                task.epochs,
             )
             weights, squares = _take_over(weights, squares, new, weight)
             taken = [column for column, _ in new]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.ndimage import gaussian_filter
 
+from unveil.gram.cosines import Alike
 from unveil.gram.stationary import stationary
 from unveil.images.cross_terms import cross_terms
 from unveil.images.missing import regrow
@@ -88,7 +89,7 @@ def white_rounds(
     n = len(images)
     rest = np.clip(1 - A.sum(axis=1), *REST)
     noise = _with_unsure(rest**2 * task.law.public * _pixel(task), A, A2)
-    gram = _similarity(task.Y, task.shape)
+    alike = Alike.of(_similarity(task.Y, task.shape))
     priors = {value: smooth_prior(task.shape, neighbours=value) for value in {*SMOOTH, *FINE}}
     young = np.zeros(n, bool)
     for turn in range(ROUNDS):
@@ -126,7 +127,7 @@ def white_rounds(
         young = again
         if turn in GROW and idle.any():
             for column, rows in regrow(
-                gram, sparse.csr_array(A), idle, idle.astype(np.float64), np.ones(m, np.float32),
+                alike, sparse.csr_array(A), idle, idle.astype(np.float64), np.ones(m, np.float32),
                 task.scheme.k_private, task.law.mean, task.labels, rng,
             ):  # fmt: skip
                 A[:, column] = A2[:, column] = 0
