@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from unveil.gram.cosines import ROWS, UNIT, Alike
-from unveil.gram.sparse_rows import COLUMNS, gather_rows, mix_rows
+from unveil.gram.sparse_rows import COLUMNS, gather_rows, mix_rows, there_and_back
 from unveil.parallel import using
 
 
@@ -49,3 +49,6 @@ def test_sparse_products_are_those_of_the_whole_matrix(dtype):
     out = np.empty((10, 20), np.float32)
     mix_rows(A, slice(40, 60), images, out)
     np.testing.assert_allclose(out, A.toarray()[40:] @ images, rtol=1e-4, atol=1e-5)
+    scale = rng.standard_normal((50, 20)).astype(np.float32)
+    expected = A.toarray().T @ (scale * (A.toarray() @ images))
+    np.testing.assert_allclose(there_and_back(A, scale, images), expected, rtol=1e-4, atol=1e-4)

@@ -37,6 +37,30 @@ def gather_rows(A: sparse.csr_array, X: NDArray[Any]) -> Floats:
     return out
 
 
+def there_and_back(A: sparse.csr_array, scale: Floats, X: Floats) -> Floats:
+    """Aᵀ·(scale·(A·X)) (n, w), on this core: A (m, n), scale (m, w) number by number, X (n, w)."""
+    return np.asarray(_there_and_back(A.indptr, A.indices, A.data, scale, X))
+
+
+@njit(fastmath=True, cache=True, nogil=True)
+def _there_and_back(indptr, indices, data, scale, X):  # type: ignore[no-untyped-def]
+    out, mixed = np.zeros_like(X), np.empty(X.shape[1], np.float32)
+    for i in range(len(scale)):
+        mixed[:] = 0
+        for at in range(indptr[i], indptr[i + 1]):
+            weight, row = np.float32(data[at]), X[indices[at]]
+            for j in range(len(row)):
+                mixed[j] += weight * row[j]
+        by = scale[i]
+        for j in range(len(mixed)):
+            mixed[j] *= by[j]
+        for at in range(indptr[i], indptr[i + 1]):
+            weight, total = np.float32(data[at]), out[indices[at]]
+            for j in range(len(mixed)):
+                total[j] += weight * mixed[j]
+    return out
+
+
 @njit(fastmath=True, cache=True, nogil=True)
 def _mix(indptr, indices, data, X, out):  # type: ignore[no-untyped-def]
     for i in range(len(out)):

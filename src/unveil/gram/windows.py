@@ -40,8 +40,8 @@ FAINT, ABOVE = 0.1, 1.1
 among photographs stand out by a fifth less, among noise by a fifth more."""
 LEAST = 1e-3
 """Least share of its variance that a component keeps."""
-TOLD = 0.98
-"""Share of what products of u vary by that is kept, by the components that vary most: a third of
+TOLD = 0.995
+"""Share of what products of u vary by that is kept, by the components that vary most: a quarter of
 them has the rest."""
 EMPTY = 1e-30
 """Guards divisions: all encodings may be zero."""
