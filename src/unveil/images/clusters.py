@@ -202,7 +202,10 @@ def _seeds(
     neighbours: sparse.csr_array,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
     """Neighbours i < j with at least `COMMON` neighbours in common."""
-    common = sparse.triu((neighbours @ neighbours).multiply(neighbours)).tocoo()
+    # Some rows at a time: most pairs with a common neighbour are no neighbours themselves.
+    parts = [neighbours[start : start + ROWS] for start in range(0, neighbours.shape[0], ROWS)]
+    both = sparse.vstack([(part @ neighbours).multiply(part) for part in parts])
+    common = sparse.triu(both).tocoo()
     keep = common.data >= COMMON
     return common.row[keep].astype(np.int64), common.col[keep].astype(np.int64), common.data[keep]
 

@@ -83,7 +83,8 @@ def alternate(
         )
         # 2. A region can be inverted in all images at once: turn it back.
         signs = _common_signs(task, images)
-        images, signed = images * signs, signed * signs
+        images = images * signs
+        signed *= signs  # in place: as large as all encodings
         # 3. Members and weights, from encodings that now have signs.
         weighing = _weigh(task, mixture, images, signed)
         if progress:
