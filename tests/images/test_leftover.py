@@ -4,34 +4,42 @@ chance."""
 import numpy as np
 import pytest
 
+from unveil.gram.cosines import UNIT, Alike
 from unveil.images.leftover import CLEAR, SMALL, leftover_clusters, strength, without
 
 
 def groups(m=160, r=400, seed=0, noise=0.7):
-    """Features with three groups of 20 encodings, and the gram of all."""
+    """How alike encodings with three groups of 20 are, and who is in which."""
     rng = np.random.default_rng(seed)
     Z = noise * rng.standard_normal((m, r)) / np.sqrt(r)
     members = np.zeros((m, 3))
     for c in range(3):
         members[20 * c : 20 * c + 20, c] = 1
     Z += members @ rng.standard_normal((3, r)) / np.sqrt(r)
-    return (Z @ Z.T).astype(np.float32), members
+    return Alike.of((Z @ Z.T).astype(np.float32)), members
 
 
 def test_what_is_left_is_the_projection_written_out():
-    gram, members = groups()
+    all_alike, members = groups()
+    everyone = np.arange(160)
+    gram = all_alike.tile(everyone, everyone)
     A = members[:, :2] * np.random.default_rng(1).random((160, 1))
     P = A @ np.linalg.pinv(A)
     rows = np.arange(0, 160, 3)
     left = (np.eye(160) - P) @ gram @ (np.eye(160) - P)
-    np.testing.assert_allclose(without(gram, A, rows), left[np.ix_(rows, rows)], atol=1e-3)
+    scale = 1 / np.sqrt(np.diag(left)[rows])
+    np.testing.assert_allclose(
+        without(all_alike, A, gram @ A, rows) / UNIT,
+        left[np.ix_(rows, rows)] * scale * scale[:, None],
+        atol=1e-3,
+    )
 
 
 def found(known, settled=None, most=3, **options):
-    gram, members = groups(**options)
-    settled = np.zeros(len(gram), bool) if settled is None else settled
+    alike, members = groups(**options)
+    settled = np.zeros(len(alike), bool) if settled is None else settled
     return leftover_clusters(
-        gram, members[:, known], settled, members[:, known] > 0,
+        alike, members[:, known], alike.times(members[:, known]), settled, members[:, known] > 0,
         size=30, most=most, labels=None, rng=np.random.default_rng(0),
     )  # fmt: skip
 
@@ -59,9 +67,9 @@ def test_chance_makes_no_cluster(seed):
 
 
 def test_strength_is_the_median_cosine_by_the_root_of_the_number():
-    gram, _ = groups()
-    size = np.sqrt(np.diag(gram))
-    pairs = (gram / size / size[:, None])[:20, :20][np.triu_indices(20, 1)]
-    assert strength(gram, np.arange(20)) == pytest.approx(np.median(pairs) * np.sqrt(20), rel=1e-4)
-    assert strength(gram, np.arange(1)) == 0
+    cosines = groups()[0].cosines
+    pairs = (cosines / UNIT)[:20, :20][np.triu_indices(20, 1)]
+    expected = np.median(pairs) * np.sqrt(20)
+    assert strength(cosines, np.arange(20)) == pytest.approx(expected, rel=1e-4)
+    assert strength(cosines, np.arange(1)) == 0
     assert 0 < SMALL < CLEAR < 1

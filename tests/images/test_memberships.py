@@ -6,13 +6,19 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
 
-from unveil.gram.energies import Energies, whitened_energies
+from unveil.gram.cosines import Alike
+from unveil.gram.energies import whitened_energies
 from unveil.images.memberships import GRID, _scores, image_memberships, posterior
 from unveil.images.prior import image_prior
 
 
+def squares_alike(Y):
+    found = whitened_energies(Y)
+    return Alike.of(found.gram, found.level, found.level_norm)
+
+
 def problem(n=10, m=300, public=0, seed=0):
-    """Energies of encodings of smooth images, two private ones in each, and the true weights."""
+    """How alike encodings of smooth images are, two private ones in each, and the true weights."""
     rng = np.random.default_rng(seed)
     prior = image_prior((16, 16))
 
@@ -23,7 +29,8 @@ def problem(n=10, m=300, public=0, seed=0):
     z = L @ prior.draw(n, rng)
     for column in weights.T[2:]:
         z += column[:, None] * prior.draw(m, rng)
-    return whitened_energies(np.abs(z).astype(np.float32)), L, np.sort(weights[:, :2].ravel())
+    alike = squares_alike(np.abs(z).astype(np.float32))
+    return alike, L, np.sort(weights[:, :2].ravel())
 
 
 def correlations(found, L):
@@ -41,13 +48,13 @@ def test_scores_are_least_squares_over_templates_and_level_with_ones_own_share_o
     m, r, c = 30, 12, 4
     Z, level = rng.standard_normal((m, r)), rng.standard_normal(r)
     hat = rng.standard_normal((m, c)) / m
-    energies = Energies(
+    alike = Alike.of(
         (Z @ Z.T).astype(np.float32), (Z @ level).astype(np.float32), float(level @ level)
     )
-    norms = np.diag(energies.gram).copy()
-    scores, templates, gram = _scores(energies, hat.astype(np.float32), norms)
     T = hat.T @ Z
-    np.testing.assert_allclose(templates, Z @ T.T, rtol=1e-3, atol=1e-3)
+    templates = alike.times(hat)
+    np.testing.assert_allclose(templates, Z @ T.T, rtol=1e-3, atol=2e-3)
+    scores, gram = _scores(alike, hat.astype(np.float32), templates)
     np.testing.assert_allclose(gram, T @ T.T, rtol=1e-3, atol=1e-3)
     scale = np.sqrt((T**2).sum() / c) / np.linalg.norm(level)
     basis = np.vstack([T, scale * level])
@@ -85,8 +92,8 @@ def test_posteriors_against_the_plain_loop():
 
 
 def test_probabilities_sum_to_k_and_weights_stay_within_the_law():
-    energies, _, law = problem()
-    found = image_memberships(energies, 2, 10, law, rng=np.random.default_rng(0))
+    alike, _, law = problem()
+    found = image_memberships(alike, 2, 10, law, rng=np.random.default_rng(0))
     np.testing.assert_allclose(found.probability.sum(axis=1), 2, atol=1e-4)
     assert ((found.probability >= 0) & (found.probability <= 1)).all()
     assert law[0] <= found.weight.min() <= found.weight.max() <= law[-1]
@@ -94,8 +101,8 @@ def test_probabilities_sum_to_k_and_weights_stay_within_the_law():
 
 @pytest.mark.parametrize(("public", "m", "least"), [(0, 300, 0.6), (1, 600, 0.5)])
 def test_columns_are_like_true_memberships_and_weights_follow_the_true_ones(public, m, least):
-    energies, L, law = problem(m=m, public=public)
-    found = image_memberships(energies, 2, 10, law, rng=np.random.default_rng(0))
+    alike, L, law = problem(m=m, public=public)
+    found = image_memberships(alike, 2, 10, law, rng=np.random.default_rng(0))
     assert np.median(likeness(found, L)) > least
     truth = L[:, correlations(found, L).argmax(axis=1)]
     sure = (found.probability > 0.9) & (truth > 0)
@@ -103,26 +110,25 @@ def test_columns_are_like_true_memberships_and_weights_follow_the_true_ones(publ
 
 
 def test_labels_make_memberships_better():
-    energies, L, law = problem(n=20, m=600, public=1, seed=1)
+    alike, L, law = problem(n=20, m=600, public=1, seed=1)
     of = np.zeros((20, 4), np.float32)
     of[np.arange(20), np.arange(20) % 4] = 1
     labels = (L @ of).astype(np.float32)
-    without = image_memberships(energies, 2, 20, law, rng=np.random.default_rng(0))
-    found = image_memberships(energies, 2, 20, law, labels=labels, rng=np.random.default_rng(0))
+    without = image_memberships(alike, 2, 20, law, rng=np.random.default_rng(0))
+    found = image_memberships(alike, 2, 20, law, labels=labels, rng=np.random.default_rng(0))
     assert np.median(likeness(found, L)) > np.median(likeness(without, L)) + 0.05
 
 
 def test_without_their_number_there_are_about_as_many_columns_as_images():
-    energies, _, law = problem()
-    found = image_memberships(energies, 2, None, law, rng=np.random.default_rng(0))
+    alike, _, law = problem()
+    found = image_memberships(alike, 2, None, law, rng=np.random.default_rng(0))
     assert 5 <= found.probability.shape[1] <= 20
 
 
 def test_never_more_columns_than_images_and_the_same_generator_the_same_bytes():
     drawn = [problem() for _ in range(2)]
     one, other = (
-        image_memberships(energies, 2, 6, law, rng=np.random.default_rng(4))
-        for energies, _, law in drawn
+        image_memberships(alike, 2, 6, law, rng=np.random.default_rng(4)) for alike, _, law in drawn
     )
     assert one.probability.shape[1] <= 6
     assert one.probability.tobytes() == other.probability.tobytes()
@@ -132,4 +138,5 @@ def test_never_more_columns_than_images_and_the_same_generator_the_same_bytes():
 def test_encodings_that_have_nothing_in_common_give_none():
     Y = np.abs(np.random.default_rng(0).standard_normal((200, 400))).astype(np.float32)
     law = np.linspace(0.1, 0.6, 50)
-    assert image_memberships(whitened_energies(Y), 2, 10, law, rng=np.random.default_rng(0)) is None
+    alike = squares_alike(Y)
+    assert image_memberships(alike, 2, 10, law, rng=np.random.default_rng(0)) is None

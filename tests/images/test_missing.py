@@ -4,6 +4,7 @@ apart."""
 import numpy as np
 from scipy import sparse
 
+from unveil.gram.cosines import Alike
 from unveil.gram.windows import window_energies
 from unveil.images import missing as module
 from unveil.images.missing import POOR, _taken_over, regrow, repeated_images
@@ -22,17 +23,25 @@ def problem(n=10, m=400, seed=0):
         L, rng.permuted(np.tile(np.arange(n), (m, 1)), axis=1)[:, :2], weights[:, :2], axis=1
     )
     z = L @ images + weights[:, 2:] * prior.draw(m, rng)
-    return prior, images, L, window_energies(np.abs(z).astype(np.float32), (16, 16)).gram
+    return prior, images, L, window_energies(np.abs(z).astype(np.float32), (16, 16))
+
+
+def at(alike, rows):
+    """The same of some encodings."""
+    return Alike(
+        np.ascontiguousarray(alike.cosines[np.ix_(rows, rows)]), alike.lengths[rows],
+        alike.level[rows], alike.level_norm,
+    )  # fmt: skip
 
 
 def missing(columns, labels=None, rows=None, seed=0):
     """`regrow` where the images of `columns` are unknown: their weights zero."""
-    _, _, L, gram = problem()
+    _, _, L, alike = problem()
     bad = np.isin(np.arange(10), columns)
     rows = np.arange(400) if rows is None else rows
     misfit = np.where(bad, 2.0 + np.arange(10), 1.0)
     new = regrow(
-        gram[np.ix_(rows, rows)], sparse.csr_array(np.where(bad, 0, L)[rows]), bad, misfit,
+        at(alike, rows), sparse.csr_array(np.where(bad, 0, L)[rows]), bad, misfit,
         np.ones(len(rows), np.float32), 2, 1 / 3, None if labels is None else labels[rows],
         np.random.default_rng(seed),
     )  # fmt: skip
@@ -77,12 +86,12 @@ def test_labels_keep_new_clusters_to_a_class():
 def test_where_all_is_explained_nothing_new_is_found():
     new, _ = missing([])
     assert new == []
-    _, _, L, gram = problem()
+    _, _, L, alike = problem()
     bad = np.arange(11) == 10
     weights = sparse.csr_array(np.column_stack([L, np.zeros(400)]))
     rng = np.random.default_rng(0)
     rows = np.ones(400, np.float32)
-    assert regrow(gram, weights, bad, np.ones(11), rows, 2, 0.1, None, rng) == []
+    assert regrow(alike, weights, bad, np.ones(11), rows, 2, 0.1, None, rng) == []
 
 
 def test_order_moves_clusters_and_the_same_generator_gives_the_same():
@@ -144,7 +153,7 @@ def test_a_cluster_a_bad_column_has_already_is_left_to_it():
 
 
 def test_encodings_that_fit_badly_are_looked_at_whatever_weights_they_have(monkeypatch):
-    _, _, L, gram = problem(m=40)
+    _, _, L, alike = problem(m=40)
     bad = np.arange(10) == 4
     of_rows = np.where(np.arange(40) % 5 == 0, 1.1 * POOR, 1.0).astype(np.float32)
     seen = []
@@ -152,8 +161,8 @@ def test_encodings_that_fit_badly_are_looked_at_whatever_weights_they_have(monke
         module, "leftover_clusters", lambda *given, **options: seen.append((given, options)) or []
     )
     rng = np.random.default_rng(0)
-    assert regrow(gram, sparse.csr_array(L), bad, np.ones(10), of_rows, 2, 0.3, None, rng) == []
-    (((_, squares, settled, members), options),) = seen
+    assert regrow(alike, sparse.csr_array(L), bad, np.ones(10), of_rows, 2, 0.3, None, rng) == []
+    (((_, squares, _, settled, members), options),) = seen
     kept = L[:, ~bad]
     np.testing.assert_allclose(squares, kept**2)
     full = (kept > 0.15).sum(axis=1) == 2

@@ -69,8 +69,9 @@ FOLDED = 6
 ALIKE = 0.07
 """Share of the energy of magnitudes that images have in common, from which on they are no
 photographs of all kinds: those have 0.05 at most, portraits 0.09, faces 0.14, clothes 0.2."""
-MATRICES, CROPPED, ARRAYS = 4, 5, 5
-"""m×m matrices, those of crops, and m×d arrays, in single precision, that are held at once."""
+MATRICES, CROPPED, ARRAYS = 1, 5, 4
+"""m×m matrices, those of crops, and m×d arrays, in single precision, that are held at once. The one
+stands for two of half the size: cosines, and what known images leave of them."""
 Floats = NDArray[np.float32]
 
 
@@ -170,11 +171,11 @@ def natural(
     white = task.public and scheme.k_private == 2 and roughness(prior) > WHITE
     with clock("similarity"):
         # Among white noise windows tell less than squares whitened by the spectrum.
-        energies = (stationary_energies if white else window_energies)(task.Y, shape)
+        alike = (stationary_energies if white else window_energies)(task.Y, shape)
     with clock("memberships"):
         draw = child(seed, "clusters")
         found = image_memberships(
-            energies,
+            alike,
             scheme.k_private,
             total,
             task.law.sample,
@@ -185,7 +186,8 @@ def natural(
         )
     if found is None:
         return _nothing(encodings, clock)
-    task = replace(task, gram=energies.gram, epochs=found.epochs)
+    task = replace(task, alike=alike, epochs=found.epochs)
+    del alike  # with the rounds it goes: no other matrix is as large
     first, second = expected_weights(found, task.public)
     weights: sparse.csr_array = sparse.csr_array(first)
     squares: sparse.csr_array = sparse.csr_array(second)
@@ -227,6 +229,7 @@ def natural(
     # 6. Signs and weights in turn.
     with clock("rounds"):
         state = alternate(task, weights, squares, images, child(seed, "rounds"), progress)
+        task = replace(task, alike=None)
     if not law_given:  # weights are better now than after the first rounds, and may say otherwise
         scheme = likeliest_law(
             state.weighing.best, state.weighing.misfit, encodings.scheme, child(seed, "laws")

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.gram.energies import Energies
+from unveil.gram.cosines import Alike
 
 Floats = NDArray[np.float32]
 RIDGE = 0.001
@@ -59,11 +59,11 @@ def stationary(values: Floats, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
     return out[:-1], out[-1]
 
 
-def stationary_energies(Y: Floats, shape: tuple[int, ...]) -> Energies:
+def stationary_energies(Y: Floats, shape: tuple[int, ...]) -> Alike:
     """Of magnitudes (m, d), each encoding by its own mean square: those with more noise speak
     less."""
     squares = Y * Y
     squares /= squares.mean(axis=1, keepdims=True) + EMPTY
     features, mean = stationary(squares, shape)
     flat, level = features.reshape(len(Y), -1), mean.ravel()
-    return Energies(flat @ flat.T, flat @ level, float(level @ level))
+    return Alike.of(flat @ flat.T, flat @ level, float(level @ level))

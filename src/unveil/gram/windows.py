@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from unveil.gram.energies import Energies
+from unveil.gram.cosines import Alike, in_tiles
+from unveil.parallel import run_blocks, where, worker_count
 
 Floats = NDArray[np.float32]
 SIDE = 8
@@ -39,37 +40,46 @@ FAINT, ABOVE = 0.1, 1.1
 among photographs stand out by a fifth less, among noise by a fifth more."""
 LEAST = 1e-3
 """Least share of its variance that a component keeps."""
-ROWS, AT_ONCE = 512, 7
-"""Encodings held against as many others, a megabyte of products; and windows in memory."""
+TOLD = 0.995
+"""Share of what products of u vary by that is kept, by the components that vary most: a quarter of
+them has the rest."""
 EMPTY = 1e-30
 """Guards divisions: all encodings may be zero."""
 
 
-def window_energies(Y: Floats, shape: tuple[int, ...]) -> Energies:
+def window_energies(Y: Floats, shape: tuple[int, ...]) -> Alike:
     """Of magnitudes (m, d) of images of a shape."""
-    # 1. Products of whitened windows, squared, over all windows.
-    m = len(Y)
-    K = np.zeros((m, m), np.float32)
-    everywhere = windows(shape)
-    for first in range(0, len(everywhere), AT_ONCE):
-        some = [_whitened(Y[:, pixels]) for pixels in everywhere[first : first + AT_ONCE]]
-        # Tiles stay in the processor's cache while the windows pass, and half of them suffice.
-        for top in range(0, m, ROWS):
-            for left in range(top, m, ROWS):
-                down, across = slice(top, top + ROWS), slice(left, left + ROWS)
-                for u in some:
-                    product = u[down] @ u[across].T
-                    product *= product
-                    K[down, across] += product
-    for top in range(ROWS, m, ROWS):
-        K[top : top + ROWS, :top] = K[:top, top : top + ROWS].T
+    # 1. Whitened windows, the product of each encoding with itself, and its mean with all.
+    m, everywhere = len(Y), windows(shape)
+    parts: list[Floats] = [Y] * len(everywhere)
+    own, with_all = np.empty((2, len(everywhere), m))
+
+    def whiten(window: int) -> None:
+        u = parts[window] = _whitened(Y[:, everywhere[window]])
+        own[window] = np.einsum("ij,ij->i", u, u) ** 2
+        with_all[window] = np.einsum("ij,ij->i", u @ (u.T @ u / np.float32(m)), u)
+
+    run_blocks(whiten, range(len(everywhere)), worker_count(where().workers))
     # 2. What all encodings have in common is told apart, as their level.
-    K /= max(float(np.trace(K)) / m, EMPTY)
-    mean = K.mean(axis=0, dtype=np.float64)
+    unit = max(float(own.sum()) / m, EMPTY)
+    mean = with_all.sum(axis=0) / unit
     level = (mean - mean.mean()).astype(np.float32)
-    K -= mean.astype(np.float32)
-    K -= level[:, None]
-    return Energies(K, level, float(mean.mean()))
+    common = mean.astype(np.float32)
+
+    # 3. Products, squared, over all windows. A tile stays in the processor's cache meanwhile.
+    def tile(down: slice, across: slice) -> Floats:
+        total = -np.add.outer(level[down], common[across])
+        total *= np.float32(unit)
+        product = np.empty_like(total)  # once: new memory takes longer than the product
+        for u in parts:
+            np.matmul(u[down], u[across].T, out=product)
+            product *= product
+            total += product
+        total /= np.float32(unit)
+        return np.asarray(total, np.float32)
+
+    cosines, lengths = in_tiles(own.sum(axis=0) / unit - mean - level, tile)
+    return Alike(cosines, lengths, level, float(mean.mean()))
 
 
 def _whitened(part: Floats) -> Floats:
@@ -78,7 +88,11 @@ def _whitened(part: Floats) -> Floats:
     values = np.maximum(values, 0)
     signal = np.maximum(values - ABOVE * np.quantile(values, FAINT), LEAST * values)
     counts = np.sqrt(signal) / (values + SHRINKAGE * values.mean() + EMPTY)
-    return np.asarray(part @ (vectors * counts).astype(np.float32))
+    # Variances of u: components add their squares to the variance of a product.
+    told = np.sort((counts**2 * values) ** 2)
+    least = told[np.searchsorted(np.cumsum(told), (1 - TOLD) * told.sum())]
+    kept = (counts**2 * values) ** 2 >= least
+    return np.asarray(part @ (vectors * counts)[:, kept].astype(np.float32))
 
 
 def windows(shape: tuple[int, ...]) -> list[NDArray[np.int64]]:

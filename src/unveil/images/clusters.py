@@ -8,29 +8,21 @@ earlier one is dropped. Every step reads a few rows of the similarity matrix.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil.images.epochs import Epochs
+from unveil.images.settling import HELD, LEAST, repeats, settle
+from unveil.parallel import run_blocks, where, worker_count
 from unveil.records import Progress
 
-ROUNDS = 6
-"""Times a cluster is scored and chosen again: it stops changing before."""
-LEAST = 5
-"""Encodings of a cluster at least: fewer may be alike by chance."""
-SHARED = 0.4
-"""A cluster that shares more than this with another one, of the smaller of the two, repeats it: two
-images meet in few encodings."""
+Similarities = NDArray[Any]
 EDGES, NEIGHBOURS = 0.0015, 6
 """The share of pairs taken for neighbours, and how many an encoding has at least on average. Of the
 most similar pairs nine in ten share an image (docs/natural_images.md); of many more, few do."""
-STANDS_OUT = 4.0
-"""Standard deviations above the median, by the median deviation, that make a member."""
-DEVIATION = 1.4826
-"""Standard deviations in one median deviation of a Gaussian."""
 OF_CLASS = 0.7
 """Share of the encodings most like a cluster that must have its class."""
 TRIES = 40
@@ -45,8 +37,9 @@ CORE, SMALLEST = 0.6, 6
 least."""
 ROWS = 1024
 """Rows of the similarity compared at a time, to bound memory."""
-SPREAD = 2000
-"""Scores from which their median and spread are read: sure to a few percent."""
+AT_ONCE, TOGETHER = 32, 1024
+"""Pairs tried at once, by all cores: so many for one core, and in all at most. After a new cluster
+it is one pair, since the next ones mostly lead to the same; then twice as many each time."""
 
 
 def cluster_size(k: int, m: int, n: int) -> int:
@@ -55,7 +48,7 @@ def cluster_size(k: int, m: int, n: int) -> int:
 
 
 def grow_clusters(
-    cosines: NDArray[np.float32],
+    cosines: Similarities,
     *,
     size: int,
     most: int,
@@ -66,48 +59,79 @@ def grow_clusters(
 ) -> list[NDArray[np.int64]]:
     """Up to `most` new clusters of at most `size` encodings, none a repeat of those in `have`.
 
-    cosines: (m, m), its diagonal ignored
+    cosines: (m, m), in any unit, its diagonal ignored
     """
     # 1. Pairs to start from: those with most common neighbours first, ties by similarity.
     m = len(cosines)
     neighbours = _neighbours(cosines, max(EDGES, NEIGHBOURS / m), rng)
     i, j, common = _seeds(neighbours)
-    order = np.argsort(-(common + cosines[i, j]), kind="stable")
-    # 2. Who is in which cluster, of those there are already.
+    order = np.lexsort((-cosines[i, j].astype(np.float32), -common))
+    pairs = np.stack([i, j], axis=1)[order]
+    # 2. Who is in which cluster, of those there are already. Encodings that have all their images
+    #    may have been left out, so that few are left of a cluster: one that has these few is no
+    #    repeat.
     masks = [_mask(cluster, m) for cluster in have or []]
-    # Encodings that have all their images may have been left out, so that few are left of a
-    # cluster: one that has these few is no repeat.
     sizes = [max(int(mask.sum()), size // 2) for mask in masks]
     found: list[NDArray[np.int64]] = []
     member = np.stack(masks, axis=1) if masks else np.zeros((m, 0), bool)
-
-    def repeats(cluster: NDArray[np.int64]) -> bool:
-        shared = member[cluster].sum(axis=0)
-        return bool((shared > SHARED * np.minimum(len(cluster), sizes)).any())
-
+    block, k = (np.zeros(m, np.int64), m) if epochs is None else (epochs.block, epochs.k)
     # 3. A cluster around each pair that no cluster holds yet, unless it repeats one.
-    idle = 0
-    for a, b in zip(i[order], j[order], strict=True):
-        if len(found) >= most or idle > TRIES * (5 + len(masks)):
-            break
-        if (member[a] & member[b]).any():
-            continue
-        idle += 1
-        cluster = _settle(cosines, neighbours, int(a), int(b), size, repeats, epochs)
-        if cluster is None:
-            continue
-        found.append(cluster)
-        masks.append(_mask(cluster, m))
-        sizes.append(len(cluster))
-        member = np.concatenate([member, masks[-1][:, None]], axis=1)
-        idle = 0
-        if progress:
-            progress("clusters", len(found), most)
+    idle, start, together = 0, 0, 1
+    while start < len(pairs):
+        batch = pairs[start : start + together]
+        start += together
+        together = min(2 * together, TOGETHER)
+        clusters, held = _settled(
+            cosines, neighbours, batch, member, np.array(sizes, np.int64), block, k, size
+        )
+        for t, cluster in enumerate(clusters):
+            if len(found) >= most or idle > TRIES * (5 + len(sizes)):
+                return found
+            if held[t]:
+                continue
+            idle += 1
+            # Another pair of the batch may have led to the same one.
+            if not len(cluster) or repeats(cluster, member, np.array(sizes, np.int64)):
+                continue
+            found.append(np.sort(cluster))
+            sizes.append(len(cluster))
+            mask = _mask(cluster, m)
+            held |= mask[batch].all(axis=1)
+            member = np.concatenate([member, mask[:, None]], axis=1)
+            idle, together = 0, 1
+            if progress:
+                progress("clusters", len(found), most)
     return found
 
 
+def _settled(
+    cosines: Similarities,
+    neighbours: sparse.csr_array,
+    pairs: NDArray[np.int64],
+    member: NDArray[np.bool_],
+    sizes: NDArray[np.int64],
+    block: NDArray[np.int64],
+    k: int,
+    size: int,
+) -> tuple[list[NDArray[np.int64]], NDArray[np.bool_]]:
+    """The cluster of each pair (·, 2), empty where it has none of its own; and whether one
+    that there is holds the pair."""
+    found, counts = np.zeros((len(pairs), size), np.int64), np.zeros(len(pairs), np.int64)
+
+    def task(some: slice) -> None:
+        settle(
+            cosines, neighbours.indptr, neighbours.indices, pairs[some], member, sizes, block, k,
+            found[some], counts[some],
+        )  # fmt: skip
+
+    parts = [slice(start, start + AT_ONCE) for start in range(0, len(pairs), AT_ONCE)]
+    # One part on its own is not worth threads.
+    run_blocks(task, parts, worker_count(where().workers)) if len(parts) > 1 else task(parts[0])
+    return [found[t, :count] for t, count in enumerate(np.maximum(counts, 0))], counts == HELD
+
+
 def grow_by_class(
-    cosines: NDArray[np.float32],
+    cosines: Similarities,
     labels: NDArray[np.float32] | None,
     *,
     size: int,
@@ -146,54 +170,17 @@ def grow_by_class(
 
 
 def _of_class(
-    cosines: NDArray[np.float32], cluster: NDArray[np.int64], column: NDArray[np.float32]
+    cosines: Similarities, cluster: NDArray[np.int64], column: NDArray[np.float32]
 ) -> bool:
     """Whether the encodings most like the cluster have its class: it may be that of an image of
     another class, seen in part."""
-    score = cosines[cluster].sum(axis=0)
-    score[cluster] -= 1  # not its similarity with itself
+    score = cosines[cluster].sum(axis=0, dtype=np.float32)
+    score[cluster] -= cosines[cluster, cluster]  # not its similarity with itself
     nearest = np.argpartition(-score, len(cluster))[: len(cluster)]
     return bool((column[nearest] > 0).mean() > OF_CLASS)
 
 
-def _settle(
-    cosines: NDArray[np.float32],
-    neighbours: sparse.csr_array,
-    a: int,
-    b: int,
-    size: int,
-    repeats: Callable[[NDArray[np.int64]], bool],
-    epochs: Epochs | None = None,
-) -> NDArray[np.int64] | None:
-    """The cluster around encodings a and b: who stands out in mean similarity, until `ROUNDS`. None
-    where it becomes one that there is: most do, and at once."""
-    some = slice(None, None, -(-len(cosines) // SPREAD))
-    near_a, near_b = (
-        neighbours.indices[neighbours.indptr[row] : neighbours.indptr[row + 1]] for row in (a, b)
-    )
-    cluster = np.union1d([a, b], np.intersect1d(near_a, near_b)).astype(np.int64)
-    for _ in range(ROUNDS):
-        part = cosines[cluster]
-        score = part.sum(axis=0)
-        score[cluster] -= part[np.arange(len(cluster)), cluster]  # not its similarity with itself
-        score /= len(cluster)
-        centre = np.median(score[some])
-        z = (score - centre) / (DEVIATION * np.median(np.abs(score[some] - centre)) + 1e-12)
-        out = np.flatnonzero(z > STANDS_OUT)
-        if len(out) < LEAST - 1:
-            return None
-        cluster = out[np.argsort(-z[out], kind="stable")]
-        if epochs is not None:
-            cluster = epochs.most(cluster)
-        cluster = cluster[:size]
-        if repeats(cluster):
-            return None
-    return np.sort(cluster) if len(cluster) >= LEAST else None
-
-
-def _neighbours(
-    cosines: NDArray[np.float32], edges: float, rng: np.random.Generator
-) -> sparse.csr_array:
+def _neighbours(cosines: Similarities, edges: float, rng: np.random.Generator) -> sparse.csr_array:
     """The most similar pairs, a share `edges` of all, as a symmetric graph."""
     m = len(cosines)
     sample = rng.integers(0, m, size=(2, min(SAMPLED, 50 * m * m)))
@@ -215,7 +202,10 @@ def _seeds(
     neighbours: sparse.csr_array,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
     """Neighbours i < j with at least `COMMON` neighbours in common."""
-    common = sparse.triu((neighbours @ neighbours).multiply(neighbours)).tocoo()
+    # Some rows at a time: most pairs with a common neighbour are no neighbours themselves.
+    parts = [neighbours[start : start + ROWS] for start in range(0, neighbours.shape[0], ROWS)]
+    both = sparse.vstack([(part @ neighbours).multiply(part) for part in parts])
+    common = sparse.triu(both).tocoo()
     keep = common.data >= COMMON
     return common.row[keep].astype(np.int64), common.col[keep].astype(np.int64), common.data[keep]
 

@@ -19,10 +19,11 @@ from scipy import sparse
 
 from unveil.encode.copies import Copies
 from unveil.gram.aligned import Alignment
-from unveil.images.clusters import LEAST, cluster_size, grow_by_class
+from unveil.images.clusters import cluster_size, grow_by_class
 from unveil.images.epochs import Epochs, epochs_of, even_columns, forget_within
 from unveil.images.labels import ImageMemberships, vote, with_labels
 from unveil.images.memberships import DROPS, FAINT, MORE, posterior, who
+from unveil.images.settling import LEAST
 from unveil.records import Progress
 
 ROUNDS = 7

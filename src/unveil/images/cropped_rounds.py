@@ -21,7 +21,7 @@ from scipy import sparse
 
 from unveil.encode.copies import Copies
 from unveil.gram.aligned import Alignment
-from unveil.images.clusters import LEAST, cluster_size
+from unveil.images.clusters import cluster_size
 from unveil.images.cropped_memberships import missed_clusters, place_cluster
 from unveil.images.cropped_weights import reweigh_copies
 from unveil.images.cropping import Cropping
@@ -31,6 +31,7 @@ from unveil.images.missing import repeated_images
 from unveil.images.reweigh import Weighing, WeightBounds
 from unveil.images.rounds import EVEN
 from unveil.images.schedule import SCHEDULE
+from unveil.images.settling import LEAST
 from unveil.images.sign_fields import anneal
 from unveil.images.task import ImageTask, RoundState
 from unveil.records import Progress

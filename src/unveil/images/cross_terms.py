@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.gram.sparse_rows import there_and_back
 from unveil.images.sign_fields import REST
 from unveil.parallel import run_blocks, where, worker_count
 
@@ -68,7 +69,7 @@ def cross_terms(
     Q32 = Q.astype(np.float32)
     start = rng.standard_normal(n).astype(np.float32)
     out = np.empty((n, Y.shape[1]), np.float32)
-    LT, L2T = L.T.tocsr(), L2.T.tocsr()
+    L2T = L2.T.tocsr()
 
     def task(pixels: slice) -> None:
         # 2. x² at these pixels, and what cross terms it leaves of y².
@@ -82,7 +83,7 @@ def cross_terms(
         shift = np.zeros(energy.shape[1], np.float32)
         for turn in range(ROUNDS):
             v /= np.linalg.norm(v, axis=0) + 1e-30  # a pixel that is always black leaves nothing
-            new = LT @ (residual * (L @ v)) - diagonal * v
+            new = there_and_back(L, residual, v) - diagonal * v
             if turn == SHIFT_AT:
                 shift = SHIFT * np.linalg.norm(new, axis=0)
             v = new + shift * v

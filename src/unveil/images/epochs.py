@@ -118,7 +118,7 @@ def dispersion(members: NDArray[np.bool_], epochs: Epochs) -> NDArray[np.float64
     return np.asarray(counts.var(axis=0) / (counts.mean(axis=0) + EMPTY))
 
 
-def forget_within(matrix: Floats, epochs: Epochs) -> None:
+def forget_within(matrix: NDArray[Any], epochs: Epochs) -> None:
     """Sets products (m, m) of two rows of one epoch to zero, in place. Each of its public images is
     in several of its rows and in no other epoch: of the most similar pairs that share no private
     image, four in five are of one epoch."""

@@ -11,17 +11,17 @@ naming the best k at this stage destroys the step that follows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.gram.energies import Energies
-from unveil.images.clusters import DEVIATION, cluster_size, grow_by_class
+from unveil.gram.cosines import Alike
+from unveil.images.clusters import cluster_size, grow_by_class
 from unveil.images.epochs import (
     CERTAIN,
     HALF,
-    Epochs,
     epochs_of,
     even_columns,
     forget_within,
@@ -31,6 +31,8 @@ from unveil.images.epochs import (
 from unveil.images.labels import ImageMemberships, vote, with_labels
 from unveil.images.leftover import CLEAR, leftover_clusters
 from unveil.images.leftover import FAINT as FAINT_CLUSTER
+from unveil.images.settling import DEVIATION
+from unveil.parallel import run_blocks, where, worker_count
 from unveil.records import Progress
 
 Floats = NDArray[np.float32]
@@ -53,6 +55,8 @@ TAIL = 0.02
 RIDGE, TEMPLATE_RIDGE, LEVEL_RIDGE = 0.1, 0.05, 0.001
 """Ridges, by the mean of the normal equations: of scores, where templates are noisy; of templates;
 and of the common level, by that of scores, since it is well known."""
+ROWS = 128
+"""Encodings whose scores are looked at together: they stay in the processor's cache."""
 BISECTIONS = 25
 """Halvings of the shift of log odds: 120·2⁻²⁵ is nothing."""
 MOST = 0.85
@@ -63,7 +67,7 @@ SMALLEST = 1e-9
 
 
 def image_memberships(
-    energies: Energies,
+    alike: Alike,
     k: int,
     n: int | None,
     law: NDArray[np.float64],
@@ -74,18 +78,13 @@ def image_memberships(
     progress: Progress | None = None,
 ) -> ImageMemberships | None:
     """law: a sample of private weights; n: how many images, None: as many as there are clusters;
-    ordered: rows may come epoch by epoch, which is found out. None: no cluster at all. Energies are
-    changed, by rounding, and where rows of one epoch say nothing of each other."""
+    ordered: rows may come epoch by epoch, which is found out. None: no cluster at all. Cosines are
+    changed where rows of one epoch say nothing of each other."""
     # 1. Clusters in the cosines of whitened squares. Of unknown n: all that stand out.
-    K = energies.gram
-    m = len(K)
-    norms = np.maximum(np.diag(K).copy(), 1e-12)
+    m, K = len(alike), alike.cosines
+    norms = alike.lengths**2
     size = cluster_size(k, m, n) if n else m // 4
     most = n if n is not None else m
-    # In place: a second matrix of all pairs is what would take most memory of all.
-    lengths = np.sqrt(norms)
-    K /= lengths
-    K /= lengths[:, None]
     clusters = grow_by_class(K, labels, size=size, most=most, rng=rng, progress=progress)
     # 2. Where rows come epoch by epoch, an image has k rows of each, and rows of one epoch are
     #    alike by the public images they share: clusters again, with that known.
@@ -99,49 +98,55 @@ def image_memberships(
         clusters = grow_by_class(
             K, labels, size=size, most=most, epochs=epochs, rng=rng, progress=progress
         )
-    K *= lengths
-    K *= lengths[:, None]
     if not clusters:
         return None
     # 3. The first template of a cluster: the mean of its members, each of the same norm.
-    hat = np.zeros((m, len(clusters)), np.float32)
+    expected = np.zeros((m, len(clusters)), np.float32)
     for c, cluster in enumerate(clusters):
-        hat[cluster, c] = np.sqrt(norms.mean() / norms[cluster]) / len(cluster)
+        expected[cluster, c] = np.sqrt(norms.mean() / norms[cluster]) / len(cluster)
+    products = alike.times(expected)
+    combine: NDArray[np.floating] = np.eye(len(clusters))
     out = ImageMemberships(np.zeros((m, 0), np.float32), np.zeros((m, 0), np.float32))
     for turn in range(ROUNDS):
         # 4. Scores against templates, and from them probabilities and weights.
-        scores, _, _ = _scores(energies, hat, norms)
-        out = _labelled(posterior(scores, k, n or hat.shape[1], law)[0], hat, labels, k)
-        if epochs is not None:
+        hat = (expected @ combine).astype(np.float32)
+        scores, _ = _scores(alike, hat, (products @ combine).astype(np.float32))
+        odds, weight, _ = _log_odds(scores, k, n or hat.shape[1], law)
+        if epochs is None:
+            out = _labelled(ImageMemberships(_to_sum(odds, k), weight), hat, labels, k)
+        else:
             if turn >= DROPS:
                 full = epochs.n if turn > max(GROWTH) else hat.shape[1]
-                keep = even_columns(out.probability, epochs, full)
-                scores, hat = scores[:, keep], hat[:, keep]
-            out, _ = posterior(scores, k, epochs.n, law, epochs)
+                keep = even_columns(_to_sum(odds, k), epochs, full)
+                odds, weight = odds[:, keep], weight[:, keep]
+            matched = logistic(matched_odds(odds, epochs))
+            out = ImageMemberships(_single(matched), weight, epochs)
+        if turn == ROUNDS - 1:
+            break
+        # 5. Templates again: least squares of all squares on the expected λ².
         expected = np.where(out.probability > FAINT, out.probability * out.weight**2, 0).astype(
             np.float32
         )
-        # 5. Clusters that were missed join with the mean of λ² in their encodings. Where it is told
+        products = alike.times(expected)
+        # 6. Clusters that were missed join with the mean of λ² in their encodings. Where it is told
         #    later which of them are images, more than are needed.
-        room = most + (0 if epochs is None else MORE) - hat.shape[1]
+        room = most + (0 if epochs is None else MORE) - expected.shape[1]
         if turn in GROWTH and room > 0:
             sure = out.probability > SURE
             new = leftover_clusters(
-                K, expected, sure.sum(axis=1) >= k, out.probability > 0.5,
+                alike, expected, products, sure.sum(axis=1) >= k, out.probability > 0.5,
                 size=size, most=room, labels=labels, epochs=epochs, rng=rng,
                 clear=CLEAR if epochs is None else FAINT_CLUSTER,
             )  # fmt: skip
             if new:
-                more = np.zeros((m, len(new)), np.float32)
-                for c, cluster in enumerate(new):
-                    more[cluster, c] = np.mean(law**2)
+                more = (who(new, m) * np.mean(law**2)).astype(np.float32)
                 expected = np.concatenate([expected, more], axis=1)
-        # 6. Templates again: least squares of all squares on the expected λ².
+                products = np.concatenate([products, alike.times(more)], axis=1)
         normal = (expected.T @ expected).astype(np.float64)
         normal[np.diag_indices(len(normal))] += (
             TEMPLATE_RIDGE * np.trace(normal) / len(normal) + 1e-12
         )
-        hat = np.linalg.solve(normal, expected.T.astype(np.float64)).T.astype(np.float32)
+        combine = np.asarray(np.linalg.inv(normal))
     # 7. With labels the order of rows is for later rounds: known here already, it cost 0.06 of SSIM
     #    at T = 25, and on one seed everything.
     if labels is not None and n is not None and ordered:
@@ -150,36 +155,41 @@ def image_memberships(
 
 
 def _scores(
-    energies: Energies, hat: NDArray[np.float32], norms: NDArray[np.float32]
-) -> tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.float64]]:
+    alike: Alike, hat: Floats, templates: Floats
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Least squares of every encoding over all templates and the level common to all, its own share
-    taken out; the products of encodings with templates, and of templates with each other."""
-    templates = np.asarray(energies.gram @ hat, np.float32)
+    taken out; and the products of templates with each other. hat (m, c): of which encodings
+    templates consist; templates: gram·hat."""
     gram = (hat.T @ templates).astype(np.float64)
     c = len(gram)
-    scale = np.sqrt(max(np.trace(gram), 0.0) / c / max(energies.level_norm, 1e-30))
+    scale = np.sqrt(max(np.trace(gram), 0.0) / c / max(alike.level_norm, 1e-30))
     both = np.empty((c + 1, c + 1))
     both[:c, :c] = gram
-    both[c, :c] = both[:c, c] = scale * (energies.level @ hat)
-    both[c, c] = scale**2 * energies.level_norm
+    both[c, :c] = both[:c, c] = scale * (alike.level @ hat)
+    both[c, c] = scale**2 * alike.level_norm
     ridge = np.full(c + 1, RIDGE * np.trace(both) / (c + 1))
     ridge[c] *= LEVEL_RIDGE
     products = np.concatenate(
-        [templates - hat * norms[:, None], scale * energies.level[:, None]], axis=1
+        [templates - hat * alike.lengths[:, None] ** 2, scale * alike.level[:, None]], axis=1
     )
     scores = np.linalg.solve(both + np.diag(ridge), products.T.astype(np.float64)).T[:, :c]
-    return np.asarray(scores, np.float64), templates, gram
+    return np.asarray(scores, np.float64), gram
 
 
 def posterior(
-    scores: NDArray[np.float64],
-    k: int,
-    n: int,
-    law: NDArray[np.float64],
-    epochs: Epochs | None = None,
+    scores: NDArray[np.float64], k: int, n: int, law: NDArray[np.float64]
 ) -> tuple[ImageMemberships, NDArray[np.float64]]:
     """Probability and expected λ from scores, which are brought to the unit of λ² by the mean of
     each column's largest."""
+    odds, weight, unit = _log_odds(scores, k, n, law)
+    return ImageMemberships(_to_sum(odds, k), weight), unit
+
+
+def _log_odds(
+    scores: NDArray[np.float64], k: int, n: int, law: NDArray[np.float64]
+) -> tuple[Floats, Floats, NDArray[np.float64]]:
+    """Log odds (m, c) that each image is in each encoding, its expected weight there, and the unit
+    of each column's scores."""
     # 1. Scores in the unit of λ², noise around zero. Single precision from here on: exponentials of
     #    all scores are what takes longest.
     m = len(scores)
@@ -188,32 +198,53 @@ def posterior(
     unit = np.maximum(best.mean(axis=0), SMALLEST) / np.mean(law**2)
     x = (scores / unit).astype(np.float32)
     x -= np.median(x, axis=0)
-    spread = DEVIATION * np.median(np.abs(x), axis=0) + SMALLEST
-    # 2. Likelihood of each score without the image, and with it, averaged over the law. The largest
-    #    exponent is taken out first, so that nothing overflows.
+    spread = DEVIATION * np.median(np.abs(x), axis=0) + np.float32(SMALLEST)
     grid = np.quantile(law, np.linspace(TAIL, 1 - TAIL, GRID)).astype(np.float32)
-    none = -0.5 * (x / spread) ** 2
-    largest, total, first = none.copy(), np.zeros_like(x), np.zeros_like(x)
-    for value in grid:
-        np.maximum(largest, -0.5 * ((x - value**2) / spread) ** 2, out=largest)
-    for value in grid:
-        likelihood = np.exp(-0.5 * ((x - value**2) / spread) ** 2 - largest)
-        total += likelihood
-        first += value * likelihood
-    with np.errstate(divide="ignore"):
-        odds = np.log(k / n / GRID * total) - (none - largest)
-    weight = first / np.maximum(total, 1e-30)
-    if epochs is not None:
-        probability = logistic(matched_odds(odds, epochs))
-        return ImageMemberships(_single(probability), _single(weight), epochs), unit
-    # 3. A shift of each encoding's log odds after which its probabilities sum to k.
-    low, high = np.full((2, m), [[-CERTAIN], [CERTAIN]], np.float32)
-    for _ in range(BISECTIONS):
-        shift = (low + high) / 2
-        above = logistic(odds + shift[:, None]).sum(axis=1) > k
-        high, low = np.where(above, shift, high), np.where(above, low, shift)
-    probability = logistic(odds + shift[:, None])
-    return ImageMemberships(_single(probability), _single(weight)), unit
+    odds, weight = np.empty_like(x), np.empty_like(x)
+
+    def task(rows: slice) -> None:
+        # 2. Likelihood of each score without the image, and with it, averaged over the law. The
+        #    largest exponent is taken out first, so that nothing overflows.
+        score = x[rows] / spread
+        none = -0.5 * score**2
+        likelihoods = [-0.5 * (score - value**2 / spread) ** 2 for value in grid]
+        largest = none
+        for likelihood in likelihoods:
+            largest = np.maximum(largest, likelihood)
+        total, first = np.zeros_like(none), np.zeros_like(none)
+        for value, likelihood in zip(grid, likelihoods, strict=True):
+            likelihood -= largest
+            np.exp(likelihood, out=likelihood)
+            total += likelihood
+            first += np.multiply(value, likelihood, out=likelihood)
+        with np.errstate(divide="ignore"):
+            odds[rows] = np.log(k / n / GRID * total) - (none - largest)
+        weight[rows] = first / np.maximum(total, 1e-30)
+
+    _by_rows(task, m)
+    return odds, weight, unit
+
+
+def _to_sum(odds: Floats, k: int) -> Floats:
+    """Probabilities, of log odds with a shift for each encoding after which they sum to k."""
+    out = np.empty_like(odds)
+
+    def task(rows: slice) -> None:
+        part = odds[rows]
+        low, high = np.full((2, len(part)), [[-CERTAIN], [CERTAIN]], np.float32)
+        for _ in range(BISECTIONS):
+            shift = (low + high) / 2
+            above = logistic(part + shift[:, None]).sum(axis=1) > k
+            high, low = np.where(above, shift, high), np.where(above, low, shift)
+        out[rows] = logistic(part + shift[:, None])
+
+    _by_rows(task, len(odds))
+    return out
+
+
+def _by_rows(task: Callable[[slice], None], m: int) -> None:
+    blocks = [slice(start, start + ROWS) for start in range(0, m, ROWS)]
+    run_blocks(task, blocks, worker_count(where().workers))
 
 
 def expected_weights(found: ImageMemberships, public: bool) -> tuple[Floats, Floats]:

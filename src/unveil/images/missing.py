@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.gram.cosines import Alike
 from unveil.images.clusters import cluster_size
 from unveil.images.epochs import Epochs
 from unveil.images.leftover import leftover_clusters
@@ -33,7 +34,7 @@ KNOWN = 0.4
 
 
 def regrow(
-    gram: Floats,
+    alike: Alike,
     weights: sparse.csr_array,
     bad: NDArray[np.bool_],
     misfit: NDArray[np.float64],
@@ -46,16 +47,17 @@ def regrow(
 ) -> list[tuple[int, NDArray[np.int64]]]:
     """(column, encodings) for every column taken over, at most one for each that is `bad`.
 
-    gram (m, m): how alike encodings are; misfit (n,), of_rows (m,): how badly the encodings of each
-    column fit, and each encoding; weight: the mean of the law
+    misfit (n,), of_rows (m,): how badly the encodings of each column fit, and each encoding;
+    weight: the mean of the law
     """
     m, n = weights.shape
     kept = weights[:, np.flatnonzero(~bad)].toarray()
     # Encodings that fit badly may have been given wrong images.
     poor = of_rows > POOR * np.median(of_rows)
     clusters = leftover_clusters(
-        gram,
+        alike,
         kept**2,
+        alike.times(kept**2),
         ((kept > HALF * weight).sum(axis=1) >= k) & ~poor,
         kept > HARDLY * weight,
         size=cluster_size(k, m, n),

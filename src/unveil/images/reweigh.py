@@ -23,6 +23,7 @@ from scipy import sparse
 
 from unveil.images.epochs import HALF, Epochs, dispersion, matched_subsets
 from unveil.images.prior import ImagePrior
+from unveil.parallel import run_blocks, where, worker_count
 
 Floats = NDArray[np.float32]
 FLOOR = 0.1
@@ -45,7 +46,7 @@ SOME = 0.2
 """Share of its members that an image must have at least to tell how evenly they lie."""
 DUST = 1e-3
 """Expected weights below are dropped, to keep the matrix sparse."""
-ROWS = 1024
+ROWS = 512
 """Encodings whitened at a time, to bound memory."""
 SWEEPS = 2
 """Passes of coordinate descent where a bound holds: with two or three members they converge."""
@@ -109,11 +110,14 @@ def reweigh(
     # 1. Encodings and images in whitened components.
     W = whiten(prior)
     e = np.empty((m, W.shape[1]), np.float32)
-    for start in range(0, m, ROWS):
+
+    def task(start: int) -> None:
         rows = slice(start, start + ROWS)
         half = half_signed(Y[rows], E[rows])
         half -= prior.mean if offsets is None else offsets[rows]
-        e[rows] = half @ W
+        np.matmul(half, W, out=e[rows])
+
+    run_blocks(task, range(0, m, ROWS), worker_count(where().workers))
     x = (images - (prior.mean if offsets is None else 0)) @ W
     # 2. Every encoding against every image, its own share in the image taken out.
     energy = np.einsum("ij,ij->i", e, e)

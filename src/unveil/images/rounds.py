@@ -86,7 +86,8 @@ def alternate(
         )
         # 2. A region can be inverted in all images at once: turn it back.
         signs = _common_signs(task, images)
-        images, signed = images * signs, signed * signs
+        images = images * signs
+        signed *= signs  # in place: as large as all encodings
         # 3. Members and weights, from encodings that now have signs.
         weighing = _weigh(task, mixture, images, signed)
         if progress:
@@ -137,9 +138,18 @@ def alternate(
             weights, squares = _take_over(weights, squares, split, weight)
             taken = [column for column, _ in split]
             images[taken], bad[taken] = task.start, False
-        if bad.any() and task.gram is not None:
+        if bad.any() and task.alike is not None:
             new = regrow(
-                task.gram, weights, bad, of_images, misfit, k, weight, task.labels, rng, task.epochs
+                task.alike,
+                weights,
+                bad,
+                of_images,
+                misfit,
+                k,
+                weight,
+                task.labels,
+                rng,
+                task.epochs,
             )
             weights, squares = _take_over(weights, squares, new, weight)
             taken = [column for column, _ in new]

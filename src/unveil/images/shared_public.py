@@ -28,6 +28,7 @@ from unveil.images.reweigh import half_signed, whiten
 from unveil.images.schedule import SCHEDULE
 from unveil.images.sign_fields import Mixture, anneal
 from unveil.images.task import ImageTask, RoundState, unsure
+from unveil.parallel import run_blocks, where, worker_count
 from unveil.records import Progress
 
 Floats = NDArray[np.float32]
@@ -87,7 +88,8 @@ def shared_part(
     of their copies."""
     W = whiten(prior)
     offsets, left = np.empty_like(Y), np.empty(len(Y), np.float32)
-    for rows in epochs.slices():
+
+    def task(rows: slice) -> None:
         # 1. What private images leave, besides the public mean.
         part = sparse.csr_array(weights[rows])
         rest = 1 - np.asarray(part.sum(axis=1)).ravel().astype(np.float32)
@@ -103,4 +105,6 @@ def shared_part(
         np.fill_diagonal(tells, 0)
         offsets[rows] = known + tells.astype(np.float32) @ residual
         left[rows] = np.maximum(1 / np.diag(P), LEAST)
+
+    run_blocks(task, epochs.slices(), worker_count(where().workers))
     return SharedPart(offsets, left)

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.gram.sparse_rows import gather_rows, mix_rows
 from unveil.images.prior import VARIANCE, ImagePrior
 from unveil.parallel import run_blocks, where, worker_count
 from unveil.records import Progress
@@ -35,8 +36,9 @@ from unveil.records import Progress
 if TYPE_CHECKING:
     from unveil.images.cropping import Cropping
 
-BLOCK = 256
-"""Encodings treated at once: products stay matrix products, and blocks fit the cache."""
+BLOCK, BLOCKS = 256, 4
+"""Encodings treated at once: products stay matrix products, and blocks fit the cache; and blocks
+one after the other, by one core, in the same memory."""
 FEWEST = 8
 """Components that speak in any case: the coarsest ones of an image."""
 REST = (0.05, 0.75)
@@ -82,7 +84,7 @@ def anneal(
     """
     E = np.empty_like(Y) if signed is None else signed
     rest = 1 - np.asarray(mixture.weights.sum(axis=1)).ravel().astype(np.float32)
-    blocks = [slice(start, start + BLOCK) for start in range(0, len(Y), BLOCK)]
+    blocks = _in_turn(len(Y))
     workers = worker_count(where().workers)
     solver = cropping.fit(mixture) if cropping else fit_to_signed(mixture, len(images))
     for step, epsilon in enumerate(schedule * min(1.0, float(prior.pixel.mean()) / VARIANCE)):
@@ -92,29 +94,37 @@ def anneal(
         gain = (prior.variances[:speaking] / (prior.variances[:speaking] + epsilon)).astype(
             np.float32
         )
-        own = (U * U) @ gain
+        own, back = (U * U) @ gain, np.ascontiguousarray((U * gain).T)
         first = step == 0 and signed is None
 
         def restore(
-            rows: slice, images: Floats = images, U: Floats = U, gain: Floats = gain,
+            several: list[slice], images: Floats = images, U: Floats = U, back: Floats = back,
             own: Floats = own, epsilon: float = float(epsilon), first: bool = first,
         ) -> None:  # fmt: skip
-            # 2. Sweeps of the mean field over some encodings, in place.
-            y, noise = Y[rows], mixture.noise[rows, None]
-            part = mixture.weights[rows]
-            mean = cropping.mixed(part, images) if cropping else part @ images
-            mean += rest[rows, None] * prior.mean if offsets is None else offsets[rows]
-            if first:
-                E[rows] = y * np.tanh(y * mean / (noise * prior.pixel))
-            e = E[rows]
-            scaled = y / (np.float32(epsilon) * noise)
-            for _ in range(inner):
-                field = ((e - mean) @ U * gain) @ U.T
-                field += mean
-                field -= own * e
-                field *= scaled
-                np.tanh(field, out=field)
-                np.multiply(y, field, out=e)
+            # 2. Sweeps of the mean field over some encodings, in place: new memory takes longer
+            #    than what is done with it.
+            memory = np.empty((4, BLOCK, Y.shape[1]), np.float32)
+            for rows in several:
+                y, e, noise = Y[rows], E[rows], mixture.noise[rows, None]
+                mean, scaled, field, spare = memory[:, : len(y)]
+                if cropping:
+                    mean[:] = cropping.mixed(mixture.weights[rows], images)
+                else:
+                    mix_rows(mixture.weights, rows, images, mean)
+                np.multiply(rest[rows, None], prior.mean, out=spare)
+                mean += spare if offsets is None else offsets[rows]
+                if first:
+                    np.multiply(y, mean, out=field)
+                    field /= np.multiply(noise, prior.pixel, out=spare)
+                    np.multiply(y, np.tanh(field, out=field), out=e)
+                np.multiply(y, 1 / (np.float32(epsilon) * noise), out=scaled)
+                for _ in range(inner):
+                    np.subtract(e, mean, out=spare)
+                    np.matmul(spare @ U, back, out=field)
+                    field += mean
+                    field -= np.multiply(own, e, out=spare)
+                    field *= scaled
+                    np.multiply(y, np.tanh(field, out=field), out=e)
 
         run_blocks(restore, blocks, workers)
         # 3. Images, from all encodings.
@@ -124,18 +134,24 @@ def anneal(
     return images, E
 
 
+def _in_turn(m: int) -> list[list[slice]]:
+    """Blocks of encodings, by the core that treats them one after the other."""
+    blocks = [slice(start, start + BLOCK) for start in range(0, m, BLOCK)]
+    return [blocks[start : start + BLOCKS] for start in range(0, len(blocks), BLOCKS)]
+
+
 def fit_to_signed(mixture: Mixture, n: int) -> FitToSigned:
     """The weighted least-squares fit of n images to signed encodings, towards the prior mean by the
     weight of one encoding."""
     A = mixture.weights
-    weighted = sparse.csr_array(A.multiply(1 / mixture.noise[:, None]).T.tocsr())
-    normal = (weighted @ A).toarray().astype(np.float64) + np.eye(n)
-    return FitToSigned(weighted.astype(np.float32), np.linalg.inv(normal).astype(np.float32))
+    weighted = sparse.csr_array(A.multiply(1 / mixture.noise[:, None])).astype(np.float32)
+    normal = (weighted.T @ A).toarray().astype(np.float64) + np.eye(n)
+    return FitToSigned(weighted, np.linalg.inv(normal).astype(np.float32))
 
 
 @dataclass(frozen=True, eq=False)
 class FitToSigned:
-    """Aᵀ/τ² (n, m), and the inverse of the normal equations (n, n): images are linear in E."""
+    """A/τ² (m, n), and the inverse of the normal equations (n, n): images are linear in E."""
 
     weighted: sparse.csr_array
     inverse: Floats
@@ -150,16 +166,18 @@ class FitToSigned:
         images: Floats | None = None,
     ) -> Floats:
         """Images (n, d); exact, so that it does not matter from which `images` they come."""
-        total = self.weighted @ E
+        total = gather_rows(self.weighted, E)
         total -= (
-            (self.weighted @ rest)[:, None] * mean if offsets is None else self.weighted @ offsets
+            (self.weighted.T @ rest)[:, None] * mean
+            if offsets is None
+            else gather_rows(self.weighted, offsets)
         )
         total += mean if towards is None else towards
         return np.asarray(self.inverse @ total, np.float32)
 
     def shares(self) -> Floats:
         """(n, m): what each signed encoding adds to each image."""
-        return np.asarray((self.weighted.T @ self.inverse).T, np.float32)
+        return np.asarray((self.weighted @ self.inverse).T, np.float32)
 
 
 def folded_fit(
@@ -171,15 +189,19 @@ def folded_fit(
     level = prior.mean if mean else np.zeros_like(prior.mean)
     solver = fit_to_signed(mixture, len(images))
     E = np.empty_like(Y)
-    blocks = [slice(start, start + BLOCK) for start in range(0, len(Y), BLOCK)]
     for _ in range(rounds):
 
-        def restore(rows: slice, images: Floats = images) -> None:
-            field = mixture.weights[rows] @ images
-            field += rest[rows, None] * level
-            field *= Y[rows] / (mixture.noise[rows, None] * prior.pixel)
-            E[rows] = Y[rows] * np.tanh(field)
+        def restore(several: list[slice], images: Floats = images) -> None:
+            memory = np.empty((2, BLOCK, Y.shape[1]), np.float32)
+            for rows in several:
+                y, noise = Y[rows], mixture.noise[rows, None]
+                field, spare = memory[:, : len(y)]
+                mix_rows(mixture.weights, rows, images, field)
+                field += np.multiply(rest[rows, None], level, out=spare)
+                field *= y
+                field /= np.multiply(noise, prior.pixel, out=spare)
+                np.multiply(y, np.tanh(field, out=field), out=E[rows])
 
-        run_blocks(restore, blocks, worker_count(where().workers))
+        run_blocks(restore, _in_turn(len(Y)), worker_count(where().workers))
         images = solver(E, rest, level, None)
     return images

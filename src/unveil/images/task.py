@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil.encode.weights import sample_weights
+from unveil.gram.cosines import Alike
 from unveil.images.cropping import Cropping
 from unveil.images.epochs import Epochs
 from unveil.images.prior import ImagePrior
@@ -71,8 +72,8 @@ class ImageTask:
 
     shape: tuple[int, ...] | None = None
     """Where pixels lie; None: regions are not turned (`images.regions`)."""
-    gram: Floats | None = None
-    """How alike encodings are (m, m), in which missed images are looked for (`images.missing`)."""
+    alike: Alike | None = None
+    """How alike encodings are, in which missed images are looked for (`images.missing`)."""
 
     epochs: Epochs | None = None
     """Which rows are of one epoch, where they are in that order (`images.epochs`)."""
