@@ -33,6 +33,7 @@ from unveil.encodings import Encodings
 from unveil.gram.windows import window_energies
 from unveil.images.cropped import cropping_of, from_crops
 from unveil.images.cross_terms import cross_terms
+from unveil.images.labels import lawful_labels
 from unveil.images.likeness import Clues, clues_of_likeness, roughness, white_clues
 from unveil.images.memberships import expected_weights, image_memberships
 from unveil.images.mirrored import merge_mirrored, mirror
@@ -62,6 +63,8 @@ and the laws far apart."""
 UNLEARNED = "; how sure each is was learned on images that were not cropped, and may be too high"
 """What a recovery of cropped images says besides: 80% claimed where 80% were true, and six of eight
 where four were."""
+UNUSED = "; labels are not mixtures of the classes of an encoding's images, and were not used"
+"""What a recovery says besides where labels do not fit the scheme (`images.labels`)."""
 FOLDED = 6
 """Rounds of expectation–maximisation that sharpen the start, pixel by pixel."""
 ALIKE = 0.07
@@ -143,12 +146,17 @@ def natural(
         prior = theirs if theirs and not scheme.k_public else image_prior(shape, sample)
         if not scheme.k_public:  # like images can only be like the private ones
             theirs = prior
+    law = WeightLaw.of(scheme, child(seed, "law"))
+    labels = encodings.labels
+    if labels is not None:
+        labels = lawful_labels(labels, scheme.k_private, law.mean)
+    aside = UNUSED if encodings.labels is not None and labels is None else ""
     task = ImageTask(
         unit.of_encodings(encodings.magnitudes()),
         scheme,
-        WeightLaw.of(scheme, child(seed, "law")),
+        law,
         prior,
-        encodings.labels,
+        labels,
         None if theirs is None else theirs.mean,
         shape=shape,
     )
@@ -163,7 +171,7 @@ def natural(
                 task, cropped, cropped.weighing, child(seed, "halves"), channels
             )
         cropped = replace(cropped, images=unit.to_pixels(cropped.images, shape))
-        return _recovery(encodings, scheme, unit, cropped, signs, True, clock, UNLEARNED)
+        return _recovery(encodings, scheme, unit, cropped, signs, True, clock, UNLEARNED + aside)
     # 3. Who mixes whom, softly: from squares of products, which do not depend on signs.
     white = task.public and scheme.k_private == 2 and roughness(prior) > WHITE
     with clock("similarity"):
@@ -195,7 +203,7 @@ def natural(
         if flips:
             state, signs = _without_mirrors(state, signs, shape, smooth_prior(shape), clock)
         state = replace(state, images=unit.to_pixels(state.images, shape))
-        return _recovery(encodings, scheme, unit, state, signs, own is not None, clock)
+        return _recovery(encodings, scheme, unit, state, signs, own is not None, clock, aside)
     # 4. Images to start from.
     with clock("start"):
         images = _start(task, weights, squares, theirs, child(seed, "start"))
@@ -241,7 +249,7 @@ def natural(
         state, signs = _without_mirrors(state, signs, shape, prior, clock)
     known = prior.known if state.polarity is None else state.polarity > SURE
     state = replace(state, images=unit.to_pixels(state.images, shape))
-    return _recovery(encodings, scheme, unit, state, signs, known or own is not None, clock)
+    return _recovery(encodings, scheme, unit, state, signs, known or own is not None, clock, aside)
 
 
 def _without_mirrors(

@@ -79,7 +79,7 @@ def image_memberships(
     # 1. Clusters in the cosines of whitened squares. Of unknown n: all that stand out.
     K = energies.gram
     if labels is not None and ordered:
-        known = labelled_memberships(K, labels, k, n, law, rng)
+        known = labelled_memberships(K, labels, k, n, rng)
         if known is not None:
             return known
     m = len(K)
