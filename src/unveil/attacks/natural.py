@@ -33,6 +33,7 @@ from unveil.encodings import Encodings
 from unveil.gram.windows import window_energies
 from unveil.images.cropped import cropping_of, from_crops
 from unveil.images.cross_terms import cross_terms
+from unveil.images.labelled import places_of
 from unveil.images.labels import lawful_labels
 from unveil.images.likeness import Clues, clues_of_likeness, roughness, white_clues
 from unveil.images.memberships import expected_weights, image_memberships
@@ -288,7 +289,14 @@ def _start(
     rng: np.random.Generator,
 ) -> Floats:
     """Images to start from: cross terms with signs from neighbours, or without public images the
-    mean of images like the private ones (`theirs`), where that says most."""
+    mean of images like the private ones (`theirs`), where that says most. Where labels tell members
+    and weights but encodings are few, the mean as well: cross terms are noise then, and rounds
+    stay where they put regions (0.38 and 0.65 for 0.76 and 0.78 on two seeds at T = 10)."""
+    m, n = weights.shape
+    k = task.scheme.k_private
+    told = task.labels is not None and places_of(task.labels, k) is not None
+    if told and task.public and k * m < SCHEDULE.few * n:
+        return np.repeat(task.start[None], n, axis=0)
     if theirs is not None and not task.public and theirs.mean_share > SCHEDULE.informative:
         return np.repeat(theirs.mean[None], weights.shape[1], axis=0)
     images = cross_terms(task.Y, weights, squares, rng, public=task.public)
