@@ -142,7 +142,7 @@ def in_epochs(counts: NDArray[np.int64], n: int) -> bool:
     less, right, more = (_unevenness(counts, size) for size in (n - 1, n, n + 1))
     freedom = (len(counts) // n - 1) * (np.count_nonzero(counts.any(axis=0)) - 1)
     # The distribution of χ²; of one class every block has as many.
-    return right < min(less, more) and bool(gammainc(0.5 * freedom, 0.5 * right) < CHANCE)
+    return right < min(less, more) and bool(gammainc(float(freedom) / 2, right / 2) < CHANCE)
 
 
 def length_of_epochs(counts: NDArray[np.int64], k: int) -> int | None:
