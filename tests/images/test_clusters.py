@@ -226,3 +226,8 @@ def test_a_group_half_of_which_has_another_class_is_not_a_cluster_of_either():
     labels[group[:10], 0] = labels[group[10:], 1] = 1
     assert grow_by_class(C, labels, size=50, most=50, rng=rng()) == []
     assert grow_by_class(C, None, size=50, most=50, rng=rng())[0].tolist() == group
+
+
+def test_fewer_encodings_than_neighbours_do_not_stop_the_search():
+    cosines = np.ones((5, 5), np.float32)
+    assert grow_clusters(cosines, size=3, most=2, rng=np.random.default_rng(0)) is not None

@@ -3,7 +3,7 @@ off."""
 
 import numpy as np
 
-from unveil.images.labels import ImageMemberships, vote, with_labels
+from unveil.images.labels import ImageMemberships, lawful_labels, vote, with_labels
 
 
 def problem(n=20, m=300, k=2, classes=5, seed=0):
@@ -84,3 +84,33 @@ def test_what_is_given_is_left_alone_and_a_class_without_images_is_skipped():
     out = with_labels(found, labels, none, 2)
     assert not out.probability[:, none.sum(axis=1) == 0].any()
     np.testing.assert_array_equal(found.weight, before)
+
+
+def released(m=300, seed=3):
+    """Labels of two of 20 images of five classes next to public ones; their mean weight is 0.2."""
+    _, labels, _ = problem(m=m, seed=seed)
+    return labels * np.random.default_rng(seed).uniform(0.3, 0.5, (m, 1)).astype(np.float32)
+
+
+def test_labels_of_the_law_stay_as_they_are():
+    labels = released()
+    np.testing.assert_array_equal(lawful_labels(labels, 2, 0.2), labels)
+
+
+def test_labels_that_sum_to_one_or_are_smoothed_are_brought_to_the_law():
+    labels = released()
+    one = labels / labels.sum(axis=1, keepdims=True)
+    found = lawful_labels(one, 2, 0.2)
+    np.testing.assert_allclose(found, 0.4 * one, rtol=1e-4)
+    smooth = (0.9 * labels + 0.02 * labels.sum(axis=1, keepdims=True)).astype(np.float32)
+    found = lawful_labels(smooth, 2, 0.2)
+    np.testing.assert_allclose(found, 0.9 * labels, atol=2e-3)
+
+
+def test_labels_that_are_no_mixtures_are_not_used():
+    labels = released()
+    heaviest = np.eye(5, dtype=np.float32)[labels.argmax(axis=1)]
+    assert lawful_labels(heaviest, 2, 0.2) is None
+    assert lawful_labels(labels.sum(axis=1, keepdims=True), 2, 0.2) is None
+    assert lawful_labels(np.random.default_rng(0).random((50, 5), np.float32), 2, 0.2) is None
+    assert lawful_labels(np.zeros((50, 5), np.float32), 2, 0.2) is None

@@ -63,7 +63,7 @@ def grow_clusters(
     """
     # 1. Pairs to start from: those with most common neighbours first, ties by similarity.
     m = len(cosines)
-    neighbours = _neighbours(cosines, max(EDGES, NEIGHBOURS / m), rng)
+    neighbours = _neighbours(cosines, min(1.0, max(EDGES, NEIGHBOURS / m)), rng)
     i, j, common = _seeds(neighbours)
     order = np.lexsort((-cosines[i, j].astype(np.float32), -common))
     pairs = np.stack([i, j], axis=1)[order]

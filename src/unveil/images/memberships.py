@@ -28,6 +28,7 @@ from unveil.images.epochs import (
     logistic,
     matched_odds,
 )
+from unveil.images.labelled import labelled_memberships
 from unveil.images.labels import ImageMemberships, vote, with_labels
 from unveil.images.leftover import CLEAR, leftover_clusters
 from unveil.images.leftover import FAINT as FAINT_CLUSTER
@@ -83,6 +84,10 @@ def image_memberships(
     # 1. Clusters in the cosines of whitened squares. Of unknown n: all that stand out.
     m, K = len(alike), alike.cosines
     norms = alike.lengths**2
+    if labels is not None and ordered:
+        known = labelled_memberships(alike, labels, k, n, rng)
+        if known is not None:
+            return known
     size = cluster_size(k, m, n) if n else m // 4
     most = n if n is not None else m
     clusters = grow_by_class(K, labels, size=size, most=most, rng=rng, progress=progress)
@@ -177,12 +182,18 @@ def _scores(
 
 
 def posterior(
-    scores: NDArray[np.float64], k: int, n: int, law: NDArray[np.float64]
+    scores: NDArray[np.float64],
+    k: int,
+    n: int,
+    law: NDArray[np.float64],
+    epochs: Epochs | None = None,
 ) -> tuple[ImageMemberships, NDArray[np.float64]]:
     """Probability and expected λ from scores, which are brought to the unit of λ² by the mean of
     each column's largest."""
     odds, weight, unit = _log_odds(scores, k, n, law)
-    return ImageMemberships(_to_sum(odds, k), weight), unit
+    if epochs is None:
+        return ImageMemberships(_to_sum(odds, k), weight), unit
+    return ImageMemberships(_single(logistic(matched_odds(odds, epochs))), weight, epochs), unit
 
 
 def _log_odds(
