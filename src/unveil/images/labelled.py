@@ -32,7 +32,7 @@ from unveil.images.settling import DEVIATION, SPREAD
 Floats = NDArray[np.float32]
 LOUDEST = 4.0
 """Deviations beyond which a pair says no more: one in two hundred that share nothing is as loud.
-With 10 a twentieth fewer of the starts agree, and 2% fewer members are right."""
+With 10 a fifth fewer of the starts agree, and 2% fewer members are right."""
 VAGUE = 1 / 3
 """Share of rows whose label does not tell each weight from which on clusters serve better. Of two
 classes half are so: 0.86 for 0.96 by clusters at T = 25; of four a quarter, 0.98 for 0.95."""
@@ -49,7 +49,7 @@ there."""
 STEP = 0.9
 """Share of each correction that is made: whole ones overshoot."""
 STARTS = 8
-"""Random starts: of nine in ten classes all end the same."""
+"""Random starts: nineteen in twenty end as likely as the best."""
 EVENLY = 5.0
 """Concentration of the random starts: nearly even, so that evidence decides."""
 CENTRINGS = 4
