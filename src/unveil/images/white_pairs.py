@@ -39,7 +39,7 @@ quite flat, and images not exact."""
 INEXACT = 0.1
 """Share by which the energy of a mixture is not known."""
 KEPT = 120
-"""Pairs of each encoding that are kept, to bound memory: of thirty images the likeliest quarter."""
+"""Pairs of each encoding that are kept, to bound memory: the likeliest quarter of 435."""
 NUMBERS = 40_000_000
 """Likelihoods held at once, to bound memory."""
 
