@@ -8,7 +8,7 @@ correlated, in the same way at every pixel. With what is expected of z, E[z] = y
     o_i = −Σ_{j≠i} P_ij E[z_j]/P_ii,   c_i = 1/P_ii
 
 o is what the other rows tell of the noise of each, and c the noise that is left. Images are fitted
-to what remains, in turn (`images.white_fit`). Half of the noise is left after some rounds. Signs
+to what remains, in turn (`images.white_fit`). Three fifths of the noise are left. Signs
 are told better as well: where an image is dark the public part tells them. O(m·n·d) a sweep.
 """
 
