@@ -22,6 +22,7 @@ from unveil.images.clusters import cluster_size, grow_by_class
 from unveil.images.epochs import (
     CERTAIN,
     HALF,
+    Epochs,
     epochs_of,
     even_columns,
     forget_within,
