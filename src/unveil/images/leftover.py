@@ -49,14 +49,12 @@ def leftover_clusters(
     most: int,
     labels: Floats | None,
     epochs: Epochs | None = None,
-    clear: float = CLEAR,
     rng: np.random.Generator,
 ) -> list[NDArray[np.int64]]:
     """Up to `most` clusters of at most `size` encodings, the strongest first.
 
     squares (m, c): those of the weights of known images; products: gram·squares (m, c); settled
-    (m,): encodings that have all their images; members (m, c): who is in which; clear: least
-    strength of a new cluster, by the median of the known ones
+    (m,): encodings that have all their images; members (m, c): who is in which
     """
     rows = np.flatnonzero(~settled)
     if most < 1 or len(rows) < LEAST:
@@ -78,7 +76,7 @@ def leftover_clusters(
         strength(alike.cosines, top[squares[top, c] > 0])
         for c, top in enumerate(np.argsort(-squares, axis=0, kind="stable")[:size].T)
     ]
-    least = clear * float(np.median(known)) if known else 0.0
+    least = (CLEAR if epochs is None else FAINT) * float(np.median(known)) if known else 0.0
     found = [(strength(residual, cluster), rows[cluster]) for cluster in clusters]
     found.sort(key=lambda pair: -pair[0])
     return [cluster for value, cluster in found if value > least and len(cluster) >= SMALL * size][

@@ -31,8 +31,7 @@ from unveil.images.epochs import (
 )
 from unveil.images.labelled import labelled_memberships
 from unveil.images.labels import ImageMemberships, vote, with_labels
-from unveil.images.leftover import CLEAR, leftover_clusters
-from unveil.images.leftover import FAINT as FAINT_CLUSTER
+from unveil.images.leftover import leftover_clusters
 from unveil.images.settling import DEVIATION
 from unveil.parallel import run_blocks, where, worker_count
 from unveil.records import Progress
@@ -142,7 +141,6 @@ def image_memberships(
             new = leftover_clusters(
                 alike, expected, products, sure.sum(axis=1) >= k, out.probability > 0.5,
                 size=size, most=room, labels=labels, epochs=epochs, rng=rng,
-                clear=CLEAR if epochs is None else FAINT_CLUSTER,
             )  # fmt: skip
             if new:
                 more = (who(new, m) * np.mean(law**2)).astype(np.float32)

@@ -24,6 +24,7 @@ from scipy import sparse
 
 from unveil.images.common_regions import inverted_regions
 from unveil.images.common_signs import common_signs
+from unveil.images.epochs import UNEVEN
 from unveil.images.labels import vote
 from unveil.images.likeness import misfits
 from unveil.images.merged import split_merged
@@ -106,10 +107,12 @@ def alternate(
         #    tells are bad.
         of_images = misfits(weighing)
         bad = of_images > SCHEDULE.bad(task.public, few) * np.median(of_images)
-        #    Where members lie evenly over epochs the column is an image, however badly it fits.
+        #    Where members lie evenly over epochs the column is an image, however badly it fits, and
+        #    where they do not it is none, however well.
         even = np.zeros(len(images), bool)
         if weighing.spread is not None:
             even = weighing.spread < EVEN
+            bad |= weighing.spread >= UNEVEN
         bad, light = bad & ~even, light & ~even
         if task.public and task.shape:
             mixture = task.mixture(weights, squares, misfit)
