@@ -3,7 +3,7 @@
     gram_ij = lengths_i·lengths_j·cosines_ij/UNIT
 
 Cosines are whole numbers of 16 bits: that rounds them by 0.00001, where those of pairs that share
-nothing spread by 0.02. Of 20,000 encodings they take 0.75 GiB, and all that reads them is bound by
+nothing spread by 0.004. Of 20,000 encodings they take 0.75 GiB, and all that reads them is bound by
 memory. Numbers of single precision are made block by block, for products.
 """
 

@@ -1,8 +1,8 @@
 """Where a cluster comes to rest, from each of many pairs to start from (`images.clusters`).
 
 The mean similarity of its members scores all encodings; those that stand out are the next members,
-until they are the same ones. Most pairs end at once in a cluster that there is. Compiled: hundreds
-of thousands of pairs are tried, and each reads some rows of the similarity.
+until they are the same ones. Half of the pairs end at once in a cluster that there is. Compiled:
+hundreds of thousands of pairs are tried, and each reads some rows of the similarity.
 """
 
 from __future__ import annotations
