@@ -42,6 +42,9 @@ ROUNDS = 7
 GROWTH = (1, 2, 3, 4)
 """Rounds after which clusters that were missed are looked for: strong images hide the others at
 first."""
+LOOK = 60
+"""Clusters by which it is seen whether rows come epoch by epoch: of 400 images the search for all,
+which has to begin again if they do, takes a fifth of the time of this stage."""
 DROPS, MORE = 2, 4
 """Of rows in epochs: the round from which on uneven columns are dropped, when the first that were
 missed have joined; and columns beyond those that are needed, of which the most even stay."""
@@ -90,18 +93,24 @@ def image_memberships(
             return known
     size = cluster_size(k, m, n) if n else m // 4
     most = n if n is not None else m
-    clusters = grow_by_class(K, labels, size=size, most=most, rng=rng, progress=progress)
+    asks = ordered and n is not None and labels is None
+    first = min(most, LOOK) if asks else most
+    clusters = grow_by_class(K, labels, size=size, most=first, rng=rng, progress=progress)
     # 2. Where rows come epoch by epoch, an image has k rows of each, and rows of one epoch are
-    #    alike by the public images they share: clusters again, with that known.
+    #    alike by the public images they share: clusters again, with that known. Else the others.
     epochs = None
     if n is None:
         size = cluster_size(k, m, max(len(clusters), 1))
-    elif ordered and clusters and labels is None:
+    elif asks and clusters:
         epochs = epochs_of(who(clusters, m), n, k)
     if epochs is not None:
         forget_within(K, epochs)
         clusters = grow_by_class(
             K, labels, size=size, most=most, epochs=epochs, rng=rng, progress=progress
+        )
+    elif len(clusters) == first < most:
+        clusters += grow_by_class(
+            K, labels, size=size, most=most - first, have=clusters, rng=rng, progress=progress
         )
     if not clusters:
         return None
