@@ -1,6 +1,8 @@
 """The natural-image attack on bundled images: what comes back, what it says of itself, what it
 refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -160,7 +162,16 @@ def test_what_it_cannot_take_it_refuses_in_a_sentence():
     sim = unveil.simulate(SCHEME, private=private, public=public, m=24, rng=8)
     with pytest.raises(unveil.InputError, match="shape"):
         unveil.recover(sim.encodings, public, attack="natural")
+    with pytest.raises(unveil.InputError, match=r"like= says nothing .* image_shape="):
+        unveil.recover(sim.encodings, attack="paper", like=public)
     sim = unveil.simulate(SCHEME, private=private, public=public, m=24, rng=8, shape=SHAPE)
+    with pytest.raises(unveil.InputError, match=r"n_private=12\.0: give the number"):
+        unveil.recover(sim.encodings, public, attack="natural", n_private=12.0)
+    with pytest.raises(unveil.InputError, match="all like images are the same"):
+        unveil.recover(sim.encodings, attack="natural", like=0 * public)
+    none = replace(sim.encodings, scheme=replace(SCHEME, k_private=0))
+    with pytest.raises(unveil.InputError, match="k_private=0"):
+        unveil.recover(none, attack="natural")
     with pytest.raises(unveil.InputError, match="n_private=1"):
         unveil.recover(sim.encodings, public, attack="natural", n_private=1)
     with pytest.raises(unveil.InputError, match="memory limit"):

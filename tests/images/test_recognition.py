@@ -73,3 +73,10 @@ def test_among_white_noise_an_image_that_comes_back_again_is_claimed():
     assert usual > 0.9
     assert strange < 0.2
     assert unsure < usual
+
+
+def test_without_public_images_what_is_left_of_encodings_speaks_against_images():
+    sure = {"again": 0.95, "agreement": 0.99, "public": False}
+    values = [recognition(clues(**sure, left=np.array([left]))).probability for left in (0, 0.05)]
+    assert values[0] == recognition(clues(**sure)).probability
+    assert values[1] < 0.4 * values[0]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear, minimize
 
+from unveil.images.epochs import Epochs
 from unveil.images.prior import ImagePrior, image_prior
 from unveil.images.reweigh import (
     FLOOR,
@@ -17,6 +18,7 @@ from unveil.images.reweigh import (
     reweigh,
     whiten,
 )
+from unveil.images.rounds import EVEN
 
 
 def problem(n=10, m=200, public=1, mean=0.0, seed=0):
@@ -211,3 +213,34 @@ def test_fewer_images_than_an_encoding_mixes_are_weighed_all_the_same():
     found = run(prior, images[:1], z)
     assert found.members.shape == found.best.shape == (200, 1)
     assert np.corrcoef(found.best[:, 0], L[:, 0])[0, 1] > 0.5
+
+
+def test_an_encoding_may_mix_more_images_than_are_looked_at_of_two():
+    prior, images, _, _, z = problem(n=12)
+    shares, noise = np.zeros((12, len(z)), np.float32), np.full(len(z), 0.1, np.float32)
+    found = reweigh(np.abs(z), z, images, shares, noise, prior, WeightBounds(12, 1.0, True))
+    np.testing.assert_array_equal(np.sort(found.members, axis=1), np.tile(np.arange(12), (200, 1)))
+
+
+def in_epochs(n=10, epochs=20, seed=0):
+    """Signed encodings in which every epoch of n rows has each image twice."""
+    rng = np.random.default_rng(seed)
+    prior = image_prior((16, 16))
+    images = prior.draw(n, rng)
+    pairs = np.concatenate(
+        [np.stack([p := rng.permutation(n), np.roll(p, 1)], axis=1) for _ in range(epochs)]
+    )
+    L = np.zeros((n * epochs, n), np.float32)
+    np.put_along_axis(L, pairs, rng.uniform(0.2, 0.4, pairs.shape).astype(np.float32), axis=1)
+    public = (1 - L.sum(axis=1, keepdims=True)) * prior.draw(len(L), rng)
+    order = Epochs(np.arange(len(L)) // n, n, 2)
+    return prior, images, (L @ images + public).astype(np.float32), order
+
+
+def test_members_of_images_lie_evenly_over_epochs_and_those_of_a_stranger_do_not():
+    prior, images, z, order = in_epochs()
+    stranger = prior.draw(1, np.random.default_rng(99))
+    found = run(prior, np.concatenate([images, stranger]), z, epochs=order)
+    assert (found.spread[:-1] < EVEN).all()
+    assert not found.spread[-1] < EVEN
+    assert run(prior, images, z).spread is None

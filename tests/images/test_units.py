@@ -66,6 +66,8 @@ def test_units_that_are_said_are_taken_and_those_that_fit_nothing_are_asked_for(
     like = photographs(seed=5)
     with pytest.raises(InputError, match="say which"):
         settled({"like": like}, release(own))
+    with pytest.raises(InputError, match="say which"):  # a millionth of what like images give
+        settled({"like": like}, 1e-6 * release(PLAIN))
     images, unit = settled({"like": like}, release(own), units=(0.3, 0.05))
     assert (unit.mean, unit.std) == ((0.3,), (0.05,))
     np.testing.assert_allclose(images["like"], own.of_pixels(like, SHAPE), rtol=1e-5, atol=1e-6)

@@ -174,9 +174,10 @@ def _run(
     takes = signature(ATTACKS[name]).parameters
     for option in options:
         if option not in takes:
-            raise InputError(
-                f"{option}= says nothing to attack={name!r}: leave it out, or choose another attack"
-            )
+            cure = "leave it out, or choose another attack"
+            if option in signature(ATTACKS["natural"]).parameters and encodings.shape is None:
+                cure = "if encodings are images, say so: image_shape=, or --shape 32x32"
+            raise InputError(f"{option}= says nothing to attack={name!r}: {cure}")
     found = ATTACKS[name](encodings, public, **options, **how)
     _log.info("%s: %s (%.1f s)", name, found.explanation, sum(found.seconds.values()))
     return found.about(encodings)

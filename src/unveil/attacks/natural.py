@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from unveil.checks import InputError, as_vectors
+from unveil.checks import InputError, as_vectors, is_count
 from unveil.encode.units import PLAIN, Units
 from unveil.encodings import Encodings
 from unveil.gram.stationary import stationary_energies
@@ -63,9 +63,8 @@ NAME = "natural"
 LOOK = 3
 """Rounds after which the law of weights is told, where it is unknown: weights are good enough then,
 and the laws far apart."""
-UNLEARNED = "; how sure each is was learned on images that were not cropped, and may be too high"
-"""What a recovery of cropped images says besides: 80% claimed where 80% were true, and six of eight
-where four were."""
+UNLEARNED = "; how sure each is was learned on images that were not cropped, and may be wrong"
+"""What a recovery of cropped images says besides."""
 UNUSED = "; labels are not mixtures of the classes of an encoding's images, and were not used"
 """What a recovery says besides where labels do not fit the scheme (`images.labels`)."""
 FOLDED = 6
@@ -113,6 +112,10 @@ def natural(
             "give Encodings(image_shape=(height, width[, channels]))"
         )
     channels = shape[2] if len(shape) > 2 else 1
+    if not scheme.k_private:
+        raise InputError("k_private=0: encodings without private images hide nothing to find")
+    if n_private is not None and not is_count(n_private):
+        raise InputError(f"n_private={n_private!r}: give the number of private images")
     if n_private is not None and n_private < scheme.k_private:
         raise InputError(
             f"n_private={n_private}: an encoding mixes {scheme.k_private} private images; "
@@ -280,9 +283,8 @@ def _without_mirrors(
 
 
 def _nothing(encodings: Encodings, clock: Stopwatch) -> Recovery:
-    return Recovery.empty(
-        encodings, NAME, "no two encodings look alike: more encodings are needed", clock.seconds
-    )
+    why = "no encodings stand out as sharing an image: more are needed"
+    return Recovery.empty(encodings, NAME, why, clock.seconds)
 
 
 def _vectors(images: ArrayLike | None, name: str, d: int) -> Floats | None:

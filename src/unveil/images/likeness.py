@@ -58,6 +58,8 @@ class Clues:
     certain: NDArray[np.float64] | None = None
     """Among public white noise: how sure the encodings of each image are (`images.white_rounds`),
     which is all that tells there."""
+    left: NDArray[np.float64] | None = None
+    """Without public images: the share of its encodings' energy that all images leave."""
 
     def merged(self, became: NDArray[np.int64]) -> Clues:
         """Of images that became one: the mean of all, but the sum of encodings."""
@@ -73,6 +75,7 @@ class Clues:
             encodings=encodings,
             again=again / count,
             certain=None if self.certain is None else np.bincount(became, self.certain) / count,
+            left=None if self.left is None else np.bincount(became, self.left) / count,
             expected=self.expected * len(became) / len(count),
         )
 
@@ -124,7 +127,17 @@ def clues_of_likeness(
         channels,
         task.public and state.part is None,
         roughness(prior),
+        left=None if task.public or task.cropping else _left(task, state, weighing),
     )
+
+
+def _left(task: ImageTask, state: RoundState, weighing: Weighing) -> NDArray[np.float64]:
+    """(n,) what the images leave of magnitudes, where nothing else was mixed, by weight."""
+    weights = sparse.csr_array(weighing.weights)
+    apart = task.Y - np.abs(weights @ state.images)
+    share = (apart**2).sum(axis=1) / ((task.Y**2).sum(axis=1) + EMPTY)
+    total = np.asarray(weights.sum(axis=0)).ravel()
+    return np.asarray((weights.T @ share) / np.maximum(total, EMPTY), np.float64)
 
 
 def white_clues(

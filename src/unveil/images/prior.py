@@ -91,6 +91,10 @@ def image_prior(
         raise InputError(
             f"one {name} image says nothing of what varies: give at least two, better some hundred"
         )
+    if not np.ptp(like, axis=0).any():
+        raise InputError(
+            f"all {name} images are the same, which says nothing of what varies: give others"
+        )
     # 1. Images and their mirror images, as likely. What is the same in both and what changes its
     #    sign do not correlate: two problems of half the size.
     images = like if d <= SAMPLE + 1000 else like[:: -(-len(like) // SAMPLE)]

@@ -38,6 +38,9 @@ CERTAIN = (-19.0, 3.0, 21.0)
 """Constant, and the worth of that sureness and of how like an image is to itself where its signs
 were found again (`images.white_rounds.repeats`), from 180 images on six seeds: those that were
 found have correlations of 0.95 and more there, others mostly 0.85 and less."""
+EXPLAINED = 0.03
+"""Share of their energy that right images leave of encodings at most, where nothing else was mixed:
+they left 0.015, wrong ones 0.05 and more (duplicates, negatives, digits, one grey image)."""
 PROBABLE = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Probabilities at which the following were read off."""
 MEAN = (0.24, 0.31, 0.53, 0.71, 0.85, 0.95)
@@ -85,6 +88,8 @@ def features(clues: Clues) -> Doubles:
 def recognition(clues: Clues) -> Recognition:
     """What the clues say of each image."""
     probability = np.asarray(expit(features(clues) @ np.array(WORTH)))
+    if clues.left is not None:
+        probability *= np.minimum(1, (EXPLAINED / np.maximum(clues.left, EXPLAINED)) ** 2)
     if clues.rough > WHITE:
         probability = np.zeros_like(probability)
         if clues.certain is not None:

@@ -133,7 +133,8 @@ def reweigh(
         products += LABEL**2 * (ours @ theirs.T)
         gram += LABEL**2 * (theirs @ theirs.T)
     # 4. Least squares on all k-subsets of the best candidates.
-    chosen = np.argpartition(-scores, min(CANDIDATES, n) - 1, axis=1)[:, :CANDIDATES]
+    number = min(max(CANDIDATES, bounds.k), n)
+    chosen = np.argpartition(-scores, number - 1, axis=1)[:, :number]
     b = np.take_along_axis(products, chosen, axis=1).astype(np.float64)
     G = gram[chosen[:, :, None], chosen[:, None, :]]
     k = min(bounds.k, n)  # fewer images may have been found than an encoding mixes

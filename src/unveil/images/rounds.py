@@ -100,6 +100,8 @@ def alternate(
                 return _from_own_mean(task, weighing, images, rng, progress, few)
         if turn == last:
             break
+        if task.public:
+            del signed  # a matrix less while clusters are looked for, which takes most memory
         light = _too_light(task, weighing, len(images))
         images, weighing = _calibrated(task, images, weighing)
         weights, squares, misfit = weighing.weights, weighing.squares, weighing.misfit

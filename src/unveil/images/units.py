@@ -36,6 +36,9 @@ private images of another kind than the public ones differ by 0.2 (clothes among
 NEAR, CROSSING = 0.05, 0.005
 """Values up to this share of the root mean square are near zero; where more than so many of all
 are, sums pass zero: of photographs 4% are, in [0, 1] hardly any."""
+FAINTEST = 0.1
+"""Root mean square of encodings, by that of mixtures of like images, below which their units are
+none that is known."""
 FARTHER = 1.5
 """Times the largest pixel of like images that an encoding may reach: private images can be
 brighter, and weights sum to one."""
@@ -119,7 +122,9 @@ def find_units(
         differ = np.abs(_deciles(y, shape) - _deciles(there, shape)).mean() / scale
         found.append((float(differ), unit))
     best = min(found, key=lambda one: one[0], default=(np.inf, PLAIN))
-    if best[0] > FITS and largest > SLACK:
+    # Images of little contrast are mixed to small values, but not to so small ones.
+    faint = scale < FAINTEST * float(np.sqrt(np.mean(mixtures.astype(np.float64) ** 2)))
+    if best[0] > FITS and (largest > SLACK or faint):
         raise InputError(
             f"encodings up to {largest:.3g} are in none of the units {', '.join(KNOWN)}, by the "
             "like images: say which (units=, a name or (mean, std))"
