@@ -28,12 +28,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from unveil.checks import InputError, as_vectors, is_count
-from unveil.encode.units import PLAIN, Units
 from unveil.encodings import Encodings
 from unveil.gram.stationary import stationary_energies
 from unveil.gram.windows import window_energies
 from unveil.images.cropped import cropping_of, from_crops
 from unveil.images.cross_terms import cross_terms
+from unveil.images.findings import as_recovery
 from unveil.images.labelled import places_of
 from unveil.images.labels import lawful_labels
 from unveil.images.likeness import Clues, clues_of_likeness, roughness, white_clues
@@ -44,7 +44,7 @@ from unveil.images.pixel_signs import synchronise
 from unveil.images.polarity import SURE
 from unveil.images.prior import ImagePrior, image_prior, smooth_prior
 from unveil.images.public_sides import public_sides
-from unveil.images.recognition import WHITE, recognition
+from unveil.images.recognition import WHITE
 from unveil.images.rounds import alternate, take_out_public
 from unveil.images.schedule import SCHEDULE
 from unveil.images.shared_public import without_shared
@@ -55,8 +55,7 @@ from unveil.images.weight_law import likeliest_law
 from unveil.images.white_rounds import white_rounds
 from unveil.parallel import Stopwatch
 from unveil.parallel import memory_limit as settle_limit
-from unveil.records import UNRESOLVED, Progress, Recovery
-from unveil.scheme import Scheme
+from unveil.records import Progress, Recovery
 from unveil.seeds import Rng, child, root
 
 NAME = "natural"
@@ -178,7 +177,9 @@ def natural(
             signs = clues_of_likeness(task, state, state.weighing, child(seed, "halves"), channels)
         state = _without_shared(task, state, clock, progress)
         state = replace(state, images=unit.to_pixels(state.images, shape))
-        return _recovery(encodings, scheme, unit, state, signs, True, clock, UNLEARNED + aside)
+        return as_recovery(
+            NAME, encodings, scheme, unit, state, signs, True, clock, UNLEARNED + aside
+        )
     # 3. Who mixes whom, softly: from squares of products, which do not depend on signs.
     white = task.public and scheme.k_private == 2 and roughness(prior) > WHITE
     with clock("similarity"):
@@ -214,7 +215,9 @@ def natural(
         if flips:
             state, signs = _without_mirrors(state, signs, shape, smooth_prior(shape), clock)
         state = replace(state, images=unit.to_pixels(state.images, shape))
-        return _recovery(encodings, scheme, unit, state, signs, own is not None, clock, aside)
+        return as_recovery(
+            NAME, encodings, scheme, unit, state, signs, own is not None, clock, aside
+        )
     # 4. Images to start from.
     with clock("start"):
         images = _start(task, weights, squares, theirs, child(seed, "start"))
@@ -260,7 +263,9 @@ def natural(
         state, signs = _without_mirrors(state, signs, shape, prior, clock)
     known = prior.known if state.polarity is None else state.polarity > SURE
     state = replace(state, images=unit.to_pixels(state.images, shape))
-    return _recovery(encodings, scheme, unit, state, signs, known or own is not None, clock, aside)
+    return as_recovery(
+        NAME, encodings, scheme, unit, state, signs, known or own is not None, clock, aside
+    )
 
 
 def _without_shared(
@@ -331,67 +336,6 @@ def _start(
     # serves the first rounds best (`images.own_mean`).
     alike = common_share(np.abs(images)) > ALIKE
     return -images if alike and images.mean(axis=0) @ task.start < 0 else images
-
-
-def _recovery(
-    encodings: Encodings,
-    scheme: Scheme,
-    unit: Units,
-    state: RoundState,
-    signs: Clues,
-    signed: bool,
-    clock: Stopwatch,
-    aside: str = "",
-) -> Recovery:
-    # 1. Who is in which encoding, and how sure each image is.
-    weighing, n = state.weighing, len(state.images)
-    m, k = weighing.members.shape
-    rows = np.repeat(np.arange(m), k)
-    places = (rows, weighing.members.ravel())
-    sure = recognition(signs)
-    seen = round(float(sure.probability.sum()))
-    evidence = {
-        "likeness": sure.likeness.tolist(),
-        "likeness_low": sure.low.tolist(),
-        "likeness_high": sure.high.tolist(),
-        "recognisable": sure.probability.tolist(),
-        "misfit": signs.misfit.tolist(),
-        "agreement": signs.agreement.tolist(),
-        "encodings": signs.encodings.tolist(),
-        "again": signs.again.tolist(),
-        "weighting": scheme.weighting,
-        "units": unit.name,
-    }
-    # 2. What a reader must know besides.
-    if unit.name != PLAIN.name:
-        aside += f"; pixels were mixed in other units ({unit.name}), and come back in [-1, 1]"
-    if state.polarity is not None:
-        evidence["polarity"] = state.polarity
-    if signs.rough > WHITE and signs.certain is None:
-        aside += "; like images are white noise, which tells no signs: likeness is not known"
-    elif not signed or state.polarity is None:
-        aside += "; a negative counts as recognisable, and which it is was not settled"
-    if state.part is not None:
-        evidence["public_images_found"] = float((state.part.indices >= 0).mean())
-    # 3. Nothing is verified.
-    return Recovery(
-        vectors=np.clip(state.images, -1, 1),
-        status=np.full(n, UNRESOLVED, dtype="<U10"),
-        signed=signed,
-        members=sparse.csr_array((np.ones(m * k, bool), places), shape=(m, n)),
-        residual=signs.misfit,
-        reasons=tuple(
-            f"an SSIM of about {value:.1f} is to be expected, {low:.1f} to {high:.1f} in eight of "
-            "ten cases"
-            for value, low, high in zip(sure.likeness, sure.low, sure.high, strict=True)
-        ),
-        attack=NAME,
-        explanation=f"{n} private images from {m} encodings, about {seen} of them recognisable; "
-        f"none is exact{aside}",
-        seconds=clock.seconds,
-        evidence=evidence,
-        weights=sparse.csr_array((weighing.best.ravel(), places), shape=(m, n)),
-    )
 
 
 ATTACK = natural
