@@ -275,6 +275,8 @@ def _claimed(cell: Cell, run: dict[str, Any]) -> float:
         public=cell.k_public > 0,
         rough=float(cell.public == "noise"),
         certain=clues["agreement"] if cell.public == "noise" else None,
+        labelled=cell.labels,
+        cropped=cell.shift > 0,
     )
     return float(recognition(found).probability.sum())
 

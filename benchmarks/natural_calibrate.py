@@ -77,6 +77,9 @@ NEAREST = 150
 TAIL = 0.05
 """Share of these images beyond either bound: of images of other pairs it is twice as much, which
 the bounds are for."""
+TOGETHER = np.eye(6)
+TOGETHER[3, 2] = 1
+"""The worth of the share of encodings (3) is that of sharpness (2) and something more."""
 Doubles = NDArray[np.float64]
 
 
@@ -224,14 +227,15 @@ def check() -> tuple[str, str]:
 
 def fit(data: dict[str, list[Run]]) -> Doubles:
     """The logistic law likeliest for all images, every pair with the same weight; better clues are
-    never worth less."""
+    never worth less. More encodings make halves less sharp at the same agreement, so that their
+    share is worth at least as much as sharpness."""
     rows = [
         (f, ssim > RECOGNISABLE, 1 / sum(len(s) for _, s, _ in mine))
         for mine in data.values()
         for f, ssim, known in mine
         if known
     ]
-    X = np.concatenate([f for f, _, _ in rows])
+    X = np.concatenate([f for f, _, _ in rows]) @ TOGETHER
     y = np.concatenate([seen for _, seen, _ in rows]).astype(float)
     w = AS_MANY * np.concatenate([np.full(len(f), each) for f, _, each in rows])
 
@@ -242,7 +246,7 @@ def fit(data: dict[str, list[Run]]) -> Doubles:
         return float(value + 0.5 * b @ pull), X.T @ (w * (p - y)) + pull
 
     bounds = [(None, None)] + [(0, None)] * (X.shape[1] - 1)
-    return np.asarray(minimize(loss, np.zeros(X.shape[1]), jac=True, bounds=bounds).x)
+    return np.asarray(TOGETHER @ minimize(loss, np.zeros(X.shape[1]), jac=True, bounds=bounds).x)
 
 
 if __name__ == "__main__":

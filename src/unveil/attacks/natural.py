@@ -62,7 +62,7 @@ NAME = "natural"
 LOOK = 3
 """Rounds after which the law of weights is told, where it is unknown: weights are good enough then,
 and the laws far apart."""
-UNLEARNED = "; how sure each is was learned on images that were not cropped, and may be wrong"
+UNLEARNED = "; how sure each is was learned on crops of photographs alone, and may be wrong"
 """What a recovery of cropped images says besides."""
 UNUSED = "; labels are not mixtures of the classes of an encoding's images, and were not used"
 """What a recovery says besides where labels do not fit the scheme (`images.labels`)."""

@@ -58,6 +58,10 @@ class Clues:
     certain: NDArray[np.float64] | None = None
     """Among public white noise: how sure the encodings of each image are (`images.white_rounds`),
     which is all that tells there."""
+    labelled: bool = False
+    """Labels tell members."""
+    cropped: bool = False
+    """Images were cropped before they were mixed."""
     left: NDArray[np.float64] | None = None
     """Without public images: the share of its encodings' energy that all images leave."""
 
@@ -127,6 +131,8 @@ def clues_of_likeness(
         channels,
         task.public and state.part is None,
         roughness(prior),
+        labelled=task.labels is not None,
+        cropped=task.cropping is not None,
         left=None if task.public or task.cropping else _left(task, state, weighing),
     )
 
