@@ -176,7 +176,7 @@ def _run(
         if option not in takes:
             cure = "leave it out, or choose another attack"
             if option in signature(ATTACKS["natural"]).parameters and encodings.shape is None:
-                cure = "if encodings are images, say so: image_shape=, or --shape 32x32"
+                cure = "if encodings are images, say so: give Encodings(image_shape=)"
             raise InputError(f"{option}= says nothing to attack={name!r}: {cure}")
     found = ATTACKS[name](encodings, public, **options, **how)
     _log.info("%s: %s (%.1f s)", name, found.explanation, sum(found.seconds.values()))
