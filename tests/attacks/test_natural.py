@@ -162,7 +162,7 @@ def test_what_it_cannot_take_it_refuses_in_a_sentence():
     sim = unveil.simulate(SCHEME, private=private, public=public, m=24, rng=8)
     with pytest.raises(unveil.InputError, match="shape"):
         unveil.recover(sim.encodings, public, attack="natural")
-    with pytest.raises(unveil.InputError, match=r"like= says nothing .* image_shape="):
+    with pytest.raises(unveil.InputError, match=r"like= says nothing .*image_shape="):
         unveil.recover(sim.encodings, attack="paper", like=public)
     sim = unveil.simulate(SCHEME, private=private, public=public, m=24, rng=8, shape=SHAPE)
     with pytest.raises(unveil.InputError, match=r"n_private=12\.0: give the number"):
