@@ -44,7 +44,7 @@ GROWTH = (1, 2, 3, 4)
 first."""
 LOOK = 60
 """Clusters by which it is seen whether rows come epoch by epoch: of 400 images the search for all,
-which has to begin again if they do, takes a fifth of the time of this stage."""
+which has to begin again if they do, took a third of the time of this stage."""
 DROPS, MORE = 2, 4
 """Of rows in epochs: the round from which on uneven columns are dropped, when the first that were
 missed have joined; and columns beyond those that are needed, of which the most even stay."""
