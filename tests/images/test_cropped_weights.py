@@ -7,10 +7,9 @@ from scipy import sparse
 from unveil.encode.copies import Copies
 from unveil.images.cropped_weights import reweigh_copies
 from unveil.images.cropping import Cropping
-from unveil.images.epochs import Epochs
+from unveil.images.epochs import EVEN, Epochs
 from unveil.images.prior import image_prior
 from unveil.images.reweigh import WeightBounds
-from unveil.images.rounds import EVEN
 
 SHAPE = (12, 12)
 PRIOR = image_prior(SHAPE)

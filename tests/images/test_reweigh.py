@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear, minimize
 
-from unveil.images.epochs import Epochs
+from unveil.images.epochs import EVEN, Epochs
 from unveil.images.prior import ImagePrior, image_prior
 from unveil.images.reweigh import (
     FLOOR,
@@ -18,7 +18,6 @@ from unveil.images.reweigh import (
     reweigh,
     whiten,
 )
-from unveil.images.rounds import EVEN
 
 
 def problem(n=10, m=200, public=1, mean=0.0, seed=0):

@@ -176,7 +176,6 @@ def natural(
         with clock("likeness"):
             signs = clues_of_likeness(task, state, state.weighing, child(seed, "halves"), channels)
         state = _without_shared(task, state, clock, progress)
-        state = replace(state, images=unit.to_pixels(state.images, shape))
         return as_recovery(
             NAME, encodings, scheme, unit, state, signs, True, clock, UNLEARNED + aside
         )
@@ -214,7 +213,6 @@ def natural(
         signs = white_clues(task, state, sure, again, channels)
         if flips:
             state, signs = _without_mirrors(state, signs, shape, smooth_prior(shape), clock)
-        state = replace(state, images=unit.to_pixels(state.images, shape))
         return as_recovery(
             NAME, encodings, scheme, unit, state, signs, own is not None, clock, aside
         )
@@ -262,7 +260,6 @@ def natural(
     if flips:
         state, signs = _without_mirrors(state, signs, shape, prior, clock)
     known = prior.known if state.polarity is None else state.polarity > SURE
-    state = replace(state, images=unit.to_pixels(state.images, shape))
     return as_recovery(
         NAME, encodings, scheme, unit, state, signs, known or own is not None, clock, aside
     )

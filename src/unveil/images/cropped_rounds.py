@@ -25,11 +25,10 @@ from unveil.images.clusters import cluster_size
 from unveil.images.cropped_memberships import missed_clusters, place_cluster
 from unveil.images.cropped_weights import reweigh_copies
 from unveil.images.cropping import Cropping
-from unveil.images.epochs import UNEVEN
+from unveil.images.epochs import EVEN, UNEVEN
 from unveil.images.likeness import misfits
 from unveil.images.missing import repeated_images
 from unveil.images.reweigh import Weighing, WeightBounds
-from unveil.images.rounds import EVEN
 from unveil.images.schedule import SCHEDULE
 from unveil.images.settling import LEAST
 from unveil.images.sign_fields import anneal

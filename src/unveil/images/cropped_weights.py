@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil.images.cropping import Cropping
-from unveil.images.epochs import Epochs, matched_subsets
+from unveil.images.epochs import Epochs, match_members
 from unveil.images.prior import ImagePrior
 from unveil.images.reweigh import (
     TEMPERATURE,
@@ -26,7 +26,6 @@ from unveil.images.reweigh import (
     fit_bounded,
     half_signed,
     sparse_rows,
-    uneven,
     whiten,
 )
 from unveil.parallel import run_blocks, where, worker_count
@@ -98,9 +97,7 @@ def reweigh_copies(
     # 4. Where rows come epoch by epoch, each image has its k rows of each.
     spread = None
     if epochs is not None:
-        holds = np.array([[c in subset for c in range(wide)] for subset in subsets], float)
-        spread = uneven(odds, chosen // count, holds, n, epochs)
-        odds = matched_subsets(odds, chosen // count, holds, np.full(n, float(epochs.k)), epochs)
+        odds, spread = match_members(odds, chosen // count, subsets, n, epochs)
     odds = np.exp(odds - odds.max(axis=1, keepdims=True))
     odds /= odds.sum(axis=1, keepdims=True)
     # 5. Expected weights, the best subset, and what it all leaves unexplained.

@@ -42,6 +42,11 @@ HALF = 0.5
 UNEVEN = 0.95
 """Variance over mean from which on a column stands for no image: clusters of images have 0.3 to
 0.8, those of public images that are alike 1.2 to 3."""
+EVEN = 0.6
+"""The same of signed encodings, below which a column stands for an image: of images that were right
+it was 0.03 to 0.57, of others 0.6 to 1.6."""
+SOME = 0.2
+"""Share of its members that an image must have at least to tell how evenly they lie."""
 SAME = 0.4
 """Correlation of their probabilities from which on two columns are one image: of two images it is
 about zero, of repeats 0.5 to 0.95."""
@@ -137,6 +142,39 @@ def even_columns(probability: Floats, epochs: Epochs, most: int) -> NDArray[np.b
     keep = (spread < UNEVEN) & ~((p.T @ p > SAME) & (spread[:, None] > spread)).any(axis=1)
     keep[np.argsort(np.where(keep, spread, np.inf), kind="stable")[most:]] = False
     return np.asarray(keep if keep.any() else ~keep)
+
+
+def match_members(
+    odds: NDArray[np.float64],
+    chosen: NDArray[np.int64],
+    subsets: list[tuple[int, ...]],
+    n: int,
+    epochs: Epochs,
+) -> tuple[NDArray[np.float64], Floats]:
+    """Log odds (m, s) of subsets of each row's candidates, chosen (m, c) of n images, each of which
+    has its k rows of every epoch; and (n,) how unevenly its members lay before."""
+    holds = np.zeros((len(subsets), chosen.shape[1]))
+    for s, subset in enumerate(subsets):
+        holds[s, list(subset)] = 1
+    spread = uneven(odds, chosen, holds, n, epochs)
+    return matched_subsets(odds, chosen, holds, np.full(n, float(epochs.k)), epochs), spread
+
+
+def uneven(
+    odds: NDArray[np.float64],
+    chosen: NDArray[np.int64],
+    holds: NDArray[np.float64],
+    n: int,
+    epochs: Epochs,
+) -> Floats:
+    """(n,) how unevenly the likely members of each image lie over epochs; infinite where it has
+    hardly any. The arguments are those of `matched_subsets`."""
+    p = np.exp(odds - odds.max(axis=1, keepdims=True))
+    p = (p / p.sum(axis=1, keepdims=True)) @ holds
+    likely = np.zeros((len(odds), n), bool)
+    np.put_along_axis(likely, chosen, p > HALF, axis=1)
+    found = likely.sum(axis=0) > SOME * epochs.k * epochs.count
+    return np.where(found, dispersion(likely, epochs), np.inf).astype(np.float32)
 
 
 def matched_subsets(

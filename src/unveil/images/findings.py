@@ -58,9 +58,10 @@ def as_recovery(
         aside += "; a negative counts as recognisable, and which it is was not settled"
     if state.part is not None:
         evidence["public_images_found"] = float((state.part.indices >= 0).mean())
-    # 3. Nothing is verified.
+    # 3. Pixels as they are shown. Nothing is verified.
+    assert encodings.shape is not None
     return Recovery(
-        vectors=np.clip(state.images, -1, 1),
+        vectors=np.clip(unit.to_pixels(state.images, encodings.shape), -1, 1),
         status=np.full(n, UNRESOLVED, dtype="<U10"),
         signed=signed,
         members=sparse.csr_array((np.ones(m * k, bool), places), shape=(m, n)),

@@ -21,7 +21,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from unveil.images.prior import ImagePrior
-from unveil.images.regions import log_cosh
+from unveil.images.regions import for_its_sign
 from unveil.images.sign_fields import BLOCK, Mixture
 
 Floats = NDArray[np.float32]
@@ -59,9 +59,8 @@ def evidence(Y: Floats, mixture: Mixture, images: Floats, prior: ImagePrior) -> 
         rows = slice(start, start + BLOCK)
         variance = mixture.noise[rows, None] * prior.pixel
         own, public = weights[rows] @ images, rest[rows, None] * prior.mean
-        y = Y[rows] / variance
-        found = log_cosh(y * (public + own)) - log_cosh(y * (public - own))
-        total += (found - 2 * own * public / variance).sum(axis=0, dtype=np.float64)
+        found = for_its_sign(Y[rows] / variance, public, own, variance)
+        total += found.sum(axis=0, dtype=np.float64)
     return total
 
 

@@ -83,9 +83,7 @@ def evidence(Y: Floats, mixture: Mixture, images: Floats, prior: ImagePrior) -> 
             own = weight * x[column]
             other = known[row] - own
             scaled = (Y[rows, pixels] / variance)[row]
-            found = log_cosh(scaled * (other + own)) - log_cosh(scaled * (other - own))
-            found -= 2 * other * own / variance[row]
-            out[:, pixels] += gather @ found
+            out[:, pixels] += gather @ for_its_sign(scaled, other, own, variance[row])
 
     run_blocks(task, range(0, d, PIXELS), worker_count(where().workers))
     return out
@@ -97,6 +95,14 @@ def _around(values: Floats, shape: tuple[int, ...]) -> Floats:
     near = gaussian_filter(maps, (0, NEAR, NEAR), mode="constant") * (2 * np.pi * NEAR**2)
     every = np.repeat(near[..., None], values.shape[1] // near[0].size, axis=3)
     return np.asarray(every.reshape(values.shape), np.float32)
+
+
+def for_its_sign(scaled: Floats, other: Floats, own: Floats, variance: Floats) -> Floats:
+    """How much likelier magnitudes are with `own` added to `other` than with it taken off; scaled:
+    magnitudes over their variance."""
+    found = log_cosh(scaled * (other + own)) - log_cosh(scaled * (other - own))
+    found -= 2 * other * own / variance
+    return found
 
 
 def log_cosh(a: Floats) -> Floats:

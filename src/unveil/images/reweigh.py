@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unveil.images.epochs import HALF, Epochs, dispersion, matched_subsets
+from unveil.images.epochs import Epochs, match_members
 from unveil.images.prior import ImagePrior
 from unveil.parallel import run_blocks, where, worker_count
 
@@ -42,8 +42,6 @@ come first, and eight have only 28 pairs."""
 TEMPERATURE = 2.0
 """Likelihoods of subsets are taken to the power 1/2: whitened components are not quite
 independent, so that as they are they claim too much."""
-SOME = 0.2
-"""Share of its members that an image must have at least to tell how evenly they lie."""
 DUST = 1e-3
 """Expected weights below are dropped, to keep the matrix sparse."""
 ROWS = 512
@@ -153,11 +151,7 @@ def reweigh(
     cost *= -0.5 / TEMPERATURE
     spread = None
     if epochs is not None:
-        holds = np.zeros((len(subsets), chosen.shape[1]))
-        for s, subset in enumerate(subsets):
-            holds[s, list(subset)] = 1
-        spread = uneven(cost, chosen, holds, n, epochs)
-        cost = matched_subsets(cost, chosen, holds, np.full(n, float(epochs.k)), epochs)
+        cost, spread = match_members(cost, chosen, subsets, n, epochs)
     odds = np.exp(cost - cost.max(axis=1, keepdims=True))
     odds /= odds.sum(axis=1, keepdims=True)
     first = np.zeros((m, chosen.shape[1]), np.float32)
@@ -173,23 +167,6 @@ def reweigh(
     left = e - weights @ x
     misfit = np.einsum("ij,ij->i", left, left) / W.shape[1] / noise
     return Weighing(weights, squares, members, fitted[at, best], misfit.astype(np.float32), spread)
-
-
-def uneven(
-    odds: NDArray[np.float64],
-    chosen: NDArray[np.int64],
-    holds: NDArray[np.float64],
-    n: int,
-    epochs: Epochs,
-) -> Floats:
-    """(n,) how unevenly the likely members of each image lie over epochs; infinite where it has
-    hardly any. The arguments are those of `images.epochs.matched_subsets`."""
-    p = np.exp(odds - odds.max(axis=1, keepdims=True))
-    p = (p / p.sum(axis=1, keepdims=True)) @ holds
-    likely = np.zeros((len(odds), n), bool)
-    np.put_along_axis(likely, chosen, p > HALF, axis=1)
-    found = likely.sum(axis=0) > SOME * epochs.k * epochs.count
-    return np.where(found, dispersion(likely, epochs), np.inf).astype(np.float32)
 
 
 def _scores(

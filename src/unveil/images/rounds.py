@@ -24,7 +24,7 @@ from scipy import sparse
 
 from unveil.images.common_regions import inverted_regions
 from unveil.images.common_signs import common_signs
-from unveil.images.epochs import UNEVEN
+from unveil.images.epochs import EVEN, UNEVEN
 from unveil.images.labels import vote
 from unveil.images.likeness import misfits
 from unveil.images.merged import split_merged
@@ -44,9 +44,6 @@ SCALE = (0.7, 1.4)
 LIGHT = 0.7
 """A column whose members weigh less than this share of the law's mean stands for no image, but for
 what others leave: of images it is 0.9 and more."""
-EVEN = 0.6
-"""Variance over mean of an image's members in an epoch, below which a column stands for an image:
-of images that were right it was 0.03 to 0.57, of others 0.6 to 1.6."""
 SEEN = 3
 """An image with no more members than this says nothing of its scale."""
 BLIND = 2
