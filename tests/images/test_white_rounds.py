@@ -2,14 +2,12 @@
 they are."""
 
 import numpy as np
-import pytest
 from scipy import sparse
 
 from unveil.images import white_rounds as module
 from unveil.images.prior import image_prior, smooth_prior
-from unveil.images.reweigh import Weighing
 from unveil.images.task import ImageTask, WeightLaw
-from unveil.images.white_rounds import certainty, lit, repeats, white_rounds
+from unveil.images.white_rounds import lit, repeats, white_rounds
 from unveil.scheme import Scheme
 
 SHAPE = (12, 12)
@@ -61,14 +59,3 @@ def test_images_repeat_themselves_in_other_cycles_up_to_one_sign():
     assert found[:3].min() > 0.95
     assert abs(found[3]) < 0.4
     np.testing.assert_array_equal(repeats(images, [images]), 1)
-
-
-def test_a_column_is_sure_where_its_weights_are_known_and_as_many_as_others():
-    weights = np.array([[0.2, 0.2, 0.2, 0], [0.2, 0.2, 0.2, 0.1]], np.float32)
-    squares = weights**2
-    squares[:, 1] *= 2
-    first = np.zeros((2, 2))
-    found = Weighing(
-        sparse.csr_array(weights), sparse.csr_array(squares), first.astype(int), first, first[:, 0]
-    )
-    assert certainty(found) == pytest.approx([1, 0.5, 1, 0.25], rel=1e-5)

@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from unveil.images.prior import smooth_prior
 from unveil.images.white_fit import WhiteFit
-from unveil.images.white_weights import fit_pair, likely_pairs, weigh_pairs
+from unveil.images.white_weights import fit_pair, likely_pairs, signed_pairs, weigh_pairs
 
 SHAPE = (12, 12)
 NOISE = 0.01
@@ -74,5 +74,28 @@ def test_an_encoding_does_not_vouch_for_a_member_it_does_not_have(problem, monke
         return found[np.arange(16), taken_for].mean()
 
     told = kept()
-    monkeypatch.setattr(WhiteFit, "own_part", lambda self, Y, images: np.zeros_like(Y))
+    monkeypatch.setattr(WhiteFit, "own_part", lambda self, Y, *_: np.zeros_like(Y))
     assert told < 0.85 * kept()
+
+
+def test_noise_that_is_known_tells_members_and_weights_better(problem):
+    _, images, members, weights, A, prior = problem
+    rng = np.random.default_rng(1)
+    known = 0.3 * rng.standard_normal((len(A), 144)).astype(np.float32)
+    rest = 0.1 * rng.standard_normal(known.shape).astype(np.float32)
+    Y = np.abs(A @ images + known + rest)
+    right = []
+    for noise, offsets in ((0.1, None), (0.01, known)):
+        fit = WhiteFit.of(A, np.full(len(Y), noise, np.float32), prior)
+        found = weigh_pairs(Y, images, fit, 0.65, offsets=offsets).weighing
+        right.append((np.sort(found.members, axis=1) == members).all(axis=1))
+    assert right[1].mean() > 0.8
+    assert right[1].mean() > right[0].mean() + 0.2
+    error = np.abs(found.best[right[1]] - weights[right[1]])
+    assert error.mean() < 0.05
+
+
+def test_signed_pairs_are_those_of_least_squares(problem):
+    _, images, members, _, A, _ = problem
+    pairs = signed_pairs(A @ images, images, 0.65)
+    assert (pairs == members[:, None]).all(axis=2).any(axis=1).all()

@@ -46,6 +46,7 @@ from unveil.images.prior import ImagePrior, image_prior, smooth_prior
 from unveil.images.public_sides import public_sides
 from unveil.images.recognition import WHITE
 from unveil.images.rounds import alternate, take_out_public
+from unveil.images.row_order import order_of_noise
 from unveil.images.schedule import SCHEDULE
 from unveil.images.shared_public import without_shared
 from unveil.images.sign_fields import folded_fit
@@ -186,6 +187,9 @@ def natural(
         alike = (stationary_energies if white else window_energies)(task.Y, shape)
     with clock("memberships"):
         draw = child(seed, "clusters")
+        epochs = None
+        if white and n_private is not None and task.labels is None and not flips:
+            epochs = order_of_noise(task.Y, n_private, scheme.k_private)
         found = image_memberships(
             alike,
             scheme.k_private,
@@ -193,6 +197,7 @@ def natural(
             task.law.sample,
             labels=task.labels,
             ordered=not flips,
+            epochs=epochs,
             rng=draw,
             progress=progress,
         )

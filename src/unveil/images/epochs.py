@@ -107,13 +107,13 @@ def epochs_of(members: NDArray[np.bool_], n: int, k: int) -> Epochs | None:
     # By chance it is one. Blocks of another length than an epoch are even in part: one row less, or
     # more, tells.
     less, right, more = (
-        float(np.median(dispersion(members, _blocks(m, size, k)))) for size in (n - 1, n, n + 1)
+        float(np.median(dispersion(members, blocks_of(m, size, k)))) for size in (n - 1, n, n + 1)
     )
     chance = SIGMAS * np.sqrt(2 / (m // n * members.shape[1]))
-    return _blocks(m, n, k) if right < min(less, more, 1 - chance) else None
+    return blocks_of(m, n, k) if right < min(less, more, 1 - chance) else None
 
 
-def _blocks(m: int, n: int, k: int) -> Epochs:
+def blocks_of(m: int, n: int, k: int) -> Epochs:
     return Epochs(np.arange(m) // n, n, k)
 
 

@@ -78,12 +78,13 @@ def image_memberships(
     *,
     labels: NDArray[np.float32] | None = None,
     ordered: bool = True,
+    epochs: Epochs | None = None,
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> ImageMemberships | None:
     """law: a sample of private weights; n: how many images, None: as many as there are clusters;
-    ordered: rows may come epoch by epoch, which is found out. None: no cluster at all. Cosines are
-    changed where rows of one epoch say nothing of each other."""
+    ordered: rows may come epoch by epoch, which is found out, unless `epochs` says so. None: no
+    cluster at all. Cosines are changed where rows of one epoch say nothing of each other."""
     # 1. Clusters in the cosines of whitened squares. Of unknown n: all that stand out.
     m, K = len(alike), alike.cosines
     norms = alike.lengths**2
@@ -93,12 +94,13 @@ def image_memberships(
             return known
     size = cluster_size(k, m, n) if n else m // 4
     most = n if n is not None else m
-    asks = ordered and n is not None and labels is None
+    asks = ordered and n is not None and labels is None and epochs is None
     first = min(most, LOOK) if asks else most
-    clusters = grow_by_class(K, labels, size=size, most=first, rng=rng, progress=progress)
+    clusters = []
+    if epochs is None:
+        clusters = grow_by_class(K, labels, size=size, most=first, rng=rng, progress=progress)
     # 2. Where rows come epoch by epoch, an image has k rows of each, and rows of one epoch are
     #    alike by the public images they share: clusters again, with that known. Else the others.
-    epochs = None
     if n is None:
         size = cluster_size(k, m, max(len(clusters), 1))
     elif asks and clusters:

@@ -14,13 +14,20 @@ basis V ⊗ U. A step is O(m·n·d + n·d·components).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.images.prior import ImagePrior
+from unveil.images.prior import ImagePrior, smooth_prior
 
 Floats = NDArray[np.float32]
+
+
+@cache
+def smooth(shape: tuple[int, ...], neighbours: float) -> ImagePrior:
+    """What images look like whose neighbouring pixels correlate so."""
+    return smooth_prior(shape, neighbours=neighbours)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,23 +57,29 @@ class WhiteFit:
         parts /= self.energies[:, None] + 1 / self.prior.variances
         return np.asarray(self.vectors @ parts @ self.prior.basis.T, np.float32)
 
-    def own_part(self, Y: Floats, images: Floats) -> Floats:
+    def own_part(self, Y: Floats, images: Floats, offsets: Floats | None = None) -> Floats:
         """(m, d): what an encoding would add to an image of which it has a weight of v, were it
         not explained by the others already: each image without an encoding of weight λ in it is
         smaller by λ/v of this."""
         mixed = self.weights @ images
-        left = self.signed(Y, mixed) - mixed
+        left = self.signed(Y, mixed, offsets) - mixed
         usual = float(np.median(np.einsum("ji,ij->j", self.towards, self.weights)))
         parts = left @ self.prior.basis
         parts /= usual + 1 / self.prior.variances
         return np.asarray(parts @ self.prior.basis.T, np.float32)
 
-    def signed(self, Y: Floats, mixed: Floats) -> Floats:
-        """Expected encodings with signs, of magnitudes Y and mixtures of private images."""
-        return np.asarray(Y * np.tanh(Y * mixed / self.noise[:, None]), np.float32)
+    def signed(self, Y: Floats, mixed: Floats, offsets: Floats | None = None) -> Floats:
+        """Expected encodings with signs, of magnitudes Y and mixtures of private images; less the
+        noise that is known, offsets (m, d)."""
+        if offsets is None:
+            return np.asarray(Y * np.tanh(Y * mixed / self.noise[:, None]), np.float32)
+        signs = np.tanh(Y * (mixed + offsets) / self.noise[:, None])
+        return np.asarray(Y * signs - offsets, np.float32)
 
-    def settle(self, Y: Floats, images: Floats, sweeps: int) -> Floats:
+    def settle(
+        self, Y: Floats, images: Floats, sweeps: int, offsets: Floats | None = None
+    ) -> Floats:
         """Images after some rounds of expectation–maximisation."""
         for _ in range(sweeps):
-            images = self.images(self.signed(Y, self.weights @ images))
+            images = self.images(self.signed(Y, self.weights @ images, offsets))
         return images
