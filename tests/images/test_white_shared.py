@@ -57,7 +57,7 @@ def test_noise_agrees_where_signs_are_right_and_not_next_to_negatives(problem):
     right, less = (
         noise_agrees(Y, (A @ x).astype(np.float32), variance, epochs) for x in (images, wrong)
     )
-    assert right > 0.95
+    assert right > 0.85
     assert less < 0.7 * right
     # All images turned are as good as none.
     turned = noise_agrees(Y, (-A @ images).astype(np.float32), variance, epochs)

@@ -26,4 +26,5 @@ def test_what_images_have_in_common_turns_no_half_of_them():
     found = white_start(task, A, A**2, rng)
     likeness = [np.corrcoef(a, b)[0, 1] for a, b in zip(found, images, strict=True)]
     assert abs(np.median(likeness)) > 0.85
-    assert min(np.array(likeness) * np.sign(np.median(likeness))) > 0.5
+    # None is a negative of the others, and no half of any.
+    assert min(np.array(likeness) * np.sign(np.median(likeness))) > 0.25
