@@ -169,7 +169,7 @@ def natural(
     if crops:
         black = unit.of_pixels(np.full((1, encodings.d), -1, np.float32), shape)[0]
         task = replace(task, cropping=cropping_of(shape, crops, flips, black))
-        cropped = from_crops(task, total, seed, clock, progress)
+        cropped = from_crops(task, total, clock, progress)
         if cropped is None:
             return _nothing(encodings, clock)
         task, state = cropped
