@@ -19,21 +19,28 @@ from unveil.encode.copies import Copies
 from unveil.gram.aligned import Alignment
 from unveil.gram.moved_windows import MovedWindows
 from unveil.images.clusters import cluster_size
-from unveil.images.epochs import Epochs, epochs_of, even_columns, forget_within
+from unveil.images.epochs import SAME, Epochs, epochs_of, forget_within
 from unveil.images.labels import ImageMemberships, vote, with_labels
-from unveil.images.memberships import DROPS, FAINT, MORE, posterior, who
+from unveil.images.memberships import MORE, posterior, who
 from unveil.images.moved_clusters import grow_moved
 from unveil.images.moved_templates import score_copies
+from unveil.images.settling import DEVIATION
 from unveil.records import Progress
 
-ROUNDS = 5
-"""Times templates and probabilities are found from each other."""
-GROWTH = (1, 2, 3)
-"""Rounds before which clusters that were missed are looked for: images of much contrast hide the
-others at first."""
+ROUNDS = 2
+"""Times templates and probabilities are found from each other. Before all but the first, clusters
+that were missed are looked for: images of much contrast hide the others at first."""
+SURE = 0.3
+"""Probability from which on an encoding takes part in templates: it is its windows that are faint,
+and many faint ones are noise."""
+STANDS = 4.7
+"""Spreads by which the best scores of an image stand out on average. Clusters by chance have 2.4 to
+5.1, faint images 4.6, most from 7 to 20; those that are lost are looked for again."""
 SMALL = 0.4
 """Of an unknown number of images: clusters with less than this share of the median are by chance.
 Those of images had 0.7 at least, those by chance 0.3 at most."""
+EMPTY = 1e-12
+"""Guards a division: a template may tell nothing."""
 Floats = NDArray[np.float32]
 
 
@@ -71,7 +78,7 @@ def copy_memberships(
     epochs = None
     if n is not None and clusters and labels is None:
         epochs = epochs_of(who([rows for rows, _ in clusters], m), n, k)
-    room = most + (0 if epochs is None else MORE)
+    room = most + (0 if n is None else MORE)
     if epochs is not None:
         forget_within(alignment.similarity, epochs)
         clusters = grow_moved(
@@ -82,7 +89,7 @@ def copy_memberships(
     for turn in range(ROUNDS):
         # 2. Clusters that were missed join, with the mean of λ² in their encodings.
         have = expected.shape[1]
-        if turn in GROWTH and have < room:
+        if turn and have < room:
             clusters = missed_clusters(
                 alignment, copies, found.probability, labels, expected, most=room - have,
                 size=size, epochs=epochs,
@@ -91,18 +98,14 @@ def copy_memberships(
         clusters = []
         if not expected.shape[1]:
             return None
-        # 3. Scores of all copies; probabilities and weights.
+        # 3. Scores of all copies, the images that stand out, their probabilities and weights.
         scores, copy = score_copies(windows, copies, expected, copy)
-        found, _ = posterior(scores, k, n or scores.shape[1], law)
-        if epochs is not None:
-            if turn >= DROPS:
-                full = epochs.n if turn > max(GROWTH) else scores.shape[1]
-                keep = even_columns(found.probability, epochs, full)
-                scores, copy = scores[:, keep], copy[:, keep]
-            found, _ = posterior(scores, k, epochs.n, law, epochs)
+        keep = _standing(scores, k, n or scores.shape[1])
+        scores, copy, expected = scores[:, keep], copy[:, keep], expected[:, keep]
+        found, _ = posterior(scores, k, n or scores.shape[1], law, epochs)
         if labels is not None:
             found = with_labels(found, labels, vote(expected, labels), k)
-        probability = np.where(found.probability > FAINT, found.probability, 0)
+        probability = np.where(found.probability > SURE, found.probability, 0)
         expected = np.asarray(probability * found.weight**2, np.float32)
     return CopyMemberships(found, copy)
 
@@ -127,6 +130,20 @@ def missed_clusters(
         replace(alignment, similarity=left), copies, labels, size=size, most=most, have=have,
         epochs=epochs,
     )  # fmt: skip
+
+
+def _standing(scores: NDArray[np.float64], k: int, n: int) -> NDArray[np.int64]:
+    """The n columns at most whose best scores (m, columns) stand out from the others; of two that
+    score alike, one. All where none does."""
+    x = scores - np.median(scores, axis=0)
+    spread = DEVIATION * np.median(np.abs(x), axis=0) + EMPTY
+    top = np.sort(x, axis=0)[-max(1, k * len(x) // n) :]
+    strength = top.mean(axis=0) / spread
+    same = np.corrcoef(scores.T).reshape(len(strength), -1) > SAME
+    repeat = (same & (strength[None] > strength[:, None])).any(axis=1)
+    order = np.argsort(np.where(repeat, 0, -strength), kind="stable")[:n]
+    keep = order[(strength[order] > STANDS) & ~repeat[order]]
+    return np.sort(keep if len(keep) else order)
 
 
 def _joined(
