@@ -101,7 +101,8 @@ def _level(windows: MovedWindows) -> tuple[Floats, float]:
 def _starts(length: int) -> list[int]:
     """Where windows of the first encoding lie, about `STEP` apart, the last at the end."""
     last = length - 1
-    return np.unique(np.linspace(0, last, -(-last // STEP) + 1).round().astype(int)).tolist()
+    places = np.linspace(0, last, -(-last // STEP) + 1).round()
+    return [int(place) for place in np.unique(places)]
 
 
 def _pairs(

@@ -44,7 +44,7 @@ class MovedWindows:
     parity: Floats
 
     def __len__(self) -> int:
-        return self.values.shape[2]
+        return int(self.values.shape[2])
 
     @property
     def places(self) -> tuple[int, int]:

@@ -23,6 +23,8 @@ from unveil.records import Progress
 Floats = NDArray[np.float32]
 NEAREST = 50
 """Encodings most like one that support its moves: with 30 or 100 the same images are found."""
+ROWS = 512
+"""Rows of the similarity that are sorted at a time, to bound memory."""
 
 
 def grow_moved(
@@ -79,12 +81,12 @@ def _grow(
     s, move, moves = alignment.similarity, alignment.move, alignment.moves
     m, reach = len(s), int(moves[:, 1].max())
     gain = np.maximum(s - np.median(s), 0).astype(np.float32)
-    count = min(NEAREST, m - 1)
-    near = np.argpartition(-gain, count, axis=1)[:, :count]
+    near = _nearest(gain, min(NEAREST, m - 1))
     support = np.zeros((m, m), np.float32)
     agree(near, gain, move, moves, support)
-    i, j = np.nonzero(np.triu(support + support.T, 1))
-    order = np.argsort(-(support[i, j] + support[j, i]), kind="stable")
+    i, j = np.nonzero(support)
+    order = np.argsort(-support[i, j], kind="stable")
+    del support
     # 2. A cluster around each pair that no cluster holds yet, unless it repeats one.
     block, k = (np.zeros(m, np.int64), m) if epochs is None else (epochs.block, epochs.k)
     member = np.zeros((m, len(have)), bool)
@@ -111,6 +113,12 @@ def _grow(
             member[rows[:number], -1] = True
             idle = 0
     return found
+
+
+def _nearest(gain: Floats, count: int) -> NDArray[np.int64]:
+    """(m, count): the encodings most like each."""
+    parts = [gain[start : start + ROWS] for start in range(0, len(gain), ROWS)]
+    return np.concatenate([np.argpartition(-part, count, axis=1)[:, :count] for part in parts])
 
 
 def placed(moves: NDArray[np.int64], copies: Copies) -> NDArray[np.int64]:

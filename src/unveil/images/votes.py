@@ -26,17 +26,15 @@ FIRST = 4
 
 @njit(cache=True, nogil=True)
 def agree(near, gain, move, moves, out):  # type: ignore[no-untyped-def]
-    """Into `out` (m, m): how much the encodings c among the nearest ones of a, near (m, nearest),
-    support the move from a to b, b among the nearest of c."""
+    """Into `out` (m, m), of each pair at the lower number first: how much encodings c support its
+    move, c among the nearest ones of a, near (m, nearest), and b among those of c."""
     for a in range(len(near)):
         for c in near[a]:
             for b in near[c]:
-                if b != a and joined(moves, move[a, c], move[c, b]) == (
-                    moves[move[a, b], 0],
-                    moves[move[a, b], 1],
-                    moves[move[a, b], 2],
-                ):
-                    out[a, b] += gain[a, c] * gain[c, b]
+                mirrored, down, across = moves[move[a, b]]
+                same = joined(moves, move[a, c], move[c, b]) == (mirrored, down, across)
+                if b != a and same:
+                    out[min(a, b), max(a, b)] += gain[a, c] * gain[c, b]
 
 
 @njit(cache=True, nogil=True)
