@@ -6,7 +6,7 @@ from tests.images.test_votes import MOVES, aligned
 from unveil.encode.copies import Copies
 from unveil.gram.aligned import Alignment
 from unveil.images.epochs import Epochs
-from unveil.images.moved_clusters import grow_moved, placed
+from unveil.images.moved_clusters import _undivided, grow_moved, placed
 
 COPIES = Copies((20, 20), 2, True)
 
@@ -56,6 +56,17 @@ def test_labels_and_epochs_restrict_clusters():
     clusters = grow_moved(found, COPIES, None, size=30, most=6, epochs=epochs)
     for rows, _ in clusters:
         assert np.bincount(rows // 4).max() <= 2
+
+
+def test_a_cluster_of_two_images_is_parted():
+    rng = np.random.default_rng(0)
+    one = rng.random((30, 30)) * (rng.random((30, 30)) < 0.4)
+    assert _undivided(one).tolist() == list(range(30))
+    two = one.copy()
+    two[:18, 18:] *= 0.02
+    two[18:, :18] *= 0.02
+    assert _undivided(two).tolist() == list(range(18))
+    assert not len(_undivided(one[:3, :3]))
 
 
 def test_the_place_of_an_image_is_where_most_moves_are_within_reach():

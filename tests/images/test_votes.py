@@ -6,7 +6,7 @@ from math import comb
 import numpy as np
 
 from unveil.gram.aligned import moves_of
-from unveil.images.votes import CHANCE, agree, joined, settle_moved, vote
+from unveil.images.votes import CHANCE, agree, joined, settle_moved, ties, vote
 
 MOVES = moves_of(4, True)
 PLACE = {tuple(move): at for at, move in enumerate(MOVES.tolist())}
@@ -83,6 +83,15 @@ def test_votes_against_the_loop():
         np.testing.assert_allclose(score[i], sum(votes[top]) if sure else 0, rtol=1e-5)
     assert (best[:20] == [between(copy[0], copy[i]) for i in range(20)]).mean() > 0.9
     assert (best[60:] >= 0).sum() <= 1
+
+
+def test_members_are_tied_where_their_moves_agree():
+    gain, move, _, copy = aligned(m=40, images=1, right=0.5)
+    rows = np.arange(20)
+    pose = np.array([between(copy[0], copy[i]) for i in rows])
+    found = ties(gain, move, MOVES, rows, pose)
+    right = [[move[i, j] == between(copy[i], copy[j]) and i != j for j in rows] for i in rows]
+    np.testing.assert_allclose(found, np.where(right, gain[:20, :20], 0))
 
 
 def test_a_cluster_comes_to_rest_at_all_of_an_image_and_its_poses():

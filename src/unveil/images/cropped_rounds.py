@@ -4,8 +4,9 @@
                                       (`images.sign_fields`, `images.cropping`)
             λ ← least squares on E    members, their copies and weights (`images.cropped_weights`)
             x moves                   where most copies of an image lie to one side of its reach
-            bad images start again    from the mean image; missed ones are grown from squares, which
-                                      show pairs better than signed encodings with wrong members
+            bad images start again    from the mean image; missed ones are grown from pairs whose
+                                      moves agree (`images.moved_clusters`): signed encodings with
+                                      wrong members show them less
 
 Black rims tell the sign of the whole, and a start from the mean image is as good as any. What
 `images.rounds` does besides (a mean of their own, weights read off labels) is not done here.
@@ -102,7 +103,7 @@ def alternate_cropped(
         columns = (keep[:, None] * count + np.arange(count)).ravel()
         weights, squares = (sparse.csr_array(part[:, columns]) for part in (weights, squares))
         images = images[keep]
-        # 5. Images that are missing, from squares: pairs alike that share no image known by now.
+        # 5. Images that are missing: pairs alike that share no image known by now.
         new = seen.missed(whole.weights[:, keep], task, n)
         weights = sparse.csr_array(sparse.hstack([weights, new * np.float32(task.law.mean)]))
         squares = sparse.csr_array(sparse.hstack([squares, new * np.float32(task.law.mean**2)]))

@@ -77,6 +77,20 @@ def vote(gain, move, moves, reach, rows, pose, score, best):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
+def ties(gain, move, moves, rows, pose):  # type: ignore[no-untyped-def]
+    """(members, members): how much two members are alike, where their move agrees with their poses;
+    else 0."""
+    out = np.zeros((len(rows), len(rows)))
+    for i in range(len(rows)):
+        for j in range(len(rows)):
+            mirrored, down, across = moves[pose[j]]
+            same = joined(moves, pose[i], move[rows[i], rows[j]]) == (mirrored, down, across)
+            if i != j and same:
+                out[i, j] = gain[rows[i], rows[j]]
+    return out
+
+
+@njit(cache=True, nogil=True)
 def _by_chance(votes, same, poses):  # type: ignore[no-untyped-def]
     """Logarithm of how many groups of so many votes are expected to name the same pose."""
     groups = lgamma(votes + 1.0) - lgamma(same + 1.0) - lgamma(votes - same + 1.0)
