@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unveil.gram.aligned import _starts, align, moves_of
+from unveil.gram.aligned import _starts, align
 from unveil.gram.moved_windows import MovedWindows, moved_windows
 from unveil.images.prior import image_prior
 
@@ -80,11 +80,3 @@ def test_crops_and_mirror_images_of_one_image_are_told():
                 assert tuple(found.moves[found.move[i, j]]) == want
     inside = found.similarity[:5, :5][~np.eye(5, dtype=bool)].min()
     assert inside > 2 * found.similarity[5:, 5:].max()
-
-
-def test_some_encodings_are_aligned_as_all():
-    found = align(drawn(), 2, False)
-    part = found.at(np.array([3, 1]))
-    np.testing.assert_array_equal(part.similarity, found.similarity[np.ix_([3, 1], [3, 1])])
-    assert part.move[0, 1] == found.move[3, 1]
-    np.testing.assert_array_equal(part.moves, moves_of(2, False))

@@ -42,7 +42,7 @@ def test_images_that_are_not_known_are_looked_for():
     known = np.zeros((240, 5), np.float32)
     for j in range(5):
         known[(pairs == j).any(axis=1), j] = 1
-    found = missed_clusters(alignment, copies, known, None, known, most=3, size=40)
+    found = missed_clusters(alignment, copies, known, known, most=3, size=40)
     assert len(found) == 1
     assert (pairs[found[0][0]] == 5).any(axis=1).mean() > 0.9
 

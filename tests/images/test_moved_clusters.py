@@ -31,30 +31,25 @@ def right(found, image, copy, least=0.8):
 
 def test_all_images_are_found_with_their_copies():
     found, image, copy = alignment()
-    clusters = grow_moved(found, COPIES, None, size=30, most=6)
+    clusters = grow_moved(found, COPIES, size=30, most=6)
     assert right(clusters, image, copy) == [0, 1, 2]
     # Those there are already are not found again, and no more than are asked for.
     have = [clusters[0][0], clusters[1][0]]
-    assert len(grow_moved(found, COPIES, None, size=30, most=6, have=have)) == 1
-    assert len(grow_moved(found, COPIES, None, size=30, most=2)) == 2
+    assert len(grow_moved(found, COPIES, size=30, most=6, have=have)) == 1
+    assert len(grow_moved(found, COPIES, size=30, most=2)) == 2
 
 
 def test_similarity_alone_makes_no_cluster():
     """The same pairs alike, any moves."""
     found, _, _ = alignment(right=1.0)
     move = np.random.default_rng(1).integers(0, len(MOVES), found.move.shape).astype(np.int16)
-    assert not grow_moved(Alignment(found.similarity, move, MOVES), COPIES, None, size=30, most=6)
+    assert not grow_moved(Alignment(found.similarity, move, MOVES), COPIES, size=30, most=6)
 
 
-def test_labels_and_epochs_restrict_clusters():
-    found, image, _ = alignment()
-    labels = np.zeros((120, 2), np.float32)
-    labels[:40, 0] = labels[40:, 1] = 1
-    clusters = grow_moved(found, COPIES, labels, size=30, most=6)
-    assert sorted(image[rows[0]] for rows, _ in clusters) == [0, 1, 2]
+def test_a_cluster_has_k_rows_of_an_epoch_at_most():
+    found, _, _ = alignment()
     epochs = Epochs(np.arange(120) // 4, 4, 2)
-    clusters = grow_moved(found, COPIES, None, size=30, most=6, epochs=epochs)
-    for rows, _ in clusters:
+    for rows, _ in grow_moved(found, COPIES, size=30, most=6, epochs=epochs):
         assert np.bincount(rows // 4).max() <= 2
 
 

@@ -43,11 +43,6 @@ class Alignment:
     move: NDArray[np.int16]
     moves: NDArray[np.int64]
 
-    def at(self, rows: NDArray[np.int64]) -> Alignment:
-        """The same of some encodings."""
-        both = np.ix_(rows, rows)
-        return Alignment(self.similarity[both], self.move[both], self.moves)
-
 
 def moves_of(reach: int, flips: bool) -> NDArray[np.int64]:
     """(number, 3): all moves up to so many pixels each way, first those that do not mirror."""

@@ -163,13 +163,13 @@ def grow_by_class(
             epochs=None if epochs is None else epochs.at(rows),
             rng=rng,
         )
-        found += [rows[cluster] for cluster in grown if of_class(cosines, rows[cluster], column)]
+        found += [rows[cluster] for cluster in grown if _of_class(cosines, rows[cluster], column)]
         if progress:
             progress("clusters", len(found), most)
     return found
 
 
-def of_class(
+def _of_class(
     cosines: Similarities, cluster: NDArray[np.int64], column: NDArray[np.float32]
 ) -> bool:
     """Whether the encodings most like the cluster have its class: it may be that of an image of

@@ -69,20 +69,20 @@ def copy_memberships(
     m = len(windows)
     most = n or m
     size = cluster_size(k, m, n) if n else m // 4
-    clusters = grow_moved(alignment, copies, labels, size=size, most=most, progress=progress)
+    clusters = grow_moved(alignment, copies, size=size, most=most, progress=progress)
     if n is None and clusters:
         usual = np.median([len(rows) for rows, _ in clusters])
         clusters = [cluster for cluster in clusters if len(cluster[0]) >= SMALL * usual]
         most, size = len(clusters), cluster_size(k, m, len(clusters))
     #    Where rows come epoch by epoch, as in `images.memberships`: clusters again.
     epochs = None
-    if n is not None and clusters and labels is None:
+    if n is not None and clusters:
         epochs = epochs_of(who([rows for rows, _ in clusters], m), n, k)
     room = most + (0 if n is None else MORE)
     if epochs is not None:
         forget_within(alignment.similarity, epochs)
         clusters = grow_moved(
-            alignment, copies, labels, size=size, most=room, epochs=epochs, progress=progress
+            alignment, copies, size=size, most=room, epochs=epochs, progress=progress
         )
     expected, copy = np.zeros((m, 0), np.float32), np.zeros((m, 0), np.int64)
     found = ImageMemberships(expected, expected)
@@ -91,7 +91,7 @@ def copy_memberships(
         have = expected.shape[1]
         if turn and have < room:
             clusters = missed_clusters(
-                alignment, copies, found.probability, labels, expected, most=room - have,
+                alignment, copies, found.probability, expected, most=room - have,
                 size=size, epochs=epochs,
             )  # fmt: skip
         expected, copy = _joined(expected, copy, clusters, float(np.mean(law**2)))
@@ -114,7 +114,6 @@ def missed_clusters(
     alignment: Alignment,
     copies: Copies,
     probability: Floats,
-    labels: Floats | None,
     weights: Floats,
     *,
     most: int,
@@ -127,7 +126,7 @@ def missed_clusters(
     have = [np.argsort(-column, kind="stable")[:size] for column in weights.T]
     have = [rows[weights[rows, j] > 0] for j, rows in enumerate(have)]
     return grow_moved(
-        replace(alignment, similarity=left), copies, labels, size=size, most=most, have=have,
+        replace(alignment, similarity=left), copies, size=size, most=most, have=have,
         epochs=epochs,
     )  # fmt: skip
 

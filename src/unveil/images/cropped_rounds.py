@@ -134,7 +134,6 @@ class Seen:
             self.alignment,
             self.copies,
             inside,
-            task.labels,
             dense * inside,
             most=n - weights.shape[1],
             size=cluster_size(k, m, n),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from unveil.encode.copies import Copies
 from unveil.gram.aligned import Alignment
-from unveil.images.clusters import TRIES, of_class
+from unveil.images.clusters import TRIES
 from unveil.images.epochs import Epochs
 from unveil.images.settling import LEAST, repeats
 from unveil.images.votes import agree, settle_moved, ties
@@ -36,7 +36,6 @@ ROWS = 512
 def grow_moved(
     alignment: Alignment,
     copies: Copies,
-    labels: Floats | None,
     *,
     size: int,
     most: int,
@@ -45,44 +44,7 @@ def grow_moved(
     progress: Progress | None = None,
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """(encodings, copies) of up to `most` new clusters of at most `size` encodings, none a repeat
-    of those in `have`. Where labels (m, classes) tell what each mixes, among the encodings of one
-    class after another."""
-    m = len(alignment.similarity)
-    classes = [np.ones(m, np.float32)] if labels is None else list(labels.T)
-    found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-    for column in classes:
-        # 1. Clusters among the encodings of a class.
-        rows = np.flatnonzero(column > 0)
-        if len(rows) < LEAST or len(found) >= most:
-            continue
-        inside = [np.flatnonzero(np.isin(rows, cluster)) for cluster in have or []]
-        clusters = _grow(
-            alignment if len(rows) == m else alignment.at(rows),
-            size=size,
-            most=most - len(found),
-            have=[part for part in inside if len(part) >= LEAST],
-            epochs=None if epochs is None else epochs.at(rows),
-        )
-        # 2. The copies they show. An image of another class may be seen in part.
-        for members, pose in clusters:
-            if labels is None or of_class(alignment.similarity, rows[members], column):
-                at = placed(alignment.moves[pose], copies)
-                if (at >= 0).sum() >= LEAST:
-                    found.append((rows[members[at >= 0]], at[at >= 0]))
-        if progress:
-            progress("clusters", len(found), most)
-    return found
-
-
-def _grow(
-    alignment: Alignment,
-    *,
-    size: int,
-    most: int,
-    have: list[NDArray[np.int64]],
-    epochs: Epochs | None,
-) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """(encodings, poses) of clusters; poses are places in the alignment's moves."""
+    of those in `have`."""
     # 1. How much pairs are alike beyond the median, and how much others support their moves.
     s, move, moves = alignment.similarity, alignment.move, alignment.moves
     m, reach = len(s), int(moves[:, 1].max())
@@ -95,6 +57,7 @@ def _grow(
     del support
     # 2. A cluster around each pair that no cluster holds yet, unless it repeats one.
     block, k = (np.zeros(m, np.int64), m) if epochs is None else (epochs.block, epochs.k)
+    have = have or []
     member = np.zeros((m, len(have)), bool)
     for c, cluster in enumerate(have):
         member[cluster, c] = True
@@ -115,11 +78,18 @@ def _grow(
         part = _undivided(ties(gain, move, moves, rows[:number], pose[:number]))
         if len(part) < LEAST or repeats(rows[part], member, np.array(sizes, np.int64)):
             continue
-        found.append((rows[part], pose[part]))
+        # 3. The copies they show.
+        at = placed(moves[pose[part]], copies)
+        part, at = part[at >= 0], at[at >= 0]
+        if len(part) < LEAST:
+            continue
+        found.append((rows[part], at))
         sizes.append(len(part))
         member = np.concatenate([member, np.zeros((m, 1), bool)], axis=1)
         member[rows[part], -1] = True
         idle = 0
+        if progress:
+            progress("clusters", len(found), most)
     return found
 
 
