@@ -28,8 +28,8 @@ from unveil.parallel import run_blocks, where, worker_count
 
 Floats = NDArray[np.float32]
 STEP = 6
-"""Pixels from one window to the next: with 4 it takes more than twice as long, and all images are
-found with either."""
+"""Pixels from one window to the next: with 4 it takes twice as long and as many images are found,
+with 8 a third less, and fewer are found before epochs are known."""
 ROWS = 512
 """Rows and columns of a tile: it stays in the processor's cache while windows are added up."""
 

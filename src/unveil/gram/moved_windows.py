@@ -22,15 +22,17 @@ from scipy.linalg import eigh
 
 Floats = NDArray[np.float32]
 SIDE = 8
-"""Pixels of a window's side, as in `gram.windows`: with 5 or 11 true moves stand out less."""
+"""Pixels of a window's side, as in `gram.windows`. Of true moves 16% were beyond 99.8% of others,
+with 5 or 11 pixels 14%."""
 COMPONENTS = 96
-"""Components of a window that are kept, of 192 in colour: with 64 a fifth fewer pairs stand out,
-128 cost a third more."""
+"""Components of a window that are kept, of 192 in colour. Of pairs that share an image 17% have the
+right move; with 64 components 14%, with 128 hardly more."""
 SHRINKAGE = 0.003
-"""Added to variances, by their mean, as in `gram.windows`: ten times as much loses a tenth."""
+"""Added to variances, by their mean, as in `gram.windows`: with ten times as much a sixth of the
+true moves that stand out do so no more."""
 COMMON = 0.3
-"""s: with 0 noise is blown up where few encodings tell what a place has in common, with much more
-rims stand out."""
+"""s. Of true moves 19% were beyond 99.8% of others; with 0, where noise is blown up, 15%, and
+without this step, where rims stand out, 16%."""
 EMPTY = 1e-12
 """Guards divisions: all encodings may be zero."""
 

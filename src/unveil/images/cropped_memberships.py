@@ -28,17 +28,19 @@ from unveil.images.settling import DEVIATION
 from unveil.records import Progress
 
 ROUNDS = 2
-"""Times templates and probabilities are found from each other. Before all but the first, clusters
-that were missed are looked for: images of much contrast hide the others at first."""
+"""Times templates and probabilities are found from each other. Before the second, clusters that
+were missed are looked for: images of much contrast hide the others at first. Templates of clusters
+are the purest: in five rounds the best encodings of faint images became fewer right ones, and what
+was dropped as uneven over epochs was as often an image as chance."""
 SURE = 0.3
-"""Probability from which on an encoding takes part in templates: it is its windows that are faint,
-and many faint ones are noise."""
+"""Probability from which on an encoding takes part in templates: with 0.02 they are as good, and
+take longer."""
 STANDS = 4.7
 """Spreads by which the best scores of an image stand out on average. Clusters by chance have 2.4 to
 5.1, faint images 4.6, most from 7 to 20; those that are lost are looked for again."""
 SMALL = 0.4
 """Of an unknown number of images: clusters with less than this share of the median are by chance.
-Those of images had 0.7 at least, those by chance 0.3 at most."""
+Those of most images had 0.7 at least, those by chance 0.3 at most; faint ones may go as well."""
 EMPTY = 1e-12
 """Guards a division: a template may tell nothing."""
 Floats = NDArray[np.float32]

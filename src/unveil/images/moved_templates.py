@@ -25,7 +25,7 @@ Floats = NDArray[np.float32]
 STEP = 4
 """Pixels from one window of a template to the next, as in `gram.windows`."""
 FOLDS = 4
-"""Parts of the encodings: with more templates are hardly better."""
+"""Parts of the encodings: a template is made of three quarters of an image's members."""
 FEWEST = 3
 """Members that show a window at least, for it to tell anything."""
 LEAST = 0.02
