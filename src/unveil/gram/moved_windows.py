@@ -97,8 +97,8 @@ def moved_windows(Y: Floats, shape: tuple[int, ...]) -> MovedWindows:
         here = np.matmul(out[y].transpose(0, 2, 1), out[y]) / np.float32(m)
         here = (here + here[::-1] * np.outer(parity, parity)) / 2
         here += COMMON * np.eye(len(told), dtype=np.float32)
-        out[y] = np.matmul(out[y], np.linalg.inv(here))
-    out /= np.linalg.norm(out, axis=-1, keepdims=True) + np.float32(EMPTY)
+        line = np.matmul(out[y], np.linalg.inv(here))
+        out[y] = line / (np.linalg.norm(line, axis=-1, keepdims=True) + np.float32(EMPTY))
     return MovedWindows(out, parity)
 
 
