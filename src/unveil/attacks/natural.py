@@ -29,6 +29,7 @@ from scipy import sparse
 
 from unveil.checks import InputError, as_vectors, is_count
 from unveil.encodings import Encodings
+from unveil.gram.moved_windows import window_size
 from unveil.gram.stationary import stationary_energies
 from unveil.gram.windows import window_energies
 from unveil.images.cropped import cropping_of, from_crops
@@ -74,7 +75,8 @@ ALIKE = 0.07
 photographs of all kinds: those have 0.05 at most, portraits 0.09, faces 0.14, clothes 0.2."""
 MATRICES, CROPPED, ARRAYS = 1, 5, 4
 """m×m matrices, those of crops, and m×d arrays, in single precision, that are held at once. The one
-stands for two of half the size: cosines, and what known images leave of them."""
+stands for two of half the size: cosines, and what known images leave of them. Crops have all their
+windows besides (`gram.moved_windows`)."""
 Floats = NDArray[np.float32]
 
 
@@ -122,7 +124,8 @@ def natural(
             "give that many or more"
         )
     matrices = CROPPED if crops else MATRICES
-    needed = 4 * (matrices * encodings.m**2 + ARRAYS * encodings.m * encodings.d)
+    of_each = ARRAYS * encodings.d + (window_size(shape) if crops else 0)
+    needed = 4 * (matrices * encodings.m**2 + encodings.m * of_each)
     if needed > settle_limit(memory_limit):
         raise InputError(
             f"{encodings.m:,} encodings of {encodings.d:,} pixels need about "
@@ -170,7 +173,7 @@ def natural(
     if crops:
         black = unit.of_pixels(np.full((1, encodings.d), -1, np.float32), shape)[0]
         task = replace(task, cropping=cropping_of(shape, crops, flips, black))
-        cropped = from_crops(task, total, seed, clock, progress)
+        cropped = from_crops(task, total, clock, progress)
         if cropped is None:
             return _nothing(encodings, clock)
         task, state = cropped

@@ -1,4 +1,4 @@
-"""Squares of encodings whitened in the same way at every pixel: shifts commute with it.
+"""Squares of encodings whitened in the same way at every pixel.
 
 `gram.energies` whitens squares by their own covariance, of d² numbers from m encodings. Of images
 the spectrum says most of it: how much each frequency varies, channels together, wherever in the
@@ -7,9 +7,8 @@ image. With C the covariance of channels at a frequency, and N what of it is no 
     Z = (C − N)^½ (C + s·I)⁻¹ F
 
 and Z Zᵀ is, to first order, the likelihood ratio of sharing an image. N is the level to which
-the spectrum falls at its faintest frequencies: that of white noise, if there is any. Encodings of
-cropped images are moved against each other in it (`gram.aligned`); where nothing was moved
-`gram.windows` tells far more. O(m·d·log d).
+the spectrum falls at its faintest frequencies: that of white noise, if there is any. Among public
+images that are none `gram.windows` tells far more. O(m·d·log d).
 """
 
 from __future__ import annotations

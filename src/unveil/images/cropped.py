@@ -1,8 +1,9 @@
 """Private images that were cropped, or cropped and mirrored, at random before they were mixed.
 
-    1  Z ← squares whitened by their spectrum      (`gram.stationary`)
+    1  u ← windows, whitened wherever they lie     (`gram.moved_windows`)
     2  s, moves ← the best move of each pair       who may share an image (`gram.aligned`)
-    3  p, λ, copies ← clusters and templates       who mixes what (`images.cropped_memberships`)
+    3  clusters ← pairs whose moves agree          (`images.moved_clusters`, `images.votes`)
+       p, λ, copies ← templates                    who mixes what (`images.cropped_memberships`)
     4  signs, images, weights in turn              (`images.cropped_rounds`)
 
 Images come back where most copies have them in the middle; which way round, where they were
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from unveil.encode.copies import Copies
 from unveil.gram.aligned import align
-from unveil.gram.stationary import stationary
+from unveil.gram.moved_windows import moved_windows
 from unveil.images.cropped_memberships import copy_columns, copy_memberships
 from unveil.images.cropped_rounds import Seen, alternate_cropped
 from unveil.images.cropping import Cropping
@@ -26,7 +27,6 @@ from unveil.images.memberships import expected_weights
 from unveil.images.task import ImageTask, RoundState
 from unveil.parallel import Stopwatch
 from unveil.records import Progress
-from unveil.seeds import child
 
 Floats = NDArray[np.float32]
 
@@ -40,7 +40,6 @@ def cropping_of(shape: tuple[int, ...], reach: int, flips: bool, black: Floats) 
 def from_crops(
     task: ImageTask,
     n: int | None,
-    seed: np.random.SeedSequence,
     clock: Stopwatch,
     progress: Progress | None,
 ) -> tuple[ImageTask, RoundState] | None:
@@ -51,14 +50,15 @@ def from_crops(
     copies = cropping.copies
     # 1. Which encodings are alike, and by which move.
     with clock("similarity"):
-        Z, _ = stationary(task.Y * task.Y, copies.shape)
-        alignment = align(Z, 2 * copies.reach, copies.flips)
+        windows = moved_windows(task.Y, copies.shape)
+        alignment = align(windows, 2 * copies.reach, copies.flips)
     # 2. Who mixes which copy of whom.
     with clock("memberships"):
         found = copy_memberships(
-            Z, alignment, copies, k, n, task.law.sample, labels=task.labels,
-            rng=child(seed, "clusters"), progress=progress,
+            windows, alignment, copies, k, n, task.law.sample, labels=task.labels,
+            progress=progress,
         )  # fmt: skip
+    del windows  # nothing else is as large
     if found is None:
         return None
     # 3. Signs and weights in turn.
@@ -67,7 +67,7 @@ def from_crops(
         weights, squares = (copy_columns(part, found.copy, copies) for part in soft)
         task = replace(task, epochs=found.found.epochs)
         state = alternate_cropped(
-            task, cropping, Seen(Z, alignment, copies), weights, squares,
-            n or found.copy.shape[1], child(seed, "rounds"), progress,
+            task, cropping, Seen(alignment, copies), weights, squares,
+            n or found.copy.shape[1], progress,
         )  # fmt: skip
     return task, state

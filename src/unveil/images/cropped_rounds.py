@@ -4,8 +4,9 @@
                                       (`images.sign_fields`, `images.cropping`)
             λ ← least squares on E    members, their copies and weights (`images.cropped_weights`)
             x moves                   where most copies of an image lie to one side of its reach
-            bad images start again    from the mean image; missed ones are grown from squares, which
-                                      show pairs better than signed encodings with wrong members
+            bad images start again    from the mean image; missed ones are grown from pairs whose
+                                      moves agree (`images.moved_clusters`): signed encodings with
+                                      wrong members show them less
 
 Black rims tell the sign of the whole, and a start from the mean image is as good as any. What
 `images.rounds` does besides (a mean of their own, weights read off labels) is not done here.
@@ -22,7 +23,7 @@ from scipy import sparse
 from unveil.encode.copies import Copies
 from unveil.gram.aligned import Alignment
 from unveil.images.clusters import cluster_size
-from unveil.images.cropped_memberships import missed_clusters, place_cluster
+from unveil.images.cropped_memberships import missed_clusters
 from unveil.images.cropped_weights import reweigh_copies
 from unveil.images.cropping import Cropping
 from unveil.images.epochs import EVEN, UNEVEN
@@ -30,7 +31,6 @@ from unveil.images.likeness import misfits
 from unveil.images.missing import repeated_images
 from unveil.images.reweigh import Weighing, WeightBounds
 from unveil.images.schedule import SCHEDULE
-from unveil.images.settling import LEAST
 from unveil.images.sign_fields import anneal
 from unveil.images.task import ImageTask, RoundState
 from unveil.records import Progress
@@ -54,7 +54,6 @@ def alternate_cropped(
     weights: sparse.csr_array,
     squares: sparse.csr_array,
     n: int,
-    rng: np.random.Generator,
     progress: Progress | None,
 ) -> RoundState:
     """weights, squares (m, columns·count): what is expected of λ and λ², over copies; n: how many
@@ -104,8 +103,8 @@ def alternate_cropped(
         columns = (keep[:, None] * count + np.arange(count)).ravel()
         weights, squares = (sparse.csr_array(part[:, columns]) for part in (weights, squares))
         images = images[keep]
-        # 5. Images that are missing, from squares: pairs alike that share no image known by now.
-        new = seen.missed(whole.weights[:, keep], task, n, rng)
+        # 5. Images that are missing: pairs alike that share no image known by now.
+        new = seen.missed(whole.weights[:, keep], task, n)
         weights = sparse.csr_array(sparse.hstack([weights, new * np.float32(task.law.mean)]))
         squares = sparse.csr_array(sparse.hstack([squares, new * np.float32(task.law.mean**2)]))
         extra = new.shape[1] // count
@@ -121,39 +120,31 @@ def alternate_cropped(
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """Whitened squares (m, height, width, channels) and how they align (`gram.aligned`)."""
+    """How encodings align (`gram.aligned`)."""
 
-    Z: Floats
     alignment: Alignment
     copies: Copies
 
-    def missed(
-        self, weights: sparse.csr_array, task: ImageTask, n: int, rng: np.random.Generator
-    ) -> sparse.csr_array:
+    def missed(self, weights: sparse.csr_array, task: ImageTask, n: int) -> sparse.csr_array:
         """(m, new columns·count): ones where encodings of new clusters show a copy."""
-        m, k, count = len(self.Z), task.scheme.k_private, self.copies.count
-        inside = (weights > SCHEDULE.faint).toarray().astype(np.float32)
+        m, k, count = weights.shape[0], task.scheme.k_private, self.copies.count
+        dense = weights.toarray()
+        inside = (dense > SCHEDULE.faint).astype(np.float32)
         clusters = missed_clusters(
             self.alignment,
+            self.copies,
             inside,
-            task.labels,
-            [np.flatnonzero(column) for column in inside.T if column.sum() >= LEAST],
+            dense * inside,
             most=n - weights.shape[1],
             size=cluster_size(k, m, n),
-            rng=rng,
             epochs=task.epochs,
         )
-        places = []
-        for rows in clusters:
-            at = place_cluster(self.Z, rows, self.alignment, self.copies)
-            if (at >= 0).sum() >= LEAST:
-                places.append((rows[at >= 0], at[at >= 0]))
-        if not places:
+        if not clusters:
             return sparse.csr_array(np.zeros((m, 0), np.float32))
-        rows = np.concatenate([part for part, _ in places])
-        columns = np.concatenate([j * count + at for j, (_, at) in enumerate(places)])
+        rows = np.concatenate([part for part, _ in clusters])
+        columns = np.concatenate([j * count + at for j, (_, at) in enumerate(clusters)])
         ones = np.ones(len(rows), np.float32)
-        return sparse.csr_array((ones, (rows, columns)), shape=(m, len(places) * count))
+        return sparse.csr_array((ones, (rows, columns)), shape=(m, len(clusters) * count))
 
 
 def of_images(weighing: Weighing, cropping: Cropping) -> Weighing:
