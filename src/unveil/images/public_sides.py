@@ -27,7 +27,7 @@ from unveil.images.sign_fields import BLOCK, Mixture
 Floats = NDArray[np.float32]
 TOGETHER = 0.03
 """What one pixel's evidence is worth: public images are smooth, so that thirty pixels say one
-thing. Between 0.01 and 0.1 the signs hardly differ (docs/natural_images.md)."""
+thing. Between 0.01 and 0.1 the signs hardly differ (docs/natural_images_notes.md)."""
 CLOSEST = 0.98
 """Largest correlation of neighbours that is believed: at one no region could turn."""
 FINE = 1e6

@@ -1,7 +1,7 @@
 """How the rounds of the natural-image attack run: how many, how hot, and what counts as bad.
 
 `Schedule` has one sentence for every number. They were chosen on CIFAR-10 images, on other seeds
-than those measured in `docs/natural_images.md`, which also lists what lost.
+than those measured in `docs/natural_images_notes.md`, which also lists what lost.
 """
 
 from __future__ import annotations
