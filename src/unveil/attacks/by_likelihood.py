@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.attacks.finish import approximate
+from unveil.attacks.finish_noisy import approximate
 from unveil.attacks.units import Task
 from unveil.encodings import Encodings
 from unveil.factor.all_vectors import Factorisation, factor_overlaps

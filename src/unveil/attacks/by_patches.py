@@ -30,7 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.attacks.dense import more_columns
-from unveil.attacks.finish import approximate, certified
+from unveil.attacks.finish import certified
+from unveil.attacks.finish_noisy import approximate
 from unveil.attacks.units import in_units
 from unveil.encodings import Encodings
 from unveil.factor.all_vectors import factor_overlaps

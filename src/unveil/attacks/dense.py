@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.attacks.by_likelihood import LOUD, by_likelihood, shared_level
-from unveil.attacks.finish import approximate, certified
+from unveil.attacks.finish import certified
+from unveil.attacks.finish_noisy import approximate
 from unveil.attacks.units import Task, in_units
 from unveil.certify.relabelling import relabelled
 from unveil.encodings import Encodings

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.attacks.finish import approximate, certified
+from unveil.attacks.finish import certified
+from unveil.attacks.finish_noisy import approximate
 from unveil.attacks.units import Task, in_units
 from unveil.encodings import Encodings
 from unveil.parallel import Stopwatch, rows_per_block

@@ -32,7 +32,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from unveil.attacks.finish import approximate, certified
+from unveil.attacks.finish import certified
+from unveil.attacks.finish_noisy import approximate
 from unveil.attacks.mixup_public import Mixed, public_again
 from unveil.attacks.mixup_subsets import subset_guesses
 from unveil.attacks.units import column_offsets, column_units

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unveil.attacks.by_likely_signs import by_likely_signs
-from unveil.attacks.finish import approximate
+from unveil.attacks.finish_noisy import approximate
 from unveil.attacks.related import FEWEST, Found, joined_by_relations, too_few
 from unveil.attacks.units import Task, in_units
 from unveil.checks import InputError

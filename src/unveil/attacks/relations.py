@@ -28,7 +28,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from unveil.attacks.few_relations import solve_few
-from unveil.attacks.finish import approximate, certified
+from unveil.attacks.finish import certified
+from unveil.attacks.finish_noisy import approximate
 from unveil.attacks.related import (
     FEWEST,
     LARGEST,

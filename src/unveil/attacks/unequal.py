@@ -19,7 +19,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.attacks.finish import approximate, placed, recovery
+from unveil.attacks.finish import placed, recovery
+from unveil.attacks.finish_noisy import approximate
 from unveil.certify.unequal_certificate import certify_unequal
 from unveil.encodings import Encodings
 from unveil.factor.mixed_memberships import Memberships, extend, mixed_memberships
