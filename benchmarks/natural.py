@@ -152,14 +152,7 @@ def measure(cell: Cell, seed: int, keep: Path | None = None) -> dict[str, Any]:
     scores = image_scores(images, private, shape)
     if cell.flips:  # which way round an image was is not in the encodings
         way = private.reshape(-1, *shape)[:, :, ::-1].reshape(private.shape)
-        other = image_scores(images, np.ascontiguousarray(way), shape)
-        better = other.ssim > scores.ssim
-        scores = replace(
-            scores,
-            ssim=np.where(better, other.ssim, scores.ssim),
-            psnr=np.where(better, other.psnr, scores.psnr),
-            matches=np.where(better, other.matches, scores.matches),
-        )
+        scores = scores.better(image_scores(images, np.ascontiguousarray(way), shape))
     turned = image_scores(-images, private, shape).mean_ssim
     if keep is not None:
         order = np.where(scores.matches < 0, 0, scores.matches)

@@ -10,11 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from scipy import sparse
 
-from unveil import Scheme, cli, simulate
+from unveil import Scheme, cli, simulate, store
+from unveil.checks import InputError
 from unveil.data.bundled import fashion_mnist
 from unveil.encode.units import Units
 from unveil.encodings import Simulation
+from unveil.records import Recovery
+from unveil.verdict import summary
 
 SHAPE = (16, 16, 3)
 
@@ -286,3 +290,82 @@ def test_images_in_units_of_their_own_through_the_command_line_alone(tmp_path: P
     assert np.abs(np.load(tmp_path / "out/recovery.npz")["vectors"]).max() <= 1
     wrong = call("attack", tmp_path / "encodings.npy", *told, "--units", "a/b", "--out", "x")
     assert (wrong.exit_code, "--units a/b: give a name" in wrong.output) == (2, True)
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """A folder of six pictures of 12×12 pixels."""
+    image = pytest.importorskip("PIL.Image")
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    pixels = np.random.default_rng(0).integers(0, 256, (6, 12, 12, 3), dtype=np.uint8)
+    for number, one in enumerate(pixels):
+        image.fromarray(one).save(folder / f"{number}.png")
+    return folder
+
+
+def test_a_folder_of_images_tells_its_shape_and_bytes_beside_it_are_brought_to_its_units(
+    photos: Path, tmp_path: Path
+) -> None:
+    public = np.random.default_rng(1).integers(0, 256, (40, 432), dtype=np.uint8)
+    np.save(tmp_path / "public.npy", public.astype(np.float32))
+    result = call(
+        "simulate", tmp_path / "run", "--private", photos, "--public", tmp_path / "public.npy",
+        "--k-public", 2, "--weighting", "released", "--m", 12, "--crops", 1, "--flips", "--seed", 1,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "bytes" in result.stderr
+    assert np.abs(np.load(tmp_path / "run" / "encodings.npy")).max() <= 1
+    assert json.loads((tmp_path / "run" / "scheme.json").read_text())["shape"] == [12, 12, 3]
+
+
+def test_a_run_tells_the_attack_of_its_crops_unless_it_is_told_otherwise(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    call("simulate", run, "--private", photos, "--m", 12, "--crops", 2, "--flips", "--seed", 1)
+    seen: list[tuple[bool, int]] = []
+
+    def note(encodings: object, public: object, **told: object) -> object:
+        seen.append((bool(told["flips"]), int(str(told["crops"]))))
+        raise InputError("seen")
+
+    monkeypatch.setattr("unveil.attacks.recover", note)
+    call("attack", run)
+    call("attack", run, "--crops", 0)
+    assert seen == [(True, 2), (False, 0)]
+
+
+def test_images_of_unsettled_sign_are_scored_and_mirrored_ones_either_way_round(
+    photos: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    call("simulate", run, "--private", photos, "--m", 12, "--seed", 1)
+    truth, _ = store.read_truth(run / "truth.npz")
+    mirrored = truth.reshape(-1, 12, 12, 3)[:, :, ::-1].reshape(truth.shape)
+    n, m = len(truth), 12
+    found = Recovery(
+        vectors=np.ascontiguousarray(mirrored),
+        status=np.full(n, "unresolved", dtype="<U10"),
+        signed=False,
+        members=sparse.csr_array(np.ones((m, n), bool)),
+        residual=np.zeros(n),
+        reasons=("",) * n,
+        attack="natural",
+        explanation="as found",
+        seconds={},
+        evidence={"recognisable": [1.0] * n, "mirrored": True},
+    )
+    store.write_recovery(run / "recovery.npz", found)
+    result = call("score", run, "--json")
+    assert json.loads(result.stdout)["images"]["mean_ssim"] == pytest.approx(1)
+    # What images leave open is said, and not that they reproduce encodings.
+    assert summary(found)[0] == "As found."
+
+
+def test_an_error_that_asks_for_the_shape_names_the_option(tmp_path: Path) -> None:
+    result = call(
+        "simulate", tmp_path / "run", "--crops", 2, "--m", 10, "--n-private", 5, "--d", 48
+    )
+    assert result.exit_code == 2
+    assert "--shape" in result.stderr

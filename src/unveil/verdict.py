@@ -60,7 +60,10 @@ def summary(recovery: Recovery) -> list[str]:
     to compare with."""
     evidence, m = recovery.evidence, recovery.members.shape[0]
     out = []
-    if len(recovery):
+    # Images are about right at best: what is said besides takes the place of what is explained.
+    if "recognisable" in evidence:
+        out.append(f"{recovery.explanation[:1].upper()}{recovery.explanation[1:]}.")
+    elif len(recovery):
         # Where the attack did not count, an encoding with members is one it explains.
         explained = evidence.get("encodings_explained")
         if explained is None:

@@ -55,3 +55,11 @@ def test_what_a_reader_must_know_is_said_where_it_holds():
     assert "other units (cifar10)" in told(KNOWN["cifar10"])[0].explanation
     assert "white noise" in told(rough=0.9)[0].explanation
     assert told(aside="; and more")[0].explanation.endswith("; and more")
+
+
+def test_images_that_were_mirrored_and_likeness_that_nothing_tells_are_said():
+    found, _ = told(mirrored=True)
+    assert found.evidence["mirrored"]
+    assert "which way round" in found.explanation
+    assert "mirrored" not in told()[0].evidence
+    assert set(told(rough=0.9)[0].reasons) == {"how like the private image it is is not known"}

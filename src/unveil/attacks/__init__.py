@@ -175,8 +175,10 @@ def _run(
     for option in options:
         if option not in takes:
             cure = "leave it out, or choose another attack"
-            if option in signature(ATTACKS["natural"]).parameters and encodings.shape is None:
-                cure = "if encodings are images, say so: give Encodings(image_shape=)"
+            if option in signature(ATTACKS["natural"]).parameters:
+                cure = "state the scheme that was used, or attack='natural'"
+                if encodings.shape is None:
+                    cure = "if encodings are images, say so: give Encodings(image_shape=)"
             raise InputError(f"{option}= says nothing to attack={name!r}: {cure}")
     found = ATTACKS[name](encodings, public, **options, **how)
     _log.info("%s: %s (%.1f s)", name, found.explanation, sum(found.seconds.values()))

@@ -58,7 +58,7 @@ WORTH_RESUMING = 10_000
 )
 @click.option(
     "--crops",
-    type=click.IntRange(1),
+    type=click.IntRange(0),
     metavar="PIXELS",
     help="Images were padded by so many black pixels and cut to size at random, for attack "
     "natural.",
@@ -130,6 +130,8 @@ def attack(
         about, name, like or private_like or flips or crops or units, n_private, overlaps
     )
     encodings, public, words = _read(source, challenge, about)
+    if flips is None and crops is None and source.is_dir() and not challenge:
+        flips, crops = _copies(source, words)
     _must_have_place(source, out)
     # 2. The attack; a long one leaves finished blocks, so that it can go on.
     # A result that goes elsewhere has no place to go on from.
@@ -211,6 +213,19 @@ def _read(
             raise InputError(f"{', '.join(given)}: a run directory says this itself; leave it out")
         return *read_run(source), []
     return read_release(source, **about)
+
+
+def _copies(run: Path, words: list[str]) -> tuple[bool, int]:
+    """Whether images of a run were mirrored, and by how much cropped, as its manifest has it."""
+    from unveil import store
+
+    manifest = run / "manifest.json"
+    made = store.read_json(manifest) if manifest.exists() else {}
+    flips, crops = bool(made.get("flips")), int(made.get("crops") or 0)
+    if flips or crops:
+        said = (f"--crops {crops}" if crops else "") + (" --flips" if flips else "")
+        words.append(f"the run was made with {said.strip()}: the attack is told so")
+    return flips, crops
 
 
 def _must_have_place(source: Path, out: Path | None) -> None:

@@ -49,6 +49,8 @@ class _Polite(click.Group):
             if not isinstance(error, InputError):
                 raise
             sentence = str(error)
+            if "image_shape=" in sentence:  # the library names its own argument
+                sentence += "; on the command line --shape 32x32x3, or the like"
         sys.exit(echo_error(" ".join(sentence.split()), 2, as_json=asked["json"]))
 
 

@@ -78,11 +78,16 @@ def _score(run: Path, private: Path | None, tolerance: float | None, as_json: bo
         facts = score_facts(recovery, scores)
         verdicts, wrong, good = [facts["verdict"]], scores.wrong > 0, scores.exact > 0
     # 3. Pictures. Signs that are not known, one per pixel, leave nothing to see: exact scores are
-    # for such vectors.
-    if pictures or (recovery.signed and are_images(truth, shape)):
-        found = scoring.image_scores(
-            recovery.vectors if exact else distinct_images(rows), truth, tuple(shape or ())
-        )
+    # for such vectors. Of images that were mirrored at random nobody knows which way round.
+    told = recovery.evidence if exact else {}
+    seen = exact and (recovery.signed or "recognisable" in told)
+    if pictures or (seen and are_images(truth, shape)):
+        sizes = tuple(shape or ())
+        vectors = recovery.vectors if exact else distinct_images(rows)
+        found = scoring.image_scores(vectors, truth, sizes)
+        if told.get("mirrored"):
+            other = truth.reshape(-1, *sizes)[:, :, ::-1].reshape(truth.shape)
+            found = found.better(scoring.image_scores(vectors, other, sizes))
         facts["images"] = image_facts(found)
         verdicts.append(facts["images"].pop("verdict"))
         good = good or facts["images"]["recognisable"] > 0

@@ -94,7 +94,7 @@ def simulate(
     them.
     """
     from unveil import encode, store
-    from unveil.data import load_vectors
+    from unveil.data.arrays import in_units_of, load_shaped
 
     # Before any work: a folder that is in the way is told at once.
     store.must_be_new(out)
@@ -102,9 +102,15 @@ def simulate(
     seed = options.pop("seed")
     # Drawn, and noted in the manifest: even a run without a seed can be repeated.
     seed = secrets.randbits(32) if seed is None else seed
-    for name, path in (("private", private), ("public", public)):
-        options[name] = None if path is None else load_vectors(path, name)
     options["shape"] = shape_of(shape)
+    for name, path in (("private", private), ("public", public)):
+        options[name], sizes = (None, None) if path is None else load_shaped(path, name)
+        options["shape"] = options["shape"] or sizes
+    if options["private"] is not None and options["public"] is not None:
+        for one, other in (("private", "public"), ("public", "private")):
+            options[one], word = in_units_of(options[other], options[one], one)
+            if word:
+                click.echo(f"Note: {word}.", err=True)
     options["units"] = units_of(options["units"])
     # What was asked for goes into the manifest in the words of the command line.
     noted = {name: options[name] for name in ("noise", "flips", "crops", "copies_per", "units")}

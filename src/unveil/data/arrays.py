@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unveil.checks import InputError, as_vectors
 from unveil.data.challenge import CHANNELS
 from unveil.data.features import SUFFIXES, read_features
-from unveil.data.images import load_image_folder, scaled
+from unveil.data.images import read_image_folder, scaled
 from unveil.data.tensors import read_any_array
 from unveil.npy import must_fit_as_vectors
 
@@ -58,12 +58,13 @@ def in_units_of(
 def load_shaped(
     path: str | Path, name: str = "vectors", *, limit: int | None = None
 ) -> tuple[NDArray[np.float32], tuple[int, ...] | None]:
-    """The same as `load_vectors`, and the shape of an item where the file says that they are
-    images."""
+    """The same as `load_vectors`, and the shape of an item where a file says that they are images,
+    or a folder has them."""
     path = Path(path)
     # A suffix decides, not the content: what a file is called is what its owner takes it for.
     if path.is_dir():
-        return load_image_folder(path, limit=limit), None
+        pixels, _, sizes = read_image_folder(path, limit=limit)
+        return as_vectors(scaled(pixels), "images"), sizes
     if path.suffix.lower() in SUFFIXES:
         return read_features(path, limit=limit).values, None
     array = read_any_array(path, limit=limit)

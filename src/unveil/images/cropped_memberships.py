@@ -140,7 +140,9 @@ def _standing(scores: NDArray[np.float64], k: int, n: int) -> NDArray[np.int64]:
     spread = DEVIATION * np.median(np.abs(x), axis=0) + EMPTY
     top = np.sort(x, axis=0)[-max(1, k * len(x) // n) :]
     strength = top.mean(axis=0) / spread
-    same = np.corrcoef(scores.T).reshape(len(strength), -1) > SAME
+    centred = scores - scores.mean(axis=0)
+    centred /= np.linalg.norm(centred, axis=0) + EMPTY  # a template may score all alike
+    same = centred.T @ centred > SAME
     repeat = (same & (strength[None] > strength[:, None])).any(axis=1)
     order = np.argsort(np.where(repeat, 0, -strength), kind="stable")[:n]
     keep = order[(strength[order] > STANDS) & ~repeat[order]]

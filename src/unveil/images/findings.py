@@ -15,6 +15,12 @@ from unveil.parallel import Stopwatch
 from unveil.records import UNRESOLVED, Recovery
 from unveil.scheme import Scheme
 
+UNTOLD = (
+    "; public images are white noise: with crops, or other than two private images in an encoding, "
+    "this attack does not work, and that nothing came back says nothing of what leaks"
+)
+"""What is said where nothing tells how like the private images are."""
+
 
 def as_recovery(
     attack: str,
@@ -26,8 +32,10 @@ def as_recovery(
     signed: bool,
     clock: Stopwatch,
     aside: str = "",
+    mirrored: bool = False,
 ) -> Recovery:
-    """signed: negatives are told from images; aside: what a reader must know besides."""
+    """signed: negatives are told from images; aside: what a reader must know besides; mirrored:
+    images were mirrored at random, so that nobody can tell which way round they were."""
     # 1. Who is in which encoding, and how sure each image is.
     weighing, n = state.weighing, len(state.images)
     m, k = weighing.members.shape
@@ -52,10 +60,14 @@ def as_recovery(
         aside += f"; pixels were mixed in other units ({unit.name}), and come back in [-1, 1]"
     if state.polarity is not None:
         evidence["polarity"] = state.polarity
-    if signs.rough > WHITE and signs.certain is None:
-        aside += "; like images are white noise, which tells no signs: likeness is not known"
+    untold = signs.rough > WHITE and signs.certain is None
+    if untold:
+        aside += UNTOLD
     elif not signed or state.polarity is None:
         aside += "; a negative counts as recognisable, and which it is was not settled"
+    if mirrored:
+        evidence["mirrored"] = True
+        aside += "; which way round an image was is not in the encodings"
     if state.part is not None:
         evidence["public_images_found"] = float((state.part.indices >= 0).mean())
     # 3. Pixels as they are shown. Nothing is verified.
@@ -67,8 +79,10 @@ def as_recovery(
         members=sparse.csr_array((np.ones(m * k, bool), places), shape=(m, n)),
         residual=signs.misfit,
         reasons=tuple(
-            f"an SSIM of about {value:.1f} is to be expected, {low:.1f} to {high:.1f} in eight of "
-            "ten cases"
+            "how like the private image it is is not known"
+            if untold
+            else f"an SSIM of about {value:.1f} is to be expected, {low:.1f} to {high:.1f} in "
+            "eight of ten cases"
             for value, low, high in zip(sure.likeness, sure.low, sure.high, strict=True)
         ),
         attack=attack,

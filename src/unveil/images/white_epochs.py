@@ -99,7 +99,7 @@ def carry_on(
                 rivals = [_round(task, one, epochs, rng, False) for one in rivals]
             state = max(rivals, key=lambda one: one.likelihood)
         if progress:
-            progress("rounds", turn + 1, ROUNDS)
+            progress("shared noise", turn + 1, ROUNDS)
     # Fine detail at last.
     fine = WhiteFit.of(state.weights, noise, smooth(task.shape, LAST))
     images, offsets, left = without_shared_noise(task.Y, state.images, fine, epochs)

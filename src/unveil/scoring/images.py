@@ -71,6 +71,15 @@ class ImageScores(Shown):
         """Of all true images, how many have a higher SSIM."""
         return float((self.ssim > ssim).mean())
 
+    def better(self, other: ImageScores) -> ImageScores:
+        """Of every true image the better of two matches."""
+        best = other.ssim > self.ssim
+        return ImageScores(
+            matches=np.where(best, other.matches, self.matches),
+            ssim=np.where(best, other.ssim, self.ssim),
+            psnr=np.where(best, other.psnr, self.psnr),
+        )
+
 
 @dataclass(frozen=True)
 class ChallengeScores(Shown):
