@@ -33,24 +33,18 @@ from unveil.gram.moved_windows import window_size
 from unveil.gram.stationary import stationary_energies
 from unveil.gram.windows import window_energies
 from unveil.images.cropped import cropping_of, from_crops
-from unveil.images.cross_terms import cross_terms
 from unveil.images.findings import as_recovery
-from unveil.images.labelled import places_of
 from unveil.images.labels import lawful_labels
 from unveil.images.likeness import Clues, clues_of_likeness, roughness, white_clues
 from unveil.images.memberships import expected_weights, image_memberships
 from unveil.images.mirrored import merge_mirrored, mirror
-from unveil.images.own_mean import common_share
-from unveil.images.pixel_signs import synchronise
 from unveil.images.polarity import SURE
 from unveil.images.prior import ImagePrior, image_prior, smooth_prior
-from unveil.images.public_sides import public_sides
 from unveil.images.recognition import WHITE
 from unveil.images.rounds import alternate, take_out_public
 from unveil.images.row_order import order_of_noise
-from unveil.images.schedule import SCHEDULE
 from unveil.images.shared_public import without_shared
-from unveil.images.sign_fields import folded_fit
+from unveil.images.start import start_images
 from unveil.images.task import ImageTask, RoundState, WeightLaw
 from unveil.images.units import settle_units
 from unveil.images.weight_law import likeliest_law
@@ -74,11 +68,6 @@ SMALL = (
 and one was right."""
 UNUSED = "; labels are not mixtures of the classes of an encoding's images, and were not used"
 """What a recovery says besides where labels do not fit the scheme (`images.labels`)."""
-FOLDED = 6
-"""Rounds of expectation–maximisation that sharpen the start, pixel by pixel."""
-ALIKE = 0.07
-"""Share of the energy of magnitudes that images have in common, from which on they are no
-photographs of all kinds: those have 0.05 at most, portraits 0.09, faces 0.14, clothes 0.2."""
 MATRICES, CROPPED, ARRAYS = 1, 5, 4
 """m×m matrices, those of crops, and m×d arrays, in single precision, that are held at once. The one
 stands for two of half the size: cosines, and what known images leave of them. Crops have all their
@@ -241,7 +230,7 @@ def natural(
         )
     # 4. Images to start from.
     with clock("start"):
-        images = _start(task, weights, squares, theirs, child(seed, "start"))
+        images = start_images(task, weights, squares, theirs, child(seed, "start"))
         # Images no cluster was found for have a place all the same: they may show themselves once
         # signs are known.
         missing = max(0, (total or 0) - len(images))
@@ -323,39 +312,6 @@ def _vectors(images: ArrayLike | None, name: str, d: int) -> Floats | None:
             "same size"
         )
     return vectors
-
-
-def _start(
-    task: ImageTask,
-    weights: sparse.csr_array,
-    squares: sparse.csr_array,
-    theirs: ImagePrior | None,
-    rng: np.random.Generator,
-) -> Floats:
-    """Images to start from: cross terms with signs from neighbours, or without public images the
-    mean of images like the private ones (`theirs`), where that says most. Where labels tell members
-    and weights but encodings are few, the mean as well: cross terms are noise then, and rounds
-    stay where they put regions (0.38 and 0.65 for 0.76 and 0.78 on two seeds at T = 10)."""
-    m, n = weights.shape
-    k = task.scheme.k_private
-    told = task.labels is not None and places_of(task.labels, k) is not None
-    if told and task.public and k * m < SCHEDULE.few * n:
-        return np.repeat(task.start[None], n, axis=0)
-    if theirs is not None and not task.public and theirs.mean_share > SCHEDULE.informative:
-        return np.repeat(theirs.mean[None], weights.shape[1], axis=0)
-    images = cross_terms(task.Y, weights, squares, rng, public=task.public)
-    images = folded_fit(
-        task.Y, task.mixture(weights, squares), images, task.prior, mean=False, rounds=FOLDED
-    )
-    images = synchronise(images, task.prior.correlation(), task.start, rng)
-    if not task.public or task.shape is None:
-        return images
-    mixture = task.mixture(weights, squares)
-    images *= public_sides(task.Y, mixture, images, task.prior, task.shape)
-    # Of images with much in common the sign of the whole is told later, and that of the public mean
-    # serves the first rounds best (`images.own_mean`).
-    alike = common_share(np.abs(images)) > ALIKE
-    return -images if alike and images.mean(axis=0) @ task.start < 0 else images
 
 
 ATTACK = natural
