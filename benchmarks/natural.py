@@ -27,6 +27,7 @@ from benchmarks.natural_data import ROOT, pair, stored, vectors
 from benchmarks.table import Row, write_between
 from unveil.encode.units import KNOWN
 from unveil.images.likeness import Clues
+from unveil.images.mirrored import mirror
 from unveil.images.recognition import recognition
 from unveil.images.task import WeightLaw
 from unveil.scheme import Scheme
@@ -151,8 +152,7 @@ def measure(cell: Cell, seed: int, keep: Path | None = None) -> dict[str, Any]:
     private = vectors(pair(cell.private, cell.public, cell.n, seed)[0])
     scores = image_scores(images, private, shape)
     if cell.flips:  # which way round an image was is not in the encodings
-        way = private.reshape(-1, *shape)[:, :, ::-1].reshape(private.shape)
-        scores = scores.better(image_scores(images, np.ascontiguousarray(way), shape))
+        scores = scores.better(image_scores(images, mirror(private, shape), shape))
     turned = image_scores(-images, private, shape).mean_ssim
     if keep is not None:
         order = np.where(scores.matches < 0, 0, scores.matches)

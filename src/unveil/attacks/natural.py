@@ -216,17 +216,9 @@ def natural(
         signs = white_clues(task, state, sure, again, channels)
         if flips:
             state, signs = _without_mirrors(state, signs, shape, smooth_prior(shape), clock)
+        aside = SMALL + aside
         return as_recovery(
-            NAME,
-            encodings,
-            scheme,
-            unit,
-            state,
-            signs,
-            own is not None,
-            clock,
-            SMALL + aside,
-            flips,
+            NAME, encodings, scheme, unit, state, signs, own is not None, clock, aside, flips
         )
     # 4. Images to start from.
     with clock("start"):

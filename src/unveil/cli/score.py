@@ -45,6 +45,7 @@ def _score(run: Path, private: Path | None, tolerance: float | None, as_json: bo
     from unveil.checks import InputError
     from unveil.data import load_dataset, load_vectors
     from unveil.data.challenge import DECRYPTION, distinct_images, read_decryption
+    from unveil.images.mirrored import mirror
     from unveil.scoring.images import are_images
     from unveil.verdict import challenge_facts, image_facts, plain, score_facts
 
@@ -86,8 +87,7 @@ def _score(run: Path, private: Path | None, tolerance: float | None, as_json: bo
         vectors = recovery.vectors if exact else distinct_images(rows)
         found = scoring.image_scores(vectors, truth, sizes)
         if told.get("mirrored"):
-            other = truth.reshape(-1, *sizes)[:, :, ::-1].reshape(truth.shape)
-            found = found.better(scoring.image_scores(vectors, other, sizes))
+            found = found.better(scoring.image_scores(vectors, mirror(truth, sizes), sizes))
         facts["images"] = image_facts(found)
         verdicts.append(facts["images"].pop("verdict"))
         good = good or facts["images"]["recognisable"] > 0
