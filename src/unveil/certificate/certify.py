@@ -521,7 +521,7 @@ def _public_alone(
     # 2. Re-encoding, and the only mixture.
     miss = np.abs(np.abs(A @ V) - encodings.magnitudes()).max(axis=1)
     size = np.sqrt(np.mean(np.square(encodings.values, dtype=np.float64), axis=1))
-    exact = np.asarray((miss <= 1e-5 * size) & (np.diff(A.indptr) > 0))
+    exact = np.asarray((miss <= 1e-4 * size) & (np.diff(A.indptr) > 0))
     stated = exact & (np.diff(A.indptr) == scheme.k_public)
     full = np.zeros((m, n))
     full[:, names] = A.toarray()
