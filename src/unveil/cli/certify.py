@@ -1,0 +1,127 @@
+"""`unveil certify`: are these vectors private vectors?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.markup import escape
+
+from unveil.cli.group import main
+from unveil.cli.options import PATH, as_json, memory_option
+from unveil.cli.terminal import console, echo_json, print_evidence, progress_bar
+
+if TYPE_CHECKING:
+    from unveil.encodings import Encodings
+
+
+@main.command()
+@click.argument("run", metavar="FOLDER", type=PATH)
+@click.option("--encodings", type=PATH, help="The encodings, where FOLDER holds no encodings.npy.")
+@click.option("--public", type=PATH, help="Public vectors, where FOLDER holds no public.npy.")
+@click.option("--vectors", type=PATH, help="Claimed vectors: .npy, (r, d).")
+@click.option(
+    "--members",
+    type=PATH,
+    help="Which of them each encoding mixes: .npy, names (m, k_private) with −1 where unknown, or "
+    "booleans (m, r).",
+)
+@click.option(
+    "--supports",
+    type=PATH,
+    help="Public vectors of each encoding: .npy, (m, k_public).  [default: learned]",
+)
+@memory_option
+@as_json
+def certify(
+    run: Path,
+    encodings: Path | None,
+    public: Path | None,
+    vectors: Path | None,
+    members: Path | None,
+    supports: Path | None,
+    as_json: bool,
+) -> int:
+    """Are these vectors private vectors? For vectors from any source.
+
+    FOLDER is a run directory, or what `unveil attack --out` wrote. The claim is --vectors with
+    --members, else recovery.npz, else truth.npz. Every encoding is made again from the claim, and
+    each vector is verified only if no other reading of the encodings exists. Nothing is written.
+    """
+    from unveil import store
+    from unveil.certificate import certify as certified
+    from unveil.verdict import plain, recovery_facts
+
+    # 1. What was released, and what is claimed.
+    release, P = _release(run, encodings, public)
+    claim = _claim(run, vectors, members)
+    if supports is not None:
+        claim["supports"] = store.read_array(supports)
+    with progress_bar("certify", not as_json) as progress:
+        if release.scheme.k_public and release.scheme.k_private and "supports" not in claim:
+            from unveil.supports import learn_public
+
+            claim["supports"] = learn_public(release, P, progress=progress)
+        # 2. What is proved.
+        recovery = certified(release, public=P, progress=progress, **claim)
+    facts = recovery_facts(recovery)
+    if as_json:
+        echo_json({"run": str(run), **plain(facts)})
+    else:
+        terminal = console()
+        terminal.print(f"[bold]{escape(facts['verdict'])}[/]", soft_wrap=True)
+        for sentence in facts["summary"]:
+            terminal.print(escape(sentence), soft_wrap=True)
+        print_evidence(terminal, facts)
+    return 0 if facts["verified"] else 3
+
+
+def _release(run: Path, encodings: Path | None, public: Path | None) -> tuple[Encodings, Any]:
+    from unveil import store
+    from unveil.checks import InputError
+    from unveil.cli.options import read_run
+    from unveil.data import load_vectors
+    from unveil.encodings import Encodings, as_public
+
+    if encodings is None and not (run / "encodings.npy").is_file():
+        raise InputError(f"no encodings.npy in {run}: add --encodings with the released file")
+    if encodings is None:
+        release, listed = read_run(run)
+    else:
+        scheme, pixel_rms = store.read_scheme(run / "scheme.json")
+        release, listed = Encodings(load_vectors(encodings, "encodings"), scheme, pixel_rms), None
+    if public is not None:
+        listed = as_public(load_vectors(public, "public"), release)
+    return release, listed
+
+
+def _claim(run: Path, vectors: Path | None, members: Path | None) -> dict[str, Any]:
+    """The arguments of `unveil.certify` that are the claim."""
+    from unveil import store
+    from unveil.checks import InputError
+    from unveil.npy import array_names
+
+    if (vectors is None) != (members is None):
+        raise InputError("--vectors and --members are one claim: give both, or none")
+    if vectors is not None and members is not None:
+        return {"vectors": store.read_array(vectors), "members": store.read_array(members)}
+    if (run / "recovery.npz").is_file():
+        found = store.read_recovery(run / "recovery.npz")
+        claim: dict[str, Any] = {"vectors": found.vectors, "members": found.members}
+        return {**claim, "doubtful": found.doubtful, "weights": found.weights}
+    truth = run / "truth.npz"
+    if not truth.is_file():
+        raise InputError(
+            f"no recovery.npz and no truth.npz in {run}: run `unveil attack` on it, or give "
+            "--vectors and --members"
+        )
+    private, mixed = store.read_truth(truth)
+    if mixed is None:
+        raise InputError(f"{truth.name} does not say who mixes whom: give --vectors and --members")
+    claim = {"vectors": private, "members": mixed}
+    if "selection_public" in array_names(truth):
+        supports = store.read_array(truth, "selection_public")
+        if supports.shape[1]:
+            claim["supports"] = supports
+    return claim
