@@ -95,6 +95,7 @@ def alternate(
     weight: float | None = None,
     known: Floats | None = None,
     signs: Callable[[Floats], Floats] | None = None,
+    first_fit: Floats | None = None,
     adapt: bool = False,
     robust: bool = True,
     turns: int = 80,
@@ -109,7 +110,7 @@ def alternate(
     weight : float       The weight of every member; None: own weights that sum to 1.
     known : (q, d)       Records that are known and stay as they are; they come first in the result.
     signs : function     Given the fit (m, d), the rows with signs put on them; None: rows have
-                         theirs.
+                         theirs. `first_fit` (m, d) is the fit to begin with.
     adapt : bool         Records may come and go: duplicates and those hardly used are dropped, and
                          what several residuals point to is added. For rows in units in which a
                          record has length about 1.
@@ -124,7 +125,7 @@ def alternate(
     """
     fixed = np.empty((0, rows.shape[1])) if known is None else known
     q, own = len(fixed), start
-    Z = rows if signs is None else signs(np.zeros_like(rows))
+    Z = rows if signs is None or first_fit is None else signs(first_fit)
     size = max(float(np.sqrt(np.mean(np.einsum("ij,ij->i", start, start)))), 1e-300)
     bar, fit = np.inf, None
     for turn in range(turns):
