@@ -110,7 +110,7 @@ def judge_own_weights(
     spread = np.maximum((Y if scheme.signs == "kept" else size).std(axis=0), 1e-30)
     bound = (near_hidden if hidden else near) * spread + rounding
     k = scheme.k_private + scheme.k_public
-    count = np.asarray((W > faint).sum(axis=1)).ravel()
+    count = np.asarray((faint < W).sum(axis=1)).ravel()
     fair = np.abs(np.asarray(W.sum(axis=1)).ravel() - 1) <= near_hidden
     fair &= np.asarray((W < 0).sum(axis=1)).ravel() == 0
     shown = (off <= bound).all(axis=1) & fair
@@ -132,7 +132,7 @@ def judge_own_weights(
         error[names] = 6 * spread_of[:, None] * off[rows].max(axis=0) / spread
     # 5. The first doubt decides.
     used = np.asarray((W[rows] > faint).sum(axis=0)).ravel()
-    seen = np.asarray((W > faint).sum(axis=0)).ravel()
+    seen = np.asarray((faint < W).sum(axis=0)).ravel()
     evidence = np.bincount(case.members.ravel(), minlength=len(x))
     usual = int(np.median(count)) if len(count) else 0
     may_be_public = _may_be_public(W, rows, r, scheme.k_public, faint)
@@ -186,7 +186,11 @@ class _Case:
         # The same records with the same weights say the same.
         levels = np.column_stack([self.members, np.rint(self.weights / 1e-5)])
         first = np.sort(np.unique(levels, axis=0, return_index=True)[1])
-        self.rows, self.members, self.weights = rows[first], self.members[first], self.weights[first]
+        self.rows, self.members, self.weights = (
+            rows[first],
+            self.members[first],
+            self.weights[first],
+        )
 
     def of_rows(self, keep: Flags) -> _Case:
         """The same with some of the rows only."""
@@ -417,4 +421,4 @@ def _may_be_public(
         return np.zeros(r, bool)
     clear = sparse.csr_array(W[rows] > faint).astype(np.int64)
     full = np.flatnonzero(np.asarray(clear[:, r:].sum(axis=1)).ravel() >= k_public)
-    return np.asarray(clear[full].sum(axis=0)).ravel()[:r] == 0
+    return np.asarray(np.asarray(clear[full].sum(axis=0)).ravel()[:r] == 0)

@@ -35,8 +35,8 @@ from unveil.mixing.masks import mask_groups, relative_masks
 from unveil.mixing.model import Floats, Mixture, mixed, rms
 from unveil.parallel import Stopwatch, must_fit, one_blas_thread
 from unveil.parallel import memory_limit as bytes_allowed
-from unveil.recovery import AMBIGUOUS, UNRESOLVED, VERIFIED
 from unveil.records import Progress, Recovery
+from unveil.recovery import AMBIGUOUS, UNRESOLVED, VERIFIED
 from unveil.scheme import Scheme
 from unveil.seeds import Rng, child, root
 
@@ -281,7 +281,9 @@ def _masked(
     return replace(found, members=members, weights=weights, fits=fits), count
 
 
-def _turned(x: Floats, P: Floats, *, alike: float = 0.1, by_signs: float = 0.5) -> NDArray[np.bool_]:
+def _turned(
+    x: Floats, P: Floats, *, alike: float = 0.1, by_signs: float = 0.5
+) -> NDArray[np.bool_]:
     """(d,) values with the other sign in those records that have the magnitudes of a public vector:
     within `alike` of the usual distance, and within `by_signs` of the distance with signs."""
     sizes = np.abs(P)
@@ -395,12 +397,11 @@ def _agreement(
     theirs = P[listed[mine]].astype(np.float64)
     clear = np.abs(theirs) > 1e-3 * rms(theirs)
     agree = x[mine] * theirs
-    return (clear & (agree > 0)).any(axis=0), (clear & (agree < 0)).any(axis=0)
+    plus, minus = (np.asarray((clear & part).any(axis=0)) for part in (agree > 0, agree < 0))
+    return plus, minus
 
 
-def _supports(
-    W: sparse.csr_array, listed: NDArray[np.int64], k_public: int
-) -> NDArray[np.int64]:
+def _supports(W: sparse.csr_array, listed: NDArray[np.int64], k_public: int) -> NDArray[np.int64]:
     """(m, k) the public vectors that each row mixes, −1 where there are fewer."""
     columns = np.flatnonzero(listed >= 0)
     part = sparse.csr_array(W[:, columns]).tocoo()

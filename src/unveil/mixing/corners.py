@@ -96,7 +96,9 @@ def _orthonormal(V: Floats) -> Floats:
     return np.asarray(left @ right)
 
 
-def _counts(sizes: Floats, *, falls: int = 3, fall: float = 2.0, upto: float = 0.95) -> Iterator[int]:
+def _counts(
+    sizes: Floats, *, falls: int = 3, fall: float = 2.0, upto: float = 0.95
+) -> Iterator[int]:
     """How many records there may be: the rank, then the largest `falls` of the spectrum by a factor
     `fall` at least. The last eigenvalues of noise fall by large factors as well, and the part
     beyond `upto` is not looked at."""

@@ -51,9 +51,7 @@ def find_dictionary(
                        encoding.
     known, start       As those of `sketch_dictionary`.
     """
-    fit = sketch_dictionary(
-        Y, k, squares, known=known, start=start, turns=turns, progress=progress
-    )
+    fit = sketch_dictionary(Y, k, squares, known=known, start=start, turns=turns, progress=progress)
     return None if fit is None else _polished(Y, fit, 0 if known is None else len(known))
 
 
@@ -90,7 +88,9 @@ def sketch_dictionary(
         return None
     trust = 1 / np.maximum(fit.left, max(float(np.median(fit.left)) / 10, 1e-12))
     x = _values(Y, fit.members, fit.weights, fixed, len(fit.values), trust)
-    return None if x is None else Fit(np.concatenate([fixed, x]), fit.members, fit.weights, fit.left)
+    return (
+        None if x is None else Fit(np.concatenate([fixed, x]), fit.members, fit.weights, fit.left)
+    )
 
 
 def _long_rows(

@@ -268,7 +268,7 @@ def _noisy(
 
     margin : float    Residual, as a share of that with permuted rows, up to which Λ is believed.
     """
-    m, d = Y.shape
+    m = len(Y)
 
     def residual(W: sparse.csr_array) -> tuple[Floats, float]:
         x = solve_magnitudes(Y, W, rng)
