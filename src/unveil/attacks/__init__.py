@@ -22,13 +22,12 @@ from unveil.attacks.choose import LAST, situation_of, usual
 from unveil.attacks.full import full
 from unveil.attacks.learn_private_image import learn_private_image
 from unveil.attacks.natural import natural
-from unveil.attacks.scheme_found import find_scheme, without_complements
-from unveil.attacks.scheme_stated import contradiction
-from unveil.attacks.seen import look
 from unveil.checks import DataLike, InputError, as_array, as_vectors
 from unveil.encodings import Encodings
+from unveil.identify import contradiction, identify, signs_of
 from unveil.logs import logger
-from unveil.records import Overlaps, Progress, Recovery
+from unveil.mixing import recover_mixture
+from unveil.records import AMBIGUOUS, Overlaps, Progress, Recovery
 from unveil.scheme import Scheme
 from unveil.seeds import Rng
 
@@ -37,7 +36,9 @@ __all__ = ["ATTACKS", "full", "learn_private_image", "natural", "recover"]
 
 def _found() -> dict[str, Callable[..., Recovery]]:
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
-    return {module.NAME: module.ATTACK for module in modules if hasattr(module, "ATTACK")}
+    attacks = {module.NAME: module.ATTACK for module in modules if hasattr(module, "ATTACK")}
+    # One attack undoes all mixtures; its older names still call it.
+    return attacks | dict.fromkeys(("mixing", "mixup", "unmix", "unmask"), recover_mixture)
 
 
 ENOUGH = 0.99
@@ -68,11 +69,11 @@ def recover(
     """Run an attack by name; None: the strongest that applies (`attacks.choose`).
 
     That is `natural` for images with weights of the released kind, `phase-retrieval` without a
-    private part, `mixup` where signs are kept and weights fixed, `unmix` where signs are kept and
-    weights are not, `unhidden` where taking absolute values changed nothing, then `relations`,
-    which asks nothing of the data. Where that does not explain all encodings `full`, and where it
-    verifies nothing `tensor`, which needs fewer encodings and more pixels, and then the paper's.
-    Encodings that look like those of Gaussian vectors are left to `full` first, which is faster.
+    private part, `mixing` where signs are kept or masked or weights are drawn anew, `unhidden`
+    where taking absolute values changed nothing, then `relations`, which asks nothing of the data.
+    Where that does not explain all encodings `full`, and where it verifies nothing `tensor`, which
+    needs fewer encodings and more pixels, and then the paper's. Encodings that look like those of
+    Gaussian vectors are left to `full` first, which is faster.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ def recover(
     public : array of shape (n_public, d), tensor, frame or path
         The public vectors, where the scheme mixes some.
     scheme : Scheme
-        The scheme of an array; None: it is found out (`attacks.scheme_found`), with the evidence
+        The scheme of an array; None: it is found out (`unveil.identify`), with the evidence
         in `Recovery.evidence["scheme"]`.
     attack : str
         The name of one attack; None: what works best on these data.
@@ -156,8 +157,8 @@ def recover(
     if attack is not None:
         return _run(attack, encodings, known, options, how)
     # 3. One after the other; where the scheme is wrong, say that it is.
-    best, tried = _in_turn(encodings, known, options, how)
-    against = "" if options else contradiction(encodings, best, tried, rng, memory_limit)
+    best = _in_turn(encodings, known, options, how)[0]
+    against = "" if options else contradiction(encodings, best)
     if not against:
         return best
     return replace(
@@ -223,25 +224,41 @@ def found_out(
     progress: Progress | None = None,
 ) -> tuple[Encodings, Recovery]:
     """The values with the scheme that explains them, and what is recovered under it."""
-    found = find_scheme(values, image_shape, rng=rng, memory_limit=memory_limit)
-    words = "the scheme was not found out: none that was tried explains the encodings, and two "
-    words += "records each were assumed"
-    scheme = Scheme(2, weighting="convex", signs=look(values).signs)
-    evidence: dict[str, str] = look(values).words
-    if found is not None:
-        scheme, evidence = found.scheme, found.evidence
-        words = found.words
+    found = identify(values, rng=rng, memory_limit=memory_limit)
+    scheme, evidence = Scheme(2, weighting="convex", signs=signs_of(values)), ""
+    words = "the scheme was not found out: none that was tried explains the encodings better than "
+    words += "their columns permuted, and two records each were assumed"
+    if found:
+        scheme, evidence = found[0]
+        words = f"the scheme was found out: {evidence}"
     encodings = Encodings(values, scheme, None, image_shape)
-    recovery = None if found is None else found.recovery
-    if recovery is None:
-        how = {"rng": rng, "memory_limit": memory_limit, "progress": progress}
-        recovery = _in_turn(encodings, None, {}, how)[0]
-    recovery = without_complements(recovery, scheme)
-    told = {**vars(scheme), "found": found is not None and found.sure, "because": evidence}
+    how = {"rng": rng, "memory_limit": memory_limit, "progress": progress}
+    recovery = _without_complements(_in_turn(encodings, None, {}, how)[0], scheme)
+    told = {**vars(scheme), "found": bool(found), "because": evidence}
     return encodings, replace(
         recovery,
         explanation=f"{recovery.explanation}; {words}",
         evidence={**recovery.evidence, "scheme": told},
+    )
+
+
+def _without_complements(recovery: Recovery, scheme: Scheme, *, most_mixed: int = 16) -> Recovery:
+    """The recovery under a scheme that was found out, with nothing verified where every encoding
+    may as well mix all the other vectors: n − k of them, if people mix as many as `most_mixed`."""
+    n, k = len(recovery), scheme.k_private
+    if not scheme.fixed_weights or k == 1 or n - k > most_mixed or not recovery.verified.any():
+        return recovery
+    why = f"means of {k} of {n} vectors are also means of {n - k} others, which are the records if "
+    why += f"{n - k} were mixed: state k_private"
+    return replace(
+        recovery,
+        status=np.where(recovery.verified, AMBIGUOUS, recovery.status).astype("<U10"),
+        reasons=tuple(
+            why if sure else reason
+            for sure, reason in zip(recovery.verified, recovery.reasons, strict=True)
+        ),
+        explanation=f"{n} private vectors recovered, none verified; {recovery.explained} of "
+        f"{recovery.members.shape[0]} encodings explained; {why}",
     )
 
 

@@ -83,7 +83,9 @@ def absolute(
             "two private images and no public one; use attack='natural'"
         )
     if scheme.signs == "kept":
-        raise InputError("signs='kept': nothing is hidden by an absolute value; use attack='mixup'")
+        raise InputError(
+            "signs='kept': nothing is hidden by an absolute value; use attack='mixing'"
+        )
     if 4 * 4 * m * encodings.d > settle_limit(memory_limit):
         raise InputError(
             f"two images for each of {m:,} encodings are more than the memory limit: "

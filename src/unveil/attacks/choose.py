@@ -27,9 +27,8 @@ from unveil.attacks.normal_pixels import look_normal
 from unveil.attacks.related import LARGEST as MOST_BESIDE_PUBLIC
 from unveil.attacks.tensor import MOST as MOST_IN_TENSOR
 from unveil.attacks.unhidden import nothing_hidden
-from unveil.attacks.unmask import takes as unmasked
-from unveil.attacks.unmix import takes as unmixed
 from unveil.encodings import Encodings
+from unveil.mixing import takes as mixtures
 from unveil.scheme import EXACT_WEIGHTINGS, Scheme
 
 MOST_FOR_RELATIONS = 15_000
@@ -40,9 +39,7 @@ LAST = ("tensor", "paper")
 BLIND = (
     "natural",
     "phase-retrieval",
-    "mixup",
-    "unmix",
-    "unmask",
+    "mixing",
     "unhidden",
     "relations",
     "full",
@@ -53,7 +50,7 @@ BLIND = (
     "absolute",
 )
 """Best first, where nothing is known but the release."""
-TOLD = ("mixup", "cliques", "line-graph", *LAST[:1], "full", *LAST[1:])
+TOLD = ("cliques", "line-graph", *LAST[:1], "full", *LAST[1:])
 """Best first, where it is known which encodings share a record: those that can start from it."""
 
 
@@ -128,23 +125,15 @@ def choose(situation: Situation) -> tuple[Choice, ...]:
 def usual(situation: Situation) -> tuple[str, ...]:
     """The attacks that `unveil.recover` tries, one after the other. The last one says what is
     wrong, where none applies."""
-    if unmixed(situation.scheme):
+    if mixtures(situation.scheme) and not situation.told:
         # Linear algebra first; then what ignores signs.
         if situation.natural:
-            return "unmix", "natural"
-        return ("unmix",) if situation.told or _full(situation) else ("unmix", "full")
-    if unmasked(situation.scheme) and not situation.told:
-        # What is below the masks; then what ignores signs.
-        if situation.natural:
-            return "unmask", "natural"
-        return ("unmask",) if _full(situation) else ("unmask", "full")
+            return "mixing", "natural"
+        return ("mixing",) if why_not("relations", situation) else ("mixing", "relations")
     if situation.natural:
         return ("natural",)
     if not situation.scheme.k_private:
         return ("phase-retrieval",)
-    if situation.sums:
-        # Plain sums first; then what ignores signs, and is content with fewer digits.
-        return ("mixup",) if why_not("relations", situation) else ("mixup", "relations")
     # A missing pool is the attack's to complain about: it names the cure.
     with_pool = replace(situation, pool=True)
     middle = ("full", "relations") if situation.normal else ("relations", "full")
@@ -169,16 +158,8 @@ def _phase_retrieval(s: Situation) -> str:
     return "for encodings without a private part" if s.scheme.k_private else ""
 
 
-def _mixup(s: Situation) -> str:
-    return "" if s.sums else "for plain sums: signs kept, two private vectors or more, one weight"
-
-
-def _unmix(s: Situation) -> str:
-    return "" if unmixed(s.scheme) else "for signs kept with weights of their own"
-
-
-def _unmask(s: Situation) -> str:
-    return "" if unmasked(s.scheme) else "for masks of a pool and weights of their own"
+def _mixing(s: Situation) -> str:
+    return "" if mixtures(s.scheme) else "for signs kept or masked, or own weights"
 
 
 def _unhidden(s: Situation) -> str:
@@ -247,9 +228,7 @@ def _fixed(s: Situation, least: int) -> str:
 _RULES: dict[str, Callable[[Situation], str]] = {
     "natural": _natural,
     "phase-retrieval": _phase_retrieval,
-    "mixup": _mixup,
-    "unmix": _unmix,
-    "unmask": _unmask,
+    "mixing": _mixing,
     "unhidden": _unhidden,
     "relations": _relations,
     "full": _full,
@@ -260,5 +239,5 @@ _RULES: dict[str, Callable[[Situation], str]] = {
     "cliques": _cliques,
     "absolute": _absolute,
 }
-_WITHOUT_POOL = ("natural", "cliques", "unmix", "unmask")
+_WITHOUT_POOL = ("natural", "cliques", "mixing")
 """Attacks that can do without the public vectors an encoding mixes."""

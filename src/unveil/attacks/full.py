@@ -2,7 +2,7 @@
 rounding overlaps needs.
 
   one private vector per encoding   nothing to unmix (`attacks.alone`)
-  weights new in every encoding     members and weights together (`attacks.unequal`)
+  weights new in every encoding     members and weights together (`unveil.mixing`)
   pixels that go together           as in images: patches of pixels say who is like whom
                                     (`attacks.by_patches`)
   overlaps that can be read         no public part, single overlaps clear: the sparse route is much
@@ -15,6 +15,8 @@ public part signs are determined, without one they are up to a common one per pi
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from numpy.typing import ArrayLike
 
 from unveil.attacks.alone import alone
@@ -22,9 +24,9 @@ from unveil.attacks.by_patches import applies as in_patches
 from unveil.attacks.by_patches import by_patches
 from unveil.attacks.dense import dense, dense_bytes
 from unveil.attacks.large import large
-from unveil.attacks.unequal import full_unequal
 from unveil.checks import InputError
 from unveil.encodings import Encodings, as_public
+from unveil.mixing import recover_mixture
 from unveil.parallel import Stopwatch
 from unveil.parallel import memory_limit as bytes_allowed
 from unveil.records import Overlaps, Progress, Recovery
@@ -92,7 +94,8 @@ def full(
     if k == 1:
         return alone(encodings, P, given, NAME, limit, progress)
     if not scheme.fixed_weights:
-        return full_unequal(encodings, NAME, rng=rng, limit=limit, progress=progress)
+        mixture = recover_mixture(encodings, rng=rng, memory_limit=memory_limit, progress=progress)
+        return replace(mixture, attack=NAME)
     # 3. Pixels that go together: patches. One clock for all routes: what a failed one took counts.
     seed, clock = root(rng), Stopwatch()
     recovery = None

@@ -18,11 +18,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unveil.attacks.mixup import mixup
 from unveil.certificate import certify
 from unveil.checks import InputError
 from unveil.encodings import Encodings, as_public
-from unveil.gram.whitened import exact_rank, ones_in_span, rank_of, spectrum
+from unveil.mixing import recover_mixture
+from unveil.mixing.model import rank as rank_of_sizes
+from unveil.mixing.model import spectrum
 from unveil.parallel import one_blas_thread
 from unveil.records import Progress, Recovery
 from unveil.seeds import Rng
@@ -60,15 +61,49 @@ def nothing_hidden(encodings: Encodings, public: ArrayLike | None = None) -> boo
         return False
     with one_blas_thread():
         values, vectors = spectrum(Y)
-    rank = exact_rank(values)
+    rank = rank_of_sizes(values)
     if rank < scheme.k_private + 2:
         return False
-    if rank < POOR * min(Y.shape) or ones_in_span(Y, values[:rank], vectors[:, :rank]):
+    if rank < POOR * min(Y.shape) or _ones_in_span(Y, values[:rank], vectors[:, :rank]):
         return True
-    fall = rank_of(values)
+    fall = _falling_rank(values)
     sharp = fall is not None and values[fall - 1] > FALL * values[fall]
     # A rank well below the full one: the smallest eigenvalues fall by large factors as well.
     return fall is not None and sharp and scheme.k_private + 2 <= fall < 0.6 * min(Y.shape)
+
+
+def _falling_rank(values: NDArray[np.float64]) -> int | None:
+    """Where falling eigenvalues fall most, or None where they fall nowhere by more than chance."""
+    safe = np.maximum(values, 1e-11 * max(float(values[0]), 1e-300))
+    last = int(0.95 * len(safe))  # the smallest eigenvalues of noise fall by large factors as well
+    if last < 2:
+        return None
+    # The largest fall; elsewhere eigenvalues of noise fall slowly.
+    falls = safe[: last - 1] / safe[1:last]
+    best = int(falls.argmax())
+    return best + 1 if falls[best] > 4.0 else None
+
+
+def _ones_in_span(
+    Y: NDArray[np.floating], values: NDArray[np.float64], vectors: NDArray[np.float64]
+) -> bool:
+    """Whether some combination β of most columns is 1 in every row; from the r leading eigenvalues
+    and eigenvectors of YYᵀ.
+
+    Rows of W sum to k, so that Y = WX has one where its vectors are independent: Xβ = 1/k. This
+    tells sums from magnitudes even if there are as many vectors as columns, where the rank says
+    nothing. Columns whose signs were hidden have no part in β.
+    """
+    if len(values) >= len(Y):
+        return False
+    rest, weights = np.ones(len(Y)), np.zeros(Y.shape[1])
+    for _ in range(2):  # once more, for what rounding left
+        step = Y.T @ (vectors @ (vectors.T @ rest / values))
+        weights += step
+        rest = rest - Y @ step
+    size = np.abs(weights)
+    most = 2 * np.count_nonzero(size > 1e-4 * size.max()) > len(size)
+    return bool(np.sqrt(np.mean(rest**2)) < 1e-5 and most)
 
 
 def _different(Y: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -99,7 +134,7 @@ def unhidden(
     kept = replace(
         encodings, values=np.abs(encodings.values), scheme=replace(encodings.scheme, signs="kept")
     )
-    recovery = mixup(kept, public, rng=rng, memory_limit=memory_limit, progress=progress)
+    recovery = recover_mixture(kept, public, rng=rng, memory_limit=memory_limit, progress=progress)
     explained = recovery.explained
     if explained < ENOUGH * encodings.m and not recovery.verified.any():
         return Recovery.empty(encodings, NAME, recovery.explanation, recovery.seconds)

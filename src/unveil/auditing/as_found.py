@@ -1,18 +1,10 @@
 """Encodings of an unknown make: the schemes they may follow, and what shows without any attack.
 
-An encoder need not do what it is said to do. So besides the scheme as stated, the audit takes the
-encodings for
-
-    sums        with the signs they have, where some values are negative: y = Xw, also through one
-                mask that all encodings share
-    1 to 4      records in each, instead of the number stated
-    MixUp       records with weights of their own in every encoding
-
-    TextHide    the same behind masks of a pool
-
-and looks at them once more with the least value taken off, or their roots drawn (`VIEWS`). It also
-looks whether an encoding simply *is* a record (`copies`): times a number, with a number added,
-clipped, rounded, with a little noise, or with its signs taken off.
+An encoder need not do what it is said to do. So besides the scheme as stated the audit takes the
+encodings for what `unveil.identify` finds, and looks at them once more with the least value taken
+off, or their roots drawn (`VIEWS`). It also looks whether an encoding simply *is* a record
+(`copies`): times a number, with a number added, clipped, rounded, with a little noise, or with its
+signs taken off.
 """
 
 from __future__ import annotations
@@ -29,11 +21,7 @@ from scipy.stats import poisson
 from unveil.auditing.risks import ALMOST, NOT, Risks, Yardstick, assess, cosines, distinct
 from unveil.encodings import Encodings
 from unveil.records import UNRESOLVED, Recovery
-from unveil.scheme import Scheme
 
-MOST_MIXED = 4
-"""Records per encoding that are tried where the number is in doubt: published schemes mix 2 to
-4."""
 CLEARLY = 0.25
 """What a record leaves unexplained of its copy, as a share of what the next best one leaves."""
 FEW_COLUMNS, SETS = 8, 20
@@ -51,34 +39,6 @@ COPIES = "copies"
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-
-
-def schemes_as_found(stated: Scheme, values: Floats) -> tuple[tuple[Scheme, str], ...]:
-    """Other schemes that the encodings may follow, the likeliest first, each in words."""
-    own = "with weights of their own, signs taken as they are"
-    out: list[tuple[Scheme, str]] = [
-        (Scheme(k, weighting="unknown", signs="kept"), f"{k} records {own}")
-        for k in range(2, MOST_MIXED + 1)
-    ]
-    k = stated.k_private
-    negative = bool((values < 0).any())
-    if negative:
-        masked = Scheme(2, weighting="unknown", signs="masked")
-        out.append((masked, "2 records with weights of their own, behind masks"))
-    # Signs show in the values, whatever was stated.
-    if negative and stated.signs != "kept":
-        out.append((replace(stated, signs="kept", masks=0), "signs taken as they are"))
-    if not negative and stated.signs == "kept":
-        out.append((replace(stated, signs="absolute"), "signs taken for hidden"))
-    ks = [other for other in range(2, MOST_MIXED + 1) if other != k]
-    if negative:
-        out += [
-            (Scheme(other, signs="kept"), f"{other} records, signs taken as they are")
-            for other in ks
-        ]
-    out.append((Scheme(2, weighting="half-normal"), "weights of their own"))
-    out += [(Scheme(other), f"{other} records, signs hidden") for other in ks]
-    return tuple(out)
 
 
 def _lowered(values: Floats) -> Floats | None:

@@ -115,7 +115,7 @@ def attack_seconds(
         return natural_seconds(m, d) * (1 if attack == "natural" else ABSOLUTE)
     if attack in ("relations", "noisy-relations"):
         return sum(relation_seconds(m, d).values())
-    if attack in ("mixup", "unmix", "unmask", "unhidden"):
+    if attack in ("mixing", "unhidden"):
         return 4 * pairs
     return nominal_seconds(scheme, n, m, d, n_public, hard=hard)
 

@@ -308,7 +308,7 @@ def _advice(attack: str, n: int, m: int, needed: int, conditions: tuple[Guarante
     who = {
         "relations": "exact relations",
         "full": "the full attack",
-        "mixup": "the attack on mixtures with signs",
+        "mixing": "the attack on mixtures",
         "paper": "the paper's attack",
     }[attack]
     if not missing:

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.attacks.seen import MOST
 from unveil.checks import InputError, as_array, as_vectors, row_blocks
 from unveil.encode import simulate
 from unveil.encodings import Encodings
@@ -174,7 +173,7 @@ def must_match(values: NDArray[np.float32], private: NDArray[np.float32]) -> NDA
     return values
 
 
-def with_k_found(release: Release) -> Release:
+def with_k_found(release: Release, *, most: int = 6) -> Release:
     """The release with the number of records that its encodings really mix, where the stated one
     does not reproduce them and another does: whoever holds the records can tell."""
     scheme = release.scheme
@@ -184,7 +183,7 @@ def with_k_found(release: Release) -> Release:
     if drawn.chosen is not None:
         return release
     some = drawn.values[:FEW]
-    for k in range(2, MOST + 1):
+    for k in range(2, most + 1):
         other = replace(scheme, k_private=k)
         if k == scheme.k_private or comb(len(release.private), k) > MOST_SETS:
             continue

@@ -18,11 +18,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from unveil.attacks.choose import LAST, TOLD, choose, situation_of, usual
-from unveil.auditing.as_found import COPIES, VIEWS, schemes_as_found
+from unveil.auditing.as_found import COPIES, VIEWS
 from unveil.auditing.clock import OVER
 from unveil.auditing.insider import NAME as SUBSTITUTION
 from unveil.auditing.trial import Arm, Key, Trial
 from unveil.auditing.trials import Laboratory
+from unveil.identify import identify
 from unveil.scheme import Scheme
 
 KNOWS: dict[Key, str] = {
@@ -32,11 +33,11 @@ KNOWS: dict[Key, str] = {
     "insider": "also knows every second record",
 }
 """The kinds of attackers, the one that knows least first."""
-CHEAP_WHEN_TOLD = ("mixup", "cliques", "line-graph", "tensor", "full")
+CHEAP_WHEN_TOLD = ("cliques", "line-graph", "tensor", "full")
 """Attacks that run in any case once overlaps are told: reading them is what costs."""
-SUPPOSED = ("mixup", "unmix", "unmask", "unhidden", "relations", "full", "noisy-relations")
+SUPPOSED = ("mixing", "unhidden", "relations", "full", "noisy-relations")
 """Attacks on schemes that encodings are only supposed to follow: the quick ones of the usual."""
-CHEAP_SUPPOSED = ("mixup", "unmix", "unmask", "unhidden")
+CHEAP_SUPPOSED = ("mixing", "unhidden")
 """Of these, linear algebra, which runs whatever the effort."""
 NOTHING_LEFT = "nothing was left to recover"
 """Why an attack did not run after a complete one."""
@@ -149,7 +150,8 @@ def _arms(lab: Laboratory, m: int, who: Key) -> Iterator[tuple[Arm, bool, str]]:
     if who == "blind" and not release.stated:
         # What was stated may be wrong: the encodings are also taken for what they look like.
         values = release.draw(0).values[:m]
-        for other, words in schemes_as_found(scheme, values):
+        for other, _ in identify(values, rng=0):
+            words = f"taken for what identify finds: {other.k_private} records, signs {other.signs}"
             yield from _of_scheme(lab, m, who, other, None, words)
         for view, seen in VIEWS.items():
             if seen(values) is not None:

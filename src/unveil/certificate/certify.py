@@ -121,7 +121,7 @@ def certify(
     elif not scheme.k_private:
         out = _public_alone(encodings, X, W, P, weights)
     elif not scheme.fixed_weights or weights is not None:
-        out = _own_weights(encodings, X, W, P, weights)
+        out = _own_weights(encodings, X, P, supports, unsure, weights)
     else:
         Q = _as_supports(supports, m, scheme.k_public, 0 if P is None else len(P))
         out = _fixed_weights(encodings, X, W, P if scheme.k_public else None, Q, unsure)
@@ -470,8 +470,9 @@ def _fixed_weights(
 def _own_weights(
     encodings: Encodings,
     X: NDArray[Any],
-    W: sparse.csr_array,
     P: NDArray[np.float32] | None,
+    supports: Any,
+    unsure: Flags,
     weights: sparse.csr_array | None,
 ) -> Recovery:
     if weights is None:
@@ -481,19 +482,21 @@ def _own_weights(
         )
     A = _as_weights(weights, encodings.m, len(X))
     values = np.where(np.isfinite(X), X, 0).astype(np.float64)
-    judged = judge_own_weights(encodings, values, A, P)
-    used = np.bincount(A.indices, minlength=len(X)) > 0
-    status = np.where(judged.certain, VERIFIED, np.where(used, AMBIGUOUS, UNRESOLVED))
+    names = None if supports is None else np.asarray(getattr(supports, "indices", supports))
+    judged = judge_own_weights(
+        encodings, values, A, public=P, supports=names, doubtful=unsure | ~np.isfinite(X)
+    )
     return _recovery(
         encodings,
         X,
-        status,
+        judged.status,
         judged.reasons,
         A.astype(bool),
         judged.residual,
         judged.exact,
         signed=encodings.scheme.signs == "kept",
         weights=A,
+        doubtful=judged.open_values if judged.open_values.any() else None,
     )
 
 

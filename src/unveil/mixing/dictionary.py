@@ -1,0 +1,158 @@
+"""Records from mixtures that keep their signs, where there are more records than values.
+
+    Y = ΛX,   Λ (m, n) with k entries that are not negative in each row, X (n, d), n > d + 1
+
+The rank says nothing then. What is left is sparse coding with an overcomplete dictionary (Aharon,
+Elad, Bruckstein, IEEE TSP 54, 2006), with three things that dictionaries in general have not:
+weights are positive, they sum to 1, and without noise rows are explained to rounding or not at all.
+
+  whiten   encodings in units of their own covariance. Records are then spread over all directions,
+           whatever they were: real features lie near a few directions and look alike
+  start    an encoding that is nearly one record is longer than others. From the longest on, each
+           that is unlike all before is a record
+  turns    the alternation of `codes`, in which records come and go
+  exact    rows that are explained to rounding alone say what the records are
+
+Cost: m·n·d for each of some dozen turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from unveil.mixing.codes import Fit, alternate, simplex_weights
+from unveil.mixing.model import (
+    Floats,
+    Members,
+    Mixture,
+    least_squares,
+    mixed,
+    rms,
+    weight_matrix,
+)
+
+
+def find_dictionary(
+    Y: Floats,
+    k: int,
+    squares: float,
+    *,
+    known: Floats | None = None,
+    start: Floats | None = None,
+    turns: int = 80,
+    progress: Callable[[int, int], None] | None = None,
+) -> Mixture | None:
+    """The records that reproduce the encodings, known ones first; None: less than half of the
+    encodings are reproduced.
+
+    squares : float    Mean of Σ λ² of an encoding: it tells the length of a record from that of an
+                       encoding.
+    known, start       As those of `sketch_dictionary`.
+    """
+    fit = sketch_dictionary(Y, k, squares, known=known, start=start, turns=turns, progress=progress)
+    return None if fit is None else _polished(Y, fit, 0 if known is None else len(known))
+
+
+def sketch_dictionary(
+    Y: Floats,
+    k: int,
+    squares: float,
+    *,
+    known: Floats | None = None,
+    start: Floats | None = None,
+    turns: int = 80,
+    flat: float = 1e-10,
+    progress: Callable[[int, int], None] | None = None,
+) -> Fit | None:
+    """Records (known ones first), members and weights after `turns` of the alternation. `left` is
+    in units of a record.
+
+    known (q, d)     Records that are known.
+    start (n, d)     Records to begin with, known ones not among them; None: long encodings.
+    flat : float     Directions with less variance than this share of the most are left out.
+    """
+    if len(Y) <= Y.shape[1] + 1:
+        return None
+    centre = Y.mean(axis=0)
+    sizes, axes = np.linalg.eigh(np.cov(Y.T))
+    keep = sizes > flat * sizes[-1]
+    axes = axes[:, keep] * np.sqrt(squares / keep.sum() / sizes[keep])
+    Z = (Y - centre) @ axes
+    fixed = np.empty((0, Y.shape[1])) if known is None else known
+    there = (fixed - centre) @ axes
+    first = _long_rows(Z, there) if start is None else (start - centre) @ axes
+    fit = alternate(Z, first, k, known=there, adapt=True, turns=turns, progress=progress)
+    if fit is None:
+        return None
+    trust = 1 / np.maximum(fit.left, max(float(np.median(fit.left)) / 10, 1e-12))
+    x = _values(Y, fit.members, fit.weights, fixed, len(fit.values), trust)
+    return (
+        None if x is None else Fit(np.concatenate([fixed, x]), fit.members, fit.weights, fit.left)
+    )
+
+
+def _long_rows(
+    Z: Floats, known: Floats, *, pure: float = 0.42, unlike: float = 0.6, block: int = 256
+) -> Floats:
+    """Long encodings that are unlike all before them and all known records, at length 1.
+
+    pure : float      Squared length from which on an encoding is nearly one record: its largest
+                      weight is 0.6 or more then.
+    unlike : float    Cosine below which it is a record of its own; the mean of two has 0.7 with
+                      each.
+    """
+    length = np.linalg.norm(Z, axis=1)
+    order = np.argsort(-length, kind="stable")
+    order = order[length[order] ** 2 >= pure]
+    unit = (Z[order] / length[order, None]).astype(np.float32)
+    chosen = (known / np.maximum(np.linalg.norm(known, axis=1, keepdims=True), 1e-30)).astype(
+        np.float32
+    )
+    for start in range(0, len(unit), block):
+        part = unit[start : start + block]
+        part = part[(part @ chosen.T).max(axis=1, initial=-1.0) <= unlike]
+        alike, kept = part @ part.T, list[int]()
+        for i in range(len(part)):
+            if not kept or alike[i, kept].max() <= unlike:
+                kept.append(i)
+        chosen = np.concatenate([chosen, part[kept]])
+    return np.asarray(chosen[len(known) :], np.float64)
+
+
+def _values(
+    Y: Floats, members: Members, weights: Floats, known: Floats, n: int, trust: Floats
+) -> Floats | None:
+    """Records beyond those known, by least squares."""
+    W, q = weight_matrix(members, weights, n), len(known)
+    return least_squares(W[:, q:].tocsr(), Y - W[:, :q] @ known, trust, ridge=1e-10)
+
+
+def _polished(
+    Y: Floats, fit: Fit, q: int, *, fine: float = 1e-3, near: float = 1e-4, rounds: int = 30
+) -> Mixture | None:
+    """Records at all values from the rows they reproduce; the first q are known.
+
+    fine : float    Residual, in units of a record, of rows to begin with.
+    near : float    Residual, relative to the rms of the encodings, that is rounding.
+    """
+    known, members, weights = fit.values[:q], fit.members, fit.weights
+    trusted, bound = fit.left < fine, near * rms(Y)
+    best: Mixture | None = None
+    for _ in range(rounds):
+        if 2 * trusted.sum() < len(Y):
+            break
+        x = _values(Y, members, weights, known, len(fit.values), trusted.astype(np.float64))
+        if x is None:
+            break
+        values = np.concatenate([known, x])
+        weights = simplex_weights(Y, values, members)
+        off = np.abs(Y - mixed(values, members, weights)).max(axis=1)
+        fits = off <= bound
+        largest = float(off[fits].max(initial=0.0))
+        if best is not None and fits.sum() <= best.fits.sum() and largest >= best.noise:
+            break
+        best = Mixture(values, members, weights, fits, largest, bool(2 * fits.sum() >= len(Y)))
+        trusted = fits if best.exact else trusted
+    return best if best is not None and best.exact else None

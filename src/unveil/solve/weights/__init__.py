@@ -1,1 +1,0 @@
-"""Weights that are unequal, unknown and new in every encoding."""
