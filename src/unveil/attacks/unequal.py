@@ -84,7 +84,7 @@ def full_unequal(
     weights = placed(solution.rows, solution.members, solution.weights, (m, n))
     values = solution.pixels.values.astype(np.float32)
     with clock("certificate"):
-        judged = certify(encodings, values, weights != 0, weights=weights)
+        judged = certify(encodings, values, weights.astype(bool), weights=weights)
     verified = int(judged.verified.sum())
     facts = {
         "estimated_n_private": start.n,

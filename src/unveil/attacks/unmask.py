@@ -117,7 +117,7 @@ def unmask(
         if signs is not None:
             found = replace(found, values=found.values * signs)
         W = _weights(encodings, found, rows)
-        judged = certify(encodings, found.values.astype(np.float32), W != 0, P, weights=W)
+        judged = certify(encodings, found.values.astype(np.float32), W.astype(bool), P, weights=W)
     return _told(encodings, found, P, count, judged, signs is not None, clock)
 
 

@@ -95,7 +95,7 @@ def unmix(
     W = sparse.csr_array(W)
     W.eliminate_zeros()
     with clock("certificate"), one_blas_thread():
-        judged = certify(encodings, found.values.astype(np.float32), W != 0, P, weights=W)
+        judged = certify(encodings, found.values.astype(np.float32), W.astype(bool), P, weights=W)
     return _told(encodings, found, P, judged, clock)
 
 

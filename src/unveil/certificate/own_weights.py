@@ -62,7 +62,7 @@ def judge_own_weights(
     scheme, Y = encodings.scheme, encodings.values.astype(np.float64)
     k, n = scheme.k_private + scheme.k_public, len(X)
     hidden = scheme.signs in ("absolute", "random")
-    W = sparse.csr_array(W, dtype=np.float64)
+    W = W.copy()
     W.eliminate_zeros()
     count, total = np.diff(W.indptr), np.asarray(W.sum(axis=1)).ravel()
     near = (1e-3 if hidden else 1e-4) * float(np.sqrt(np.mean(Y**2)))
