@@ -181,7 +181,7 @@ def _turned(found: Floats, P: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 def _weights(encodings: Encodings, found: Corners, rows: NDArray[np.int64]) -> sparse.csr_array:
     """(m, n): weights of the rows that are explained, clear enough to tell whose they are."""
-    W = found.matrix.tocsr()
+    W = found.matrix.tocsr().copy()
     W.data[W.data <= FAINTEST] = 0
     W = sparse.csr_array(sparse.diags_array(found.fits.astype(np.float64)) @ W)
     W.eliminate_zeros()

@@ -90,9 +90,8 @@ def unmix(
         nothing += f"and at most {d + 1}: another k_private, more encodings or less noise is needed"
         return Recovery.empty(encodings, NAME, nothing, clock.seconds)
     # Weights, without those too faint to tell whose they are.
-    W = found.matrix.tocsr()
+    W = found.matrix.tocsr().copy()
     W.data[W.data <= (FAINTEST if found.exact else FAINT)] = 0
-    W = sparse.csr_array(W)
     W.eliminate_zeros()
     with clock("certificate"), one_blas_thread():
         judged = certify(encodings, found.values.astype(np.float32), W.astype(bool), P, weights=W)

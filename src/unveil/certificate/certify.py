@@ -616,7 +616,7 @@ def _as_supports(supports: Any, m: int, k_public: int, n_public: int) -> Index:
 
 
 def _as_weights(weights: Any, m: int, n: int) -> sparse.csr_array:
-    A = sparse.csr_array(weights, dtype=np.float64)
+    A = sparse.csr_array(weights, dtype=np.float64, copy=True)
     if A.shape != (m, n):
         raise InputError(f"weights of shape {A.shape}: give one per encoding and vector {(m, n)}")
     A.sum_duplicates()

@@ -83,7 +83,7 @@ def as_members(members: Any, m: int, n: int, k: int) -> sparse.csr_array:
     """(m, n) whole numbers: how often each row holds each record. Taken from (m, k) names with −1
     where unknown, or from a boolean matrix. Rows of pairs that name one record hold it twice."""
     if sparse.issparse(members) or getattr(members, "dtype", None) is np.dtype(bool):
-        W = sparse.csr_array(members).astype(np.int64)
+        W = sparse.csr_array(members, copy=True).astype(np.int64)
         if W.shape != (m, n):
             raise InputError(f"members of shape {W.shape}: {m} encodings and {n} vectors are given")
         W.sum_duplicates()

@@ -310,7 +310,8 @@ def _private(
     P, V = (public, X) if signed else (np.abs(public), np.abs(X))
     near = np.array([np.linalg.norm(P - v, axis=1).min() for v in V])
     listed = near <= 1e-3 * np.linalg.norm(V, axis=1)
-    clear = sparse.csr_array((W.data > faint, W.indices, W.indptr), shape=W.shape)
+    clear = W.copy()
+    clear.data = (clear.data > faint).astype(np.float64)
     clear.eliminate_zeros()
     full = np.asarray(clear[:, np.flatnonzero(listed)].sum(axis=1)).ravel() >= k_public
     private = np.asarray(clear[np.flatnonzero(full)].sum(axis=0)).ravel() > 0
