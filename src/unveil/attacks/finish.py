@@ -94,13 +94,9 @@ def certified(
     if doubtful is not None:
         mask[:n] |= doubtful
     # 2. The certificate.
-    given: tuple[Any, ...] = ()
-    if public is not None:
-        given = public.vectors, public.names
+    P, names = (None, None) if public is None else (public.vectors, public.names)
     with clock("certificate"):
-        judged = certify(
-            encodings, (values * unit).astype(np.float32), members, *given, doubtful=mask
-        )
+        judged = certify(encodings, (values * unit).astype(np.float32), members, P, names, mask)
     # 3. In words.
     explained, open_values = judged.explained, judged.doubtful
     text = f"{int(judged.verified.sum())} of {len(judged)} private vectors verified; "

@@ -169,7 +169,7 @@ def _recovery(
         return Recovery.empty(encodings, NAME, why, clock.seconds)
     weights = sparse.csr_array(W[:, used])
     with clock("certificate"):
-        judged = certify(encodings, V[used], weights != 0, P, weights=weights)
+        judged = certify(encodings, V[used], weights.astype(bool), P, weights=weights)
     reasons = [
         reason + (", or one equal to it" if names[v] in doubles else "")
         for v, reason in zip(used, judged.reasons, strict=True)

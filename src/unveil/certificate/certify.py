@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb, log2
 from typing import Any, NamedTuple
@@ -128,7 +128,7 @@ def certify(
     if progress:
         progress("certificate", 1, 1)
     seconds = {"certificate": time.perf_counter() - began}
-    return _replace(out, seconds=seconds).about(encodings)
+    return replace(out, seconds=seconds).about(encodings)
 
 
 class Doubt(NamedTuple):
@@ -201,7 +201,7 @@ class Case:
             return False
         X = np.where(self.claim.unsure[used], 0.0, self.claim.X[used])
         ratio = float(np.sqrt(np.mean(X**2))) / float(self.encodings.pixel_rms or 1.0)
-        return abs(ratio - 1) > min(max(0.02, 5 / np.sqrt(2 * X.size)), 0.2)
+        return bool(abs(ratio - 1) > min(max(0.02, 5 / np.sqrt(2 * X.size)), 0.2))
 
     @cached_property
     def correlated(self) -> bool:
@@ -228,10 +228,10 @@ class Case:
         claim, effort = self.claim, Effort()
         none = np.zeros(claim.n, bool)
         public = bool(claim.names.shape[1])
-        use = ~self.dependent[claim.rows].any(axis=1)
+        use = np.asarray(~self.dependent[claim.rows].any(axis=1))
         if self.hopeless or not use.any() or (claim.k == 1 and not public):
             return none, none, True
-        claim = _restricted(claim, use)
+        claim = replace(claim, rows=claim.rows[use], names=claim.names[use])
         rms = self.encodings.pixel_rms
         plain = np.unique(claim.rows, axis=0)
         inner, heavy = none, True
@@ -439,7 +439,7 @@ def _fixed_weights(
     ok = which < 0
     shown = case.open_values if ok.any() else claim.unsure
     # In words.
-    facts = {"d": claim.d, "m": encodings.m, "explained": int(claim.exact.sum())}
+    facts: dict[str, float] = {"d": claim.d, "m": encodings.m, "explained": int(claim.exact.sum())}
     facts |= {"bits": float(case.evidence[1].sum()), "need": case.need}
     rounding = f", up to rounding of the encodings by steps of {claim.step:.2g}"
     reasons = []
@@ -452,7 +452,7 @@ def _fixed_weights(
         words += "solution only" + (f", up to {opened} values that are open" if opened else "")
         reasons.append(words + (rounding if claim.step else ""))
     signed = claim.kept or bool(claim.names.shape[1])
-    doubt = np.where(ok[:, None], shown, claim.unsure)
+    opened_values = np.where(ok[:, None], shown, claim.unsure)
     return _recovery(
         encodings,
         X,
@@ -462,7 +462,7 @@ def _fixed_weights(
         claim.residual,
         claim.exact,
         signed=signed,
-        doubtful=doubt if doubt.any() else None,
+        doubtful=opened_values if opened_values.any() else None,
         evidence={"rounding_step": claim.step} if claim.step else {},
     )
 
@@ -528,9 +528,10 @@ def _public_alone(
     stated = exact & (np.diff(A.indptr) == scheme.k_public)
     full = np.zeros((m, n))
     full[:, names] = A.toarray()
-    proved = np.zeros(n, bool)
+    proved: Flags = np.zeros(n, bool)
     if independent and stated.any() and listed.all():
-        proved = only_mixture(usable.astype(np.float64), full[stated], miss[stated]).any(axis=0)
+        by_row = only_mixture(usable.astype(np.float64), full[stated], miss[stated])
+        proved = np.asarray(by_row.any(axis=0))
     # 3. In words.
     status, reasons = np.full(len(X), UNRESOLVED, "<U10"), []
     seen = np.asarray(A.astype(bool)[np.flatnonzero(exact)].sum(axis=0)).ravel()
@@ -618,19 +619,9 @@ def _as_supports(supports: Any, m: int, k_public: int, n_public: int) -> Index:
 
 
 def _as_weights(weights: Any, m: int, n: int) -> sparse.csr_array:
-    A = sparse.csr_array(weights, dtype=np.float64)
+    A = sparse.csr_array(weights, dtype=np.float64, copy=True)
     if A.shape != (m, n):
         raise InputError(f"weights of shape {A.shape}: give one per encoding and vector {(m, n)}")
     A.sum_duplicates()
     A.eliminate_zeros()
     return A
-
-
-def _restricted(claim: Claim, use: Flags) -> Claim:
-    return _replace(claim, rows=claim.rows[use], names=claim.names[use])
-
-
-def _replace(record: Any, **changes: Any) -> Any:
-    from dataclasses import replace
-
-    return replace(record, **changes)

@@ -83,7 +83,7 @@ def as_members(members: Any, m: int, n: int, k: int) -> sparse.csr_array:
     """(m, n) whole numbers: how often each row holds each record. Taken from (m, k) names with −1
     where unknown, or from a boolean matrix. Rows of pairs that name one record hold it twice."""
     if sparse.issparse(members) or getattr(members, "dtype", None) is np.dtype(bool):
-        W = sparse.csr_array(members).astype(np.int64)
+        W = sparse.csr_array(members, copy=True).astype(np.int64)
         if W.shape != (m, n):
             raise InputError(f"members of shape {W.shape}: {m} encodings and {n} vectors are given")
         W.sum_duplicates()
@@ -101,9 +101,8 @@ def as_members(members: Any, m: int, n: int, k: int) -> sparse.csr_array:
     if names.max(initial=-1) >= n:
         raise InputError(f"members name vector {names.max()}, but there are only {n}")
     row, place = np.nonzero(names >= 0)
-    W = sparse.csr_array(
-        (np.ones(len(row), np.int64), (row, names[row, place])), shape=(m, n), dtype=np.int64
-    )
+    at = row.astype(np.int64), names[row, place].astype(np.int64)
+    W = sparse.csr_array((np.ones(len(row), np.int64), at), shape=(m, n))
     W.sum_duplicates()
     return W
 
@@ -327,7 +326,7 @@ def dependent(claim: Claim, rng: np.random.Generator) -> Flags:
     if not claim.kept:
         out |= alike(np.abs(U))
     if n > d:
-        return out | short_relations(U, rng) if n <= 3000 else out
+        return np.asarray(out | short_relations(U, rng) if n <= 3000 else out)
     gram = U @ U.T
     # What rounding leaves of an eigenvalue that is 0.
     nothing = max(1e-11, float((claim.step / np.maximum(np.abs(claim.X).max(), 1e-30)) ** 2))

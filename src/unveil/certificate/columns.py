@@ -289,13 +289,13 @@ def _search(  # type: ignore[no-untyped-def]
     for i in range(n):
         shared[i] = known[i]
     for h in range(1, count):
-        same, turned = 0, 0
+        equal, turned = 0, 0
         for i in range(n):
             if known[i]:
-                same += abs(value[h, i] - x[i]) <= 4 * tolerance
+                equal += abs(value[h, i] - x[i]) <= 4 * tolerance
                 turned += abs(value[h, i] + x[i]) <= 4 * tolerance
         for i in range(n):
-            off = value[h, i] - x[i] if same >= turned else value[h, i] + x[i]
+            off = value[h, i] - x[i] if equal >= turned else value[h, i] + x[i]
             shared[i] = shared[i] and abs(off) <= 4 * tolerance
     return shared
 

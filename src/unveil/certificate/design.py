@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -116,7 +117,7 @@ def core(rows: Index, n: int, kept: bool, effort: Effort) -> Flags:
         if few.any():
             continue
         design = Design.of((np.cumsum(inside) - 1)[use], int(inside.sum()), kept)
-        label = connected_components(design.W.T @ design.W, directed=False)[1]
+        label = connected_components(design.W.T @ design.W, directed=False)[1].astype(np.int64)
         if not label.any():
             found = classes(design, effort.generators)
             if found is None:
@@ -287,8 +288,9 @@ def by_columns(design: Design, even: Floats, effort: Effort) -> Index:
         price = np.concatenate([np.zeros(m), np.ones(m), np.full(c, 1e3), np.ones(n)])
         low = np.append(even / 2, np.zeros(m + c + n))
         high = np.append(even * 1.5, np.full(m + c + n, np.inf))
-        lines = sparse.vstack([sparse.hstack(block) for block in blocks]).tocsr()
-        found = linprog(price, A_ub=lines, b_ub=bound, bounds=np.column_stack([low, high]))
+        lines: Any = sparse.csr_array(sparse.vstack([sparse.hstack(b) for b in blocks]))
+        between: Any = np.column_stack([low, high])
+        found: Any = linprog(price, A_ub=lines, b_ub=bound, bounds=between)
         if found.status:
             break
         weight, missed = found.x[:m], found.x[2 * m : 2 * m + c] > 0.005 + 1e-9
@@ -323,7 +325,7 @@ def light_columns(
     W = design.W.toarray()
     U = np.rint(np.abs(every @ W.T)).astype(np.float32)
     cost, degree = U @ weight, weight @ W
-    whole = (np.abs(every - np.rint(every)) < NEAR).all(axis=1)
+    whole = np.asarray((np.abs(every - np.rint(every)) < NEAR).all(axis=1))
     fraction = float(cost[~whole].min(initial=np.inf))
     # (columns, n): is Wt ≠ 0 in a row without i? Then it must weigh more than e_i.
     beside = U.sum(axis=1)[:, None] - U @ W.astype(np.float32) > 0.5
@@ -479,7 +481,7 @@ def lightest(
         cost, box = np.asarray(W.T @ price), Bounds(low, high)
     else:
         eye = sparse.eye_array(m)
-        both = sparse.vstack([sparse.hstack([W, eye]), sparse.hstack([-W, eye])]).tocsc()
+        both = sparse.csc_array(sparse.vstack([sparse.hstack([W, eye]), sparse.hstack([-W, eye])]))
         lines = LinearConstraint(both, 0, np.inf)
         cost = np.append(np.zeros(n), price)
         box = Bounds(np.append(low, np.zeros(m)), np.append(high, np.ones(m)))
@@ -582,7 +584,7 @@ def _only_reading(
     claim: Claim, i: int, others: Index, own: Index, speaking: Flags, rms: float | None
 ) -> bool:
     """Whether these rows of record i have no other reading, or none of a possible size."""
-    kinds = [
+    kinds: list[tuple[Index, NDArray[Any], float]] = [
         (others[speaking], claim.X, 1.0),
         (claim.names[own][speaking], claim.P, claim.public_weight),
     ]

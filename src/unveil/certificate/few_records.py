@@ -87,7 +87,7 @@ def _light_enough(C: Floats, W: Floats) -> Floats:
     apart = ours.sum(axis=1)[:, None] + ends.sum(axis=1) - 2 * (ours @ ends.T)
     apart[apart < 0.5] = np.inf  # t* itself is no column
     if len(C) <= n:
-        return starts[:0]
+        return np.asarray(starts[:0])
     least = np.partition(apart, n - 1, axis=1)[:, :n].sum(axis=1)
     return np.asarray(starts[least <= k * len(W)])
 
