@@ -433,6 +433,13 @@ def _judged_fixed(
 
     scheme, d = encodings.scheme, encodings.d
     rows = np.flatnonzero(found.fits)
+    # A record that one row alone uses takes whatever that row has: the row says nothing.
+    while True:
+        uses = np.bincount(found.members[rows].ravel(), minlength=len(found.values))
+        keep = (uses[found.members[rows]] > 1).all(axis=1)
+        if keep.all():
+            break
+        rows = rows[keep]
     used, members = np.unique(np.sort(found.members[rows], axis=1), return_inverse=True)
     members = members.reshape(len(rows), -1).astype(np.int64)
     x = found.values[used]
