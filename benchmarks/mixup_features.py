@@ -78,9 +78,7 @@ def main(n: int) -> None:
                     spent = time.process_time() - began
                     truth = sim.private.astype(np.float64)
                     wrong = unveil.score(recovery, sim.private, tolerance=1e-2 * truth.std()).wrong
-                    oracle = told(
-                        sim.encodings.values.astype(np.float64), sim.selection.private, n
-                    )
+                    oracle = told(sim.encodings.values.astype(np.float64), sim.selection.private, n)
                     cells.append(
                         f"{back(recovery.vectors, truth)} ({int(recovery.verified.sum())}; "
                         f"{back(oracle, truth)}) {spent:.1f} s" + (f" {wrong} WRONG" * bool(wrong))
