@@ -170,7 +170,7 @@ def _every_arm(lab: Laboratory, m: int) -> Iterator[Arm]:
     scheme = lab.release.scheme
     yield Arm("blind", COPIES, scheme)
     if not lab.release.stated:
-        yield Arm("blind", "unmix", Scheme(2, weighting="unknown", signs="kept"))
+        yield Arm("blind", "mixing", Scheme(2, weighting="unknown", signs="kept"))
     encodings = lab.encodings(0, m)
     for choice in choose(situation_of(encodings, None)):
         if choice.applies:

@@ -110,7 +110,7 @@ def _row(made: str, vectors: np.ndarray, pool: int, own: int, others: int, part:
     public = vectors[n : n + PUBLIC // part] if others else None
     sim = unveil.simulate(scheme, private=vectors[:n], public=public, m=m, rng=SEED)
     start = time.perf_counter()
-    recovery = unveil.recover(sim.encodings, public, attack="unmask", rng=0)
+    recovery = unveil.recover(sim.encodings, public, attack="mixing", rng=0)
     seconds = time.perf_counter() - start
     size = float(np.sqrt(np.mean(sim.private**2)))
     scores = unveil.score(recovery, sim.private, tolerance=TOLERANCE * size)

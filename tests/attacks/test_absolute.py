@@ -83,7 +83,7 @@ def test_what_it_cannot_take_on_is_refused():
     for scheme in (Scheme(3), Scheme(1)):
         with pytest.raises(InputError, match="use attack='natural'"):
             recover(release(scheme).encodings, attack="absolute")
-    with pytest.raises(InputError, match="use attack='mixup'"):
+    with pytest.raises(InputError, match="use attack='mixing'"):
         recover(release(Scheme(2, signs="kept")).encodings, attack="absolute")
     with pytest.raises(InputError, match="memory limit"):
         recover(release(Scheme(2)).encodings, attack="absolute", memory_limit=1000)

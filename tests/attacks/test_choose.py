@@ -70,19 +70,18 @@ def test_the_usual_order():
     assert usual(Situation(Scheme(2), 100, unhidden=True))[0] == "unhidden"
     assert usual(Situation(Scheme(2), 100, told=True)) == ("full", *LAST)
     assert usual(Situation(Scheme(2), 20_000))[0] == "full"
-    assert usual(Situation(Scheme(2, signs="kept"), 100)) == ("mixup", "relations")
+    assert usual(Situation(Scheme(2, signs="kept"), 100)) == ("mixing", "relations")
     own = Scheme(2, weighting="dirichlet", signs="kept")
-    assert usual(Situation(own, 100)) == ("unmix",)
-    assert usual(Situation(own, 100, images=True)) == ("unmix", "natural")
+    assert usual(Situation(own, 100)) == ("mixing",)
+    assert usual(Situation(own, 100, images=True)) == ("mixing", "natural")
     assert usual(Situation(Scheme(2, weighting="half-normal", signs="kept"), 100)) == (
-        "unmix",
-        "full",
+        "mixing",
     )
     assert usual(Situation(Scheme(0, 2), 100)) == ("phase-retrieval",)
     assert usual(Situation(Scheme(2, 2, "released"), 100, images=True)) == ("natural",)
     assert usual(Situation(Scheme(2, 2, "released"), 100)) == LAST[1:]
     assert usual(Situation(Scheme(2, 1), 7000)) == ("full", *LAST)
-    assert usual(Situation(Scheme(2, weighting="half-normal"), 100)) == ("full",)
+    assert usual(Situation(Scheme(2, weighting="half-normal"), 100)) == ("mixing",)
     assert usual(Situation(Scheme(1), 100)) == ("full",)
 
 

@@ -343,7 +343,7 @@ def test_memory_is_asked_for_before_it_is_taken(scheme, monkeypatch):
 
     for name in ("similarity", "learn_public"):
         monkeypatch.setattr(sys.modules["unveil.attacks.dense"], name, taken)
-    monkeypatch.setattr(sys.modules["unveil.attacks.unequal"], "squared_correlations", taken)
+    monkeypatch.setattr(sys.modules["unveil.mixing.hidden"], "squared_correlations", taken)
     with pytest.raises(InputError, match="attack fewer of them, or raise memory_limit"):
         full(sim.encodings, sim.public, memory_limit=100_000)
 

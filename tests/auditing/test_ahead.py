@@ -10,7 +10,7 @@ from unveil.auditing.trial import Arm
 from unveil.auditing.trials import Laboratory
 from unveil.parallel import using
 
-ARMS = (Arm("blind", "mixup", Scheme(2, signs="kept")),)
+ARMS = (Arm("blind", "mixing", Scheme(2, signs="kept")),)
 
 
 @pytest.fixture(scope="module")

@@ -232,7 +232,7 @@ ENCODERS = {
         "copies",
     ),
     "MixUp": (lambda *a: mixed(*a), "leaks", "relations"),
-    "MixUp with its own weights": (lambda *a: mixed(*a, weights=1.0), "leaks", "unmix"),
+    "MixUp with its own weights": (lambda *a: mixed(*a, weights=1.0), "leaks", "mixing"),
     "one mask for all": (
         lambda private, public, rng: mixed(private, public, rng) * rng.choice([-1, 1], 40),
         "leaks",

@@ -132,6 +132,6 @@ def test_links_are_counted_against_the_truth():
 
 
 def test_what_an_attack_refuses_is_its_result():
-    trial = laboratory().trial(60, 0, Arm("blind", "mixup", Scheme(2)))
+    trial = laboratory().trial(60, 0, Arm("blind", "mixing", Scheme(2)))
     assert trial.recovered == 0
     assert trial.explanation.startswith("refused: ")

@@ -426,6 +426,13 @@ def _judged_fixed(
     under noise standard errors of the records."""
     scheme, m = encodings.scheme, encodings.m
     rows = np.flatnonzero(found.fits)
+    # A record that one row alone uses takes whatever that row has: the row says nothing.
+    while True:
+        uses = np.bincount(found.members[rows].ravel(), minlength=len(found.values))
+        keep = (uses[found.members[rows]] > 1).all(axis=1)
+        if keep.all():
+            break
+        rows = rows[keep]
     used, inside = np.unique(np.sort(found.members[rows], axis=1), return_inverse=True)
     members = np.full((m, scheme.k_private), -1, np.int64)
     members[rows] = inside.reshape(len(rows), -1)

@@ -64,8 +64,12 @@ def find_corners(
     for count in [n] if n is not None else _counts(sizes):
         if not k < count < m:
             continue
+        # As many records as dimensions: what is not exact at once is noise, or more records.
+        full = n is None and count == min(m, d + 1)
         noise = np.sqrt(max(float(sizes[count:].sum()), 0.0) / max(1, (m - count) * (d - count)))
-        found = _corners(Y, sizes, vectors[:, :count], k, weight, float(noise), progress)
+        found = _corners(
+            Y, sizes, vectors[:, :count], k, weight, None if full else float(noise), progress
+        )
         if found is not None and (best is None or _worth(found, enough) > _worth(best, enough)):
             best = found
         if best is not None and best.exact and best.fits.mean() >= enough:
@@ -122,7 +126,7 @@ def _corners(
     U: Floats,
     k: int,
     weight: float | None,
-    noise: float,
+    noise: float | None,
     progress: Callable[[int, int], None] | None,
     *,
     rounds: int = 12,
@@ -131,6 +135,8 @@ def _corners(
 ) -> Mixture | None:
     """The rest for a given number of records, the columns of U.
 
+    noise : float             Standard deviation per value, by the spectrum; None: exact at the
+                              first attempt, or nothing.
     rounds, attempts : int    Rounds of weights and records until members stay as they are; and how
                               often that is begun again after `robust_turns` of the alternation.
     """
@@ -144,7 +150,8 @@ def _corners(
     # Fixed weights hold with fewer encodings; weights from members reach right ones from farther.
     for given in [None] if weight is None else [weight, None]:
         members, weights = start, np.ones(start.shape)
-        for attempt in range(attempts):
+        last = attempts - 1 if noise is not None else 0
+        for attempt in range(last + 1):
             for step in range(rounds):
                 before = np.sort(members, axis=1)
                 if given is None:
@@ -166,12 +173,14 @@ def _corners(
                 best = found
             if best is not None and best.fits.all():
                 return best
-            fit = alternate(Z, x, k, weight=weight, turns=robust_turns)
+            fit = alternate(Z, x, k, weight=weight, turns=robust_turns) if attempt < last else None
             if fit is None:
                 break
             members, weights, x = fit.members, fit.weights, fit.values
         if best is not None and best.exact:
             return best
+    if noise is None:
+        return best if best is not None and best.exact else None
     fit = alternate(Z, x, k, weight=weight, robust=False, turns=60)
     noisy = None if fit is None else judge(Y, fit.members, fit.weights, n, noise=noise)
     if best is None or noisy is None:

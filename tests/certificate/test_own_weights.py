@@ -1,0 +1,113 @@
+"""The certificate for own weights believes nobody: a wrong claim is never verified."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import unveil
+from unveil import Scheme
+from unveil.certificate.own_weights import judge_own_weights
+
+KEPT = Scheme(2, weighting="dirichlet", signs="kept")
+HIDDEN = Scheme(2, weighting="half-normal")
+
+
+def claim(scheme, n=15, m=200, d=60, seed=0):
+    sim = unveil.simulate(scheme, n_private=n, m=m, d=d, rng=seed)
+    W = np.zeros((m, n))
+    np.put_along_axis(W, sim.selection.private, sim.selection.weights, 1)
+    return sim, sim.private.astype(np.float64), W
+
+
+def judged(encodings, x, W, **known):
+    return judge_own_weights(encodings, x, sparse.csr_array(W), **known)[0]
+
+
+@pytest.mark.parametrize("scheme", [KEPT, HIDDEN, Scheme(3, weighting="half-normal")])
+def test_the_truth_is_verified(scheme):
+    sim, x, W = claim(scheme)
+    assert (judged(sim.encodings, x, W) == "verified").all()
+
+
+@pytest.mark.parametrize("scheme", [KEPT, HIDDEN])
+def test_one_wrong_value_is_not_verified(scheme):
+    sim, x, W = claim(scheme)
+    x[3, 7] += 0.05
+    status = judged(sim.encodings, x, W)
+    assert status[3] != "verified"
+
+
+@pytest.mark.parametrize("scheme", [KEPT, HIDDEN])
+def test_a_record_of_noise_is_not_verified(scheme):
+    sim, x, W = claim(scheme)
+    x[0] = np.random.default_rng(0).standard_normal(x.shape[1])
+    assert judged(sim.encodings, x, W)[0] != "verified"
+
+
+def test_a_wrong_value_in_a_column_of_small_size_is_not_verified():
+    sim, x, W = claim(KEPT)
+    scale = np.ones(60)
+    scale[5] = 1e-5
+    encodings = unveil.Encodings(sim.encodings.values * scale, KEPT, None)
+    x = x * scale
+    assert (judged(encodings, x, W) == "verified").all()
+    x[2, 5] += 0.1 * scale[5]
+    assert judged(encodings, x, W)[2] != "verified"
+
+
+def test_another_reading_of_the_same_encodings_is_not_verified():
+    # Records and weights of an invertible map: WT, T⁻¹X reproduces everything.
+    sim, x, W = claim(KEPT, n=6, m=60)
+    T = np.eye(6)
+    T[0, 1] = 0.5
+    T[0, 0] = 0.5
+    # Only the first record differs from the truth.
+    status = judged(sim.encodings, np.linalg.solve(T, x), W @ T)
+    assert status[0] != "verified"
+
+
+def test_weights_that_do_not_sum_to_one_prove_nothing():
+    sim, x, W = claim(KEPT)
+    assert not (judged(sim.encodings, x / 2, 2 * W) == "verified").any()
+
+
+def test_equal_weights_are_not_in_general_position():
+    sim = unveil.simulate(Scheme(2, weighting="convex", signs="kept"), 15, m=200, d=60, rng=0)
+    W = np.zeros((200, 15))
+    np.put_along_axis(W, sim.selection.private, 0.5, 1)
+    encodings = unveil.Encodings(sim.encodings.values, KEPT, None)
+    assert not (judged(encodings, sim.private.astype(float), W) == "verified").any()
+
+
+def test_too_few_encodings_leave_it_open():
+    sim, x, W = claim(KEPT, n=15, m=18)
+    assert (judged(sim.encodings, x, W) != "verified").any()
+
+
+def test_a_record_that_is_never_used_is_unresolved():
+    sim, x, W = claim(KEPT)
+    status = judged(sim.encodings, np.vstack([x, x[:1] + 1]), np.column_stack([W, np.zeros(200)]))
+    assert status[-1] == "unresolved"
+
+
+def test_values_that_the_claim_leaves_open_stay_open():
+    sim, x, W = claim(KEPT)
+    doubtful = np.zeros(x.shape, bool)
+    doubtful[2, 4] = True
+    x[2, 4] += 3
+    status, _, opened = judge_own_weights(sim.encodings, x, sparse.csr_array(W), doubtful=doubtful)
+    assert opened[2, 4]
+    assert status[0] == "verified"
+
+
+def test_a_record_may_be_a_public_vector_that_is_not_listed():
+    scheme = Scheme(2, 1, "uniform", signs="kept")
+    sim = unveil.simulate(scheme, n_private=12, n_public=10, m=400, d=60, rng=0)
+    W = np.zeros((400, 12))
+    np.put_along_axis(W, sim.selection.private, sim.selection.weights, 1)
+    x = sim.private.astype(np.float64)
+    with_list = judged(sim.encodings, x, W, public=sim.public, supports=sim.selection.public)
+    assert (with_list == "verified").all()
+    assert not (judged(sim.encodings, x, W) == "verified").any()
+    moved = (sim.selection.public + 1) % 10
+    assert not (judged(sim.encodings, x, W, public=sim.public, supports=moved) == "verified").any()
