@@ -248,42 +248,47 @@ def _complete(value, plus, minus, near, start, neighbour, edge):  # type: ignore
     n = len(start) - 1
     pair = np.full((n, 2), np.nan)
     sure = np.zeros(n, np.bool_)
-    if not _deduce(value, pair, plus, minus, near, start, neighbour, edge, -1):
+    if not _deduce(value, pair, plus, minus, near, start, neighbour, edge):
         return sure, False
     for v in range(n):
         sure[v] = not np.isnan(value[v])
-    # Open values, those first whose candidates differ most in how often they occur.
-    ordered = np.sort(value[sure])
-    gap = np.full(n, -1.0)
-    for v in range(n):
-        if not np.isnan(pair[v, 0]) and not sure[v]:
-            one = np.searchsorted(ordered, pair[v, 0] + near) - np.searchsorted(
-                ordered, pair[v, 0] - near
-            )
-            two = np.searchsorted(ordered, pair[v, 1] + near) - np.searchsorted(
-                ordered, pair[v, 1] - near
-            )
-            if two > one:
-                pair[v, 0], pair[v, 1] = pair[v, 1], pair[v, 0]
-            gap[v] = abs(one - two)
-    for v in np.argsort(-gap, kind="mergesort"):
-        if gap[v] < 0:
-            break
-        if not np.isnan(value[v]):
-            continue
-        trail = _consequences(v, 0, value, pair, plus, minus, near, start, neighbour, edge)
-        if trail[0] < 0:
-            trail = _consequences(v, 1, value, pair, plus, minus, near, start, neighbour, edge)
-        if trail[0] < 0:
+    # Open values by their levels, then what follows from them, until nothing is left.
+    while True:
+        ordered = np.sort(value[~np.isnan(value)])
+        gap = np.full(n, -1.0)
+        for v in range(n):
+            if np.isnan(value[v]) and not np.isnan(pair[v, 0]):
+                one = _count_near(ordered, pair[v, 0], near)
+                two = _count_near(ordered, pair[v, 1], near)
+                if two > one:
+                    pair[v, 0], pair[v, 1] = pair[v, 1], pair[v, 0]
+                gap[v] = abs(one - two)
+        if gap.max() < 0:
+            return sure, True
+        # Those first whose candidates differ most in how often they occur.
+        for v in np.argsort(-gap, kind="mergesort"):
+            if gap[v] < 0:
+                break
+            if not np.isnan(value[v]):
+                continue
+            trail = _consequences(v, 0, value, pair, plus, minus, near, start, neighbour, edge)
+            if trail[0] < 0:
+                trail = _consequences(v, 1, value, pair, plus, minus, near, start, neighbour, edge)
+            if trail[0] < 0:
+                return sure, False
+            for code in trail:
+                value[code // 2] = pair[code // 2, code % 2]
+        if not _deduce(value, pair, plus, minus, near, start, neighbour, edge):
             return sure, False
-        for code in trail:
-            value[code // 2] = pair[code // 2, code % 2]
-    # Records whose neighbours were all open follow from them.
-    return sure, _deduce(value, pair, plus, minus, near, start, neighbour, edge, -1)
 
 
 @njit(cache=True, nogil=True)
-def _deduce(value, pair, plus, minus, near, start, neighbour, edge, only):  # type: ignore[no-untyped-def]
+def _count_near(ordered, x, near):  # type: ignore[no-untyped-def]
+    return np.searchsorted(ordered, x + near) - np.searchsorted(ordered, x - near)
+
+
+@njit(cache=True, nogil=True)
+def _deduce(value, pair, plus, minus, near, start, neighbour, edge):  # type: ignore[no-untyped-def]
     """Values that hold in every solution with the given ones, in place; pair (n, 2): candidates of
     the others. False where there is a contradiction."""
     n = len(start) - 1

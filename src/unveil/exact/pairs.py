@@ -48,6 +48,8 @@ from unveil.exact.relations import (
     pick_pivots,
 )
 
+Progress = Callable[[str, int, int], None]
+
 NEAR = 6.0
 """How far sums of two records may be from a candidate, in rounding steps: three of them are added."""
 
@@ -62,31 +64,40 @@ class Pairs:
 
     @property
     def explained(self) -> float:
+        """The share of encodings whose members are known."""
         return float((self.members[:, 0] >= 0).mean())
+
+    @property
+    def least_uses(self) -> int:
+        """Encodings of the record that has fewest."""
+        used = np.bincount(self.members[self.members >= 0], minlength=len(self.x))
+        return int(used.min()) if len(used) else 0
 
 
 def grow_pairs(
     rows: Rows,
     rng: np.random.Generator,
     *,
-    seeds: int = 60,
+    starts: tuple[tuple[float, int, int], ...] = ((0.0, 0, 60), (0.3, 60, 10)),
     enough: float = 0.5,
     more: int = 3,
     rounds: int = 60,
     deadline: float = np.inf,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Pairs:
     """The records behind encodings of two records each.
 
     Parameters
     ----------
-    seeds : int
-        Classes that growth starts from after each block of relations, the largest first.
+    starts : tuples (share, extend, seeds)
+        How growth starts, in this order, each time the number of relations has doubled: once this
+        share of them is known, with extension up to so many records (0: by votes alone), from so
+        many classes, the largest first. Votes alone take off up to a thousand records.
     enough : float
         A start that explains this share of the encodings is no accident: false ones explain a few.
     more : int
-        Where a good start does not explain all encodings, so many others are tried and the best is
-        kept.
+        Where a good start does not explain all encodings, or needs records that are used no more
+        than three times, so many others are tried: the best explains most with fewest records.
     rounds : int
         Rounds of votes; a growth that takes off needs about ten.
     deadline : float
@@ -94,38 +105,39 @@ def grow_pairs(
     """
     best, good = _nothing(rows), 0
     classes: list[Indices] = []
-    tried: set[tuple[int, int]] = set()
+    tried: set[tuple[int, int, int]] = set()
     checkpoint = 0.0
     for share, block in difference_classes(rows, rng):
         classes += block
         if progress:
             progress("relations", round(1000 * share), 1000)
         late = time.monotonic() > deadline
-        # Starts are worth trying when there are new large classes, and at the end.
         if share < checkpoint and not late and share < 1:
             continue
         checkpoint = max(2 * share, share + 0.02)
         index = _ClassIndex(classes, rows.m)
-        fresh = sorted(
-            (c for c in classes if (int(c[0, 0]), int(c[0, 1])) not in tried), key=len, reverse=True
-        )
-        for pairs in fresh[: seeds if share < 1 else 5 * seeds]:
-            if time.monotonic() > deadline:
+        largest = sorted(classes, key=len, reverse=True)
+        for since, extend, seeds in starts:
+            fresh = [c for c in largest if (extend, int(c[0, 0]), int(c[0, 1])) not in tried]
+            for pairs in fresh[: seeds if share >= since else 0]:
+                if time.monotonic() > deadline:
+                    return best
+                tried.add((extend, int(pairs[0, 0]), int(pairs[0, 1])))
+                growth = _Growth(rows, index, rng)
+                if not growth.start(pairs):
+                    continue
+                growth.run(rounds, deadline, progress, extend=extend)
+                if not growth.absolute or growth.doubled():
+                    continue
+                grown = growth.finish()
+                if (grown.explained, -len(grown.x)) > (best.explained, -len(best.x)):
+                    best = grown
+                good += grown.explained > enough
+                if good > more or (grown.explained == 1 and grown.least_uses > 3):
+                    return best
+            if good:
                 return best
-            tried.add((int(pairs[0, 0]), int(pairs[0, 1])))
-            growth = _Growth(rows, index, rng)
-            if not growth.start(pairs):
-                continue
-            growth.run(rounds, deadline, progress)
-            if not growth.absolute or growth.doubled():
-                continue
-            grown = growth.finish()
-            if grown.explained > best.explained:
-                best = grown
-            good += grown.explained > enough
-            if grown.explained == 1 or good > more:
-                return best
-        if late or good:
+        if late:
             return best
     return best
 
@@ -191,27 +203,28 @@ class _Growth:
         self,
         rounds: int,
         deadline: float,
-        progress: Callable[[str, int, int], None] | None,
+        progress: Progress | None,
         *,
+        extend: int = 0,
         voters: int = 400,
         patience: int = 3,
         agree: int = 12,
-        extend_below: int = 60,
     ) -> None:
         """Rounds of votes until nothing is added for a while.
 
-        voters : records that vote in a round, the newest and some others: of 1,000 records with 14
-            neighbours each, 400 know five of every unknown one.
+        extend : while fewer records have three edges, known edges extend along other classes.
+        voters : records that vote in a round, the newest and some others; more where encodings are
+            many. Of 1,000 records with 14 neighbours each, 400 know five of every unknown one.
         agree : records of both parities that must share a gauge, fewer where encodings are few.
-        extend_below : while fewer records have three edges, known edges extend along other classes.
         """
+        voters = max(voters, self.rows.m // 14)
         still, new = 0, np.arange(len(self.p))
         for _ in range(rounds):
             if time.monotonic() > deadline:
                 break
             before = len(self.p)
-            extend = not self.absolute and int(self._strong().sum()) < extend_below
-            guesses = self._extend(voters) if extend else np.empty(0, np.int64)
+            few = not self.absolute and int(self._strong().sum()) < extend
+            guesses = self._extend(voters) if few else np.empty(0, np.int64)
             degree = self._degree()
             old = np.setdiff1d(np.arange(before), new)
             spare = max(voters - len(new), voters // 4)
@@ -311,13 +324,16 @@ class _Growth:
             self._unify(count)
         return np.arange(count, len(self.p))
 
-    def _unify(self, first: int = 0, *, pivots: int = 4) -> None:
-        """Records found twice become one, the earlier; only those from `first` on are dropped.
+    def _unify(self, first: int = 0) -> None:
+        """Records found twice become one, the earlier; only those from `first` on are dropped."""
+        for border in (BORDER, BORDER + 0.5):  # twice: cells have borders
+            self._unify_cells(first, border)
 
-        pivots : columns that are compared before all are."""
+    def _unify_cells(self, first: int, border: float, *, pivots: int = 4) -> None:
+        """pivots : columns that are compared before all are."""
         gaps = np.isnan(self.p).sum(axis=0)
         some = np.lexsort((self.rows.chance, gaps))[:pivots]
-        cell = np.floor(self.p[:, some] / (4 * CELL * self.rows.step[some]) + BORDER)
+        cell = np.floor(self.p[:, some] / (4 * CELL * self.rows.step[some]) + border)
         whole = np.flatnonzero(~np.isnan(cell).any(axis=1))
         if not len(whole):
             return
@@ -533,15 +549,39 @@ class _Growth:
         ends = np.isin(self.edges[:, :2], a).any(axis=1) & np.isin(self.edges[:, :2], b).any(axis=1)
         if ends.sum() < 2 * len(a):
             return False
-        place = np.full(len(self.p), -1)
-        place[a] = place[b] = np.arange(len(a))
-        x = self.p + self.parity[:, None] * t
-        self.p = np.where(np.isnan(x[a]), x[b], x[a])
-        self.parity, self.absolute = np.zeros(len(a), np.int64), True
-        edges = self.edges.copy()
-        edges[:, :2] = np.sort(place[edges[:, :2]], axis=1)
-        self.edges = np.unique(edges[(edges[:, 0] >= 0) & (edges[:, 0] != edges[:, 1])], axis=0)
+        # And those that explain three more encodings together with them.
+        keep = np.zeros(len(self.p), bool)
+        keep[a] = keep[b] = True
+        while True:
+            inside = keep[self.edges[:, :2]]
+            spent = np.zeros(self.rows.m, bool)
+            spent[self.edges[inside.all(axis=1), 2]] = True
+            outer = self.edges[(inside[:, 0] != inside[:, 1]) & ~spent[self.edges[:, 2]], :2]
+            count = np.bincount(outer.ravel(), minlength=len(keep))
+            fresh = ~keep & (count >= max(self.least, 3))
+            if not fresh.any():
+                break
+            keep |= fresh
+        self.p = self.p + self.parity[:, None] * t
+        self.parity, self.absolute = np.zeros(len(self.p), np.int64), True
+        self._keep(keep)
+        self._unify()
+        self._settle()
         return True
+
+    def _settle(self) -> None:
+        """One edge per encoding, that of the records with most edges, once the gauge is known. Three
+        encodings of a triangle look like a star with −(x_a + x_b + x_c) in its middle, which has no
+        edge of its own and is dropped here."""
+        while True:
+            rank = self._degree()[self.edges[:, :2]].min(axis=1)
+            order = np.lexsort((-rank, self.edges[:, 2]))
+            edges = self.edges[order]
+            self.edges = edges[np.append(True, edges[1:, 2] != edges[:-1, 2])]
+            weak = self._degree() < 2
+            if not weak.any():
+                break
+            self._keep(~weak)
 
     def doubled(self, *, share: float = 0.1, most: int = 2000, columns: int = 30) -> bool:
         """Is the gauge wrong? Then records come twice, as x + t' and x − t', and many pairs of them
@@ -570,6 +610,7 @@ class _Growth:
         its record. Who explains fewer than two is dropped."""
         rows = self.rows
         self._unify()
+        self._settle()
         members = np.full((rows.m, 2), -1)
         firm = self._firm_edges()
         members[firm[:, 2]] = firm[:, :2]
