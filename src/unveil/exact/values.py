@@ -63,7 +63,8 @@ def solve_values(
     m, d, k = problem.m, problem.d, problem.k
     used, names = np.unique(members, return_inverse=True)
     names = names.reshape(members.shape) - int(used[0] < 0)
-    rows = np.flatnonzero((names >= 0).all(axis=1) & distinct(names))
+    whole = np.flatnonzero((names >= 0).all(axis=1) & distinct(names))
+    rows = whole[evidence(names[whole])]
     n = len(used) - int(used[0] < 0)
     near = slack * problem.step
     x, open_ = np.zeros((n, d)), np.ones((n, d), bool)
@@ -81,7 +82,8 @@ def solve_values(
         # Wrong rows spoil every column: they are looked for on the first ones, and left out.
         wrong = missed > 0.5
         if start == 0 and wrong.any() and seconds_thoughts and wrong.mean() < 0.5:
-            rows = rows[~wrong]
+            whole = np.setdiff1d(whole, rows[wrong])
+            rows = whole[evidence(names[whole])]
             seconds_thoughts -= 1
             continue
         x[:, columns] = values
@@ -89,18 +91,40 @@ def solve_values(
         start += block
         if progress:
             progress("values", min(start, d), d)
-    count = np.bincount(names[rows].ravel(), minlength=n)
+    # Values that no second encoding confirms, and those that W does not determine.
     settled = np.flatnonzero(~open_.all(axis=0))
     part = problem.rows(rows).columns(settled)
     open_[:, settled] |= open_values(part, names[rows], x[:, settled], near[settled])
-    open_[_undetermined(names[rows], n, rng)] = True
-    # Records that lost all of their rows, or never had two, say nothing.
-    kept = np.flatnonzero(count > 0)
+    lonely = np.bincount(names[rows].ravel(), minlength=n) == 0
+    open_[_undetermined(names[rows], n, rng) | lonely] = True
+    if lonely.any():
+        x[:, settled] = _pendant(problem.rows(whole).columns(settled), names[whole], x[:, settled])
+    kept = np.flatnonzero(np.bincount(names[whole].ravel(), minlength=n) > 0)
     name = np.full(n + 1, -1)
     name[kept] = np.arange(len(kept))
     out = np.full((m, k), -1)
-    out[rows] = name[names[rows]]
+    out[whole] = name[names[whole]]
     return Claim(x[kept].astype(np.float32), out, open_[kept])
+
+
+def evidence(members: Indices) -> Mask:
+    """Rows that are evidence. One with a record that no other row uses fits whatever it holds, so
+    it is dropped; then its other members may be left with one row."""
+    keep = np.ones(len(members), bool)
+    while len(members):
+        count = np.bincount(members[keep].ravel(), minlength=int(members.max()) + 1)
+        lonely = keep & (count[members] < 2).any(axis=1)
+        if not lonely.any():
+            break
+        keep &= ~lonely
+    return keep
+
+
+def _pendant(part: Problem, members: Indices, x: Floats) -> Floats:
+    """x with one of the two possible values at records that one row alone speaks of."""
+    c = 0.0 if part.c is None else part.c.astype(np.float64)
+    total = gather(members, x) + c
+    return least_squares(members, np.copysign(part.y.astype(np.float64), total) - c, x)
 
 
 def distinct(members: Indices) -> Mask:
@@ -359,11 +383,16 @@ def peel_pairs(
     indptr, rows = rows_of(members, n)
     found = _triangles(indptr, rows, members, 4000)
     x, best = np.zeros((n, p)), np.zeros(p, np.int64)
-    for t in rng.permutation(len(found))[:starts]:
+    reached = 0
+    for t in rng.permutation(len(found))[: 8 * starts]:
         left = np.flatnonzero(best < enough * m)
-        if not len(left):
+        if not len(left) or not starts:
             break
-        order = _peeling_order(indptr, rows, members, found[t])
+        order, ear = _peeling_order(indptr, rows, members, found[t, :3])
+        if len(order) < max(reached, 4):
+            continue
+        reached = int(0.9 * len(order))
+        starts -= 1
         some, count = _peel_triangle(
             np.ascontiguousarray(y[:, left]),
             np.ascontiguousarray(c[:, left]),
@@ -371,6 +400,7 @@ def peel_pairs(
             rows,
             members,
             order,
+            ear,
             found[t],
             near[left],
         )
@@ -409,20 +439,41 @@ def _triangles(indptr, rows, members, most):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _peeling_order(indptr, rows, members, known):  # type: ignore[no-untyped-def]
-    """Records in the order in which most rows have them as their last unknown member."""
+    """(records in the order they are reached, the row that closes an ear there or −1).
+
+    First those that two rows or more have as their last unknown member. On a stall an *ear*: a row
+    with two unknown members, each of which is the last one of another row; it stands beside the
+    first of them, and the second follows with −2."""
     n = len(indptr) - 1
     m, k = members.shape
     unknown = np.full(m, k, np.int64)
     done = np.zeros(n, np.bool_)
     ready = np.zeros(n, np.int64)
-    order = np.empty(n, np.int64)
+    order, ear = np.empty(n, np.int64), np.full(n, -1, np.int64)
+    second = -1
     for step in range(n):
-        if step < 3:
+        if step < len(known):
             j = known[step]
+        elif second >= 0:
+            j, second = second, -1
+            ear[step] = -2
         else:
             j = np.argmax(ready)
-            if ready[j] <= 0:
-                return order[:step]
+            if ready[j] < 2:
+                j = -1
+                for i in range(m):
+                    if unknown[i] == 2:
+                        first, other = -1, -1
+                        for q in range(k):
+                            r = members[i, q]
+                            if not done[r] and ready[r] > 0:
+                                first, other = r, first
+                        if other >= 0:
+                            j, second = first, other
+                            ear[step] = i
+                            break
+                if j < 0:
+                    return order[:step], ear[:step]
         order[step] = j
         done[j] = True
         ready[j] = -1
@@ -433,17 +484,64 @@ def _peeling_order(indptr, rows, members, known):  # type: ignore[no-untyped-def
                 for q in range(k):
                     if not done[members[i, q]]:
                         ready[members[i, q]] += 1
-    return order
+    return order, ear
 
 
 @njit(cache=True, nogil=True)
-def _peel(y, c, indptr, rows, members, order, x, known, near, rest, size):  # type: ignore[no-untyped-def]
+def _close_ear(y, c, indptr, rows, members, i, v, w, x, known, near):  # type: ignore[no-untyped-def]
+    """At one column: the values of v and w that row i and one more row of each leave, where only
+    one choice of signs fits; in place."""
+    base = c[i if len(c) > 1 else 0]
+    for q in range(members.shape[1]):
+        r = members[i, q]
+        if r != v and r != w:
+            if not known[r]:
+                return
+            base += x[r]
+    guess = np.empty((2, 2))
+    for side in range(2):
+        j = v if side == 0 else w
+        ready = False
+        for t in range(indptr[j], indptr[j + 1]):
+            f = rows[t]
+            s = c[f if len(c) > 1 else 0]
+            ready = f != i
+            for q in range(members.shape[1]):
+                r = members[f, q]
+                if r != j:
+                    ready &= known[r]
+                    s += x[r]
+            if ready:
+                guess[side, 0], guess[side, 1] = y[f] - s, -y[f] - s
+                break
+        if not ready:
+            return
+    count = 0
+    for a in range(2):
+        for b in range(2):
+            if abs(abs(guess[0, a] + guess[1, b] + base) - y[i]) <= near:
+                count += 1
+                x[v], x[w] = guess[0, a], guess[1, b]
+    if count == 1:
+        known[v] = known[w] = True
+
+
+@njit(cache=True, nogil=True)
+def _peel(y, c, indptr, rows, members, order, ear, x, known, near, rest, size):  # type: ignore[no-untyped-def]
     """At one column: values of the unknown records of `order` that two rows or more agree on, and
     no two others; x and known in place. How many were settled."""
     settled = 0
-    for j in order:
+    for step in range(len(order)):
+        j = order[step]
         if known[j]:
             continue
+        if ear[step] >= 0 and step + 1 < len(order):
+            v, w = j, order[step + 1]
+            if not known[w]:
+                _close_ear(y, c, indptr, rows, members, ear[step], v, w, x, known, near)
+            if known[j]:
+                settled += 2
+                continue
         count = 0
         for t in range(indptr[j], indptr[j + 1]):
             i = rows[t]
@@ -481,7 +579,7 @@ def _peel(y, c, indptr, rows, members, order, x, known, near, rest, size):  # ty
 
 
 @njit(cache=True, nogil=True)
-def _peel_triangle(y, c, indptr, rows, members, order, triangle, near):  # type: ignore[no-untyped-def]
+def _peel_triangle(y, c, indptr, rows, members, order, ear, triangle, near):  # type: ignore[no-untyped-def]
     """x (n, p) and how many rows hold at each column: the best choice of the triangle's signs."""
     n = len(indptr) - 1
     m, p = y.shape
@@ -506,12 +604,15 @@ def _peel_triangle(y, c, indptr, rows, members, order, triangle, near):  # type:
             here[b], here[e] = u[0] - here[a], u[1] - here[a]
             known[a] = known[b] = known[e] = True
             # Wrong signs are soon found out: nothing agrees with them.
-            first = order[: min(len(order), 40)]
-            if 4 * _peel(yt, ct, indptr, rows, members, first, here, known, near[t], rest, size) < (
-                len(first) - 3
-            ):
+            first, few = order[:40], ear[:40]
+            reached = _peel(
+                yt, ct, indptr, rows, members, first, few, here, known, near[t], rest, size
+            )
+            if 4 * reached < len(first) - 3:
                 continue
-            while _peel(yt, ct, indptr, rows, members, order, here, known, near[t], rest, size):
+            while _peel(
+                yt, ct, indptr, rows, members, order, ear, here, known, near[t], rest, size
+            ):
                 pass
             hold = 0
             for i in range(m):
@@ -574,7 +675,7 @@ def _search(y, c, indptr, rows, members, x, known, near, nodes):  # type: ignore
     """Depth first: peel, then try both values of a record in a row that lacks no other. x and known
     in place; whether all rows hold."""
     n, m = len(known), len(y)
-    order = np.arange(n)
+    order, ear = np.arange(n), np.full(n, -1)
     rest, size = np.empty(m), np.empty(m)
     depth = 0
     xs, ks = np.zeros((n + 1, n)), np.zeros((n + 1, n), np.bool_)
@@ -582,7 +683,7 @@ def _search(y, c, indptr, rows, members, x, known, near, nodes):  # type: ignore
     value = np.zeros((n + 1, 2))
     for _ in range(nodes):
         # 1. What follows from what is known; a contradiction sends the search back.
-        while _peel(y, c, indptr, rows, members, order, x, known, near, rest, size):
+        while _peel(y, c, indptr, rows, members, order, ear, x, known, near, rest, size):
             pass
         sound = _holds(y, c, members, x, known, near)
         if sound and known.all():
