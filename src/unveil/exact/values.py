@@ -21,6 +21,7 @@ solution of its column.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -45,7 +46,7 @@ def solve_values(
     steps: int = 150,
     slack: float = 16.0,
     block: int = 256,
-    deadline: Callable[[], bool] | None = None,
+    deadline: float | None = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Claim:
@@ -58,7 +59,7 @@ def solve_values(
         the last.
     slack : how far a row may miss, in units of `problem.step`: errors of several rows add up.
     block : columns that are solved together.
-    deadline : asked between blocks; columns that were not reached are open.
+    deadline : a time by `time.monotonic`; columns that were not reached by then are open.
     """
     m, d, k = problem.m, problem.d, problem.k
     used, names = np.unique(members, return_inverse=True)
@@ -72,7 +73,7 @@ def solve_values(
     order = rng.permutation(d)
     seconds_thoughts = 2
     start = 0
-    while start < d and len(rows) and not (deadline and deadline()):
+    while start < d and len(rows) and not late(deadline):
         columns = order[start : start + block]
         part = problem.rows(rows).columns(columns)
         with one_blas_thread():
@@ -125,6 +126,11 @@ def _pendant(part: Problem, members: Indices, x: Floats) -> Floats:
     c = 0.0 if part.c is None else part.c.astype(np.float64)
     total = gather(members, x) + c
     return least_squares(members, np.copysign(part.y.astype(np.float64), total) - c, x)
+
+
+def late(deadline: float | None) -> bool:
+    """Whether this time, by `time.monotonic`, has passed."""
+    return deadline is not None and time.monotonic() >= deadline
 
 
 def distinct(members: Indices) -> Mask:
@@ -736,21 +742,27 @@ def open_values(part: Problem, members: Indices, x: Floats, near: Floats) -> Mas
 def _open(c, indptr, rows, members, x, near):  # type: ignore[no-untyped-def]
     n, p = x.shape
     out = np.zeros((n, p), np.bool_)
+    first, rest = np.empty(p), np.empty(p)
     for j in range(n):
-        for t in range(p):
-            first = 0.0
-            same = True
-            for s in range(indptr[j], indptr[j + 1]):
-                i = rows[s]
-                rest = np.float64(c[i if len(c) > 1 else 0, t])
-                for q in range(members.shape[1]):
-                    if members[i, q] != j:
-                        rest += x[members[i, q], t]
-                if s == indptr[j]:
-                    first = rest
-                elif abs(rest - first) > near[t]:
-                    same = False
-                    break
-            # Where the two values are one, nothing is open.
-            out[j, t] = same and abs(2 * x[j, t] + 2 * first) > 4 * near[t]
+        same = 0
+        for s in range(indptr[j], indptr[j + 1]):
+            i = rows[s]
+            for t in range(p):
+                rest[t] = c[i if len(c) > 1 else 0, t]
+            for q in range(members.shape[1]):
+                if members[i, q] != j:
+                    for t in range(p):
+                        rest[t] += x[members[i, q], t]
+            if s == indptr[j]:
+                for t in range(p):
+                    first[t] = rest[t]
+                    # Where the two values are one, nothing is open.
+                    out[j, t] = abs(2 * x[j, t] + 2 * rest[t]) > 4 * near[t]
+                continue
+            same = 0
+            for t in range(p):
+                out[j, t] &= abs(rest[t] - first[t]) <= near[t]
+                same += out[j, t]
+            if same == 0:
+                break
     return out
