@@ -47,7 +47,7 @@ def complete(
     rounds: int = 6,
     slack: float = 32.0,
     share: float = 0.98,
-    budget: int = 4_000_000,
+    budget: int = 1_000_000,
     pivots: int = 2,
     deadline: float | None = None,
     progress: Progress | None = None,
@@ -77,8 +77,9 @@ def complete(
             unexplained = (claim.members[left] < 0).any(axis=1)
             left, leads = left[unexplained], leads[unexplained]
         for pivot in columns:
-            if len(left) > 1 and len(claim.vectors) == size:
+            if len(left) > 1 and len(claim.vectors) == size and not late(deadline):
                 claim = _by_one_new(problem, claim, left, leads, pivot, near, share)
+        claim = merge_copies(claim, near)
         if progress:
             progress("leftovers", problem.m - len(left), problem.m)
         if len(left) == before and len(claim.vectors) == size:
@@ -138,7 +139,7 @@ def _leads(rest: Problem, claim: Claim, budget: int) -> Indices:
     if most >= r or k == 1:
         return np.tile(np.arange(r), (rest.m, 1))
     x = np.where(claim.open, np.float32(0), claim.vectors)
-    scale = np.sqrt(np.mean(x**2, axis=0)) + np.float32(1e-30)
+    scale = np.sqrt(np.mean(rest.y**2, axis=0) / k) + np.float32(1e-30)
     x, y = x / scale, rest.y / scale
     if rest.c is not None:
         c = rest.c / scale
@@ -291,7 +292,6 @@ def _next(chosen, count, of):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _reproduces(y, c, x, opened, members, near, share):  # type: ignore[no-untyped-def]
     """Whether these members reproduce y at nearly all columns at which none of them is open."""
-    allowed = (1 - share) * len(y)
     missed = asked = 0
     for t in range(len(y)):
         s = np.float64(c[t])
@@ -303,7 +303,7 @@ def _reproduces(y, c, x, opened, members, near, share):  # type: ignore[no-untyp
             asked += 1
             if abs(abs(s) - y[t]) > near[t]:
                 missed += 1
-                if missed > allowed:
+                if missed > 3 + 2 * (1 - share) * asked:
                     return False
     return missed <= (1 - share) * asked and 2 * asked > len(y)
 
@@ -386,7 +386,6 @@ def _agreeing(y, c, x, opened, value, row, partners, order, near, share, pivot):
     out = np.empty((1000, 2), np.int64)
     count = 0
     d = y.shape[1]
-    allowed = (1 - share) * d
     for s in range(len(order)):
         a = order[s]
         e = s + 1
@@ -410,7 +409,7 @@ def _agreeing(y, c, x, opened, value, row, partners, order, near, share, pivot):
                     plus, minus = abs(y[i, t] - u + w), abs(-y[i, t] - u + w)
                     if min(abs(plus - y[j, t]), abs(minus - y[j, t])) > near[t]:
                         missed += 1
-                        if missed > allowed:
+                        if missed > 3 + 2 * (1 - share) * asked:
                             break
             if missed <= (1 - share) * asked and 2 * asked > d:
                 # The same partners twice: one encoding in two copies proves nothing.

@@ -75,7 +75,7 @@ def solve_values(
     start = 0
     while start < d and len(rows) and not late(deadline):
         columns = order[start : start + block]
-        part = problem.rows(rows).columns(columns)
+        part = problem.columns(columns).rows(rows)
         with one_blas_thread():
             values, solved, missed = _solve_block(
                 part, names[rows], n, near[columns], rng, tries, steps, dense
@@ -88,18 +88,16 @@ def solve_values(
             seconds_thoughts -= 1
             continue
         x[:, columns] = values
-        open_[:, columns] = ~solved
+        open_[:, columns] = open_values(part, names[rows], values, near[columns]) | ~solved
         start += block
         if progress:
             progress("values", min(start, d), d)
     # Values that no second encoding confirms, and those that W does not determine.
     settled = np.flatnonzero(~open_.all(axis=0))
-    part = problem.rows(rows).columns(settled)
-    open_[:, settled] |= open_values(part, names[rows], x[:, settled], near[settled])
     lonely = np.bincount(names[rows].ravel(), minlength=n) == 0
     open_[_undetermined(names[rows], n, rng) | lonely] = True
     if lonely.any():
-        x[:, settled] = _pendant(problem.rows(whole).columns(settled), names[whole], x[:, settled])
+        x[:, settled] = _pendant(problem.columns(settled).rows(whole), names[whole], x[:, settled])
     kept = np.flatnonzero(np.bincount(names[whole].ravel(), minlength=n) > 0)
     name = np.full(n + 1, -1)
     name[kept] = np.arange(len(kept))
@@ -162,7 +160,7 @@ def _solve_block(
             break
         guess: Floats | Values
         if turn < 0:
-            if part.k > 2:
+            if part.k != 2:
                 continue
             guess = peel_pairs(part.columns(left), members, n, near[left], rng)
         elif not dense:
@@ -182,8 +180,9 @@ def _solve_block(
         cl = c if len(c) == 1 else np.ascontiguousarray(c[:, left])
         cl = np.ascontiguousarray(cl[:, left]) if len(c) == 1 else cl
         yl = np.ascontiguousarray(y[:, left])
-        for _ in range(2):  # values near zero may change their sign
-            some = least_squares(members, np.copysign(yl, gather(members, some) + cl) - cl, some)
+        for _ in range(1 if turn < 0 else 2):  # values near zero may change their sign
+            target = np.copysign(yl, gather(members, some) + cl) - cl
+            some = least_squares(members, target, some, most=20 if turn < 0 else 200)
         hold = np.abs(np.abs(gather(members, some) + cl) - yl) <= near[left]
         count = hold.sum(axis=0)
         better = count > best[left]
