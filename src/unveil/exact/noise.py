@@ -130,7 +130,6 @@ def fit_noisy(
     cs = None if c is None else np.ascontiguousarray(c[:, some])
     even = np.ones(len(some), np.float32)
     sigma = guess
-    fit = None
     for turn in range(rounds):
         used, names = np.unique(members[rows], return_inverse=True)
         names = names.reshape(-1, k)
@@ -138,7 +137,7 @@ def fit_noisy(
             return NoisyFit(*nothing)
         design = _Design(names, len(used))
         x, sigma = _solve(ys[rows], _of(cs, rows), design, sigma, rng, 1)
-        if turn == rounds - 1 or late(deadline):
+        if turn == rounds - 1 or given or late(deadline):
             break
         x, names, same = _without_copies(x, names, design, sigma)
         found, _ = swap(ys, cs, x, _filled(names, rows, m, len(x), rng), even)
@@ -148,7 +147,7 @@ def fit_noisy(
         keep = np.flatnonzero(explained) if 2 * explained.sum() > m else np.arange(m)
         still = same and np.array_equal(keep, rows) and np.array_equal(found[keep], np.sort(names, axis=1))
         rows, members = keep, found
-        if still or (given and turn):
+        if still:
             break
     used, names = np.unique(members[rows], return_inverse=True)
     names = names.reshape(-1, k)
@@ -238,49 +237,76 @@ def _solve(
     steps: int = 80,
     climbs: int = 15,
     warm: float = 1.5,
+    again: int = 4,
     mean: bool = False,
 ) -> tuple[Values, float]:
     """x (n, p), the likeliest of several starts at each column, and the noise that is left.
 
     steps : reflections of a start. climbs : steps of expectation–maximisation, of which the first
     have `warm` times the noise, so that signs that are not sure yet stay open a little longer.
+    again : further starts of columns that are much less likely than most.
     mean : whether records end at their mean instead of at their highest value.
     """
     m, k = design.members.shape
-    one = np.ones(m)
-
-    def climb(x: Values, sigmas: Floats) -> tuple[Values, Floats]:
-        s = None
-        for size in sigmas:
-            mu, v = design.others(x, y, c, float(size), s)
-            s = signed(y, mu, v)
-            x = design.fit(s if c is None else s - c)
-        mu, v = design.others(x, y, c, sigma, s)
-        return x, log_density(y, mu, v).sum(axis=0, dtype=np.float64)
-
-    def noise(x: Values) -> float:
-        total = gather(design.members, x)
-        rest = expected_square(y, total if c is None else total + c, np.float32(sigma**2))
-        free = max(1 - design.n / m, 0.1)
-        return float(np.sqrt(np.median(np.mean(rest, axis=0, dtype=np.float64)) / free))
-
     best = np.full(y.shape[1], -np.inf)
     x = np.zeros((design.n, y.shape[1]), np.float32)
-    for turn in range(starts):
-        v = np.float32(np.sqrt(k)) * rng.standard_normal(y.shape, dtype=np.float32)
-        if c is not None and turn == 0:
-            v = y * np.tanh(y * c / np.float32(k))
-        guess, _ = reflect(y, c, design.members, design.n, one, design.inverse, v, steps=steps)
-        guess, likely = climb(guess, sigma * np.linspace(warm, 1, climbs))
-        better = likely > best
-        x[:, better], best[better] = guess[:, better], likely[better]
+    todo = np.arange(y.shape[1])
+    for turn in range(starts + again):
+        if turn >= starts:
+            # A column that is much less likely than most has ended in a wrong place.
+            typical = float(np.median(best))
+            spread = 1.4826 * float(np.median(np.abs(best - typical)))
+            todo = np.flatnonzero(best < typical - 3 * spread)
+        if not len(todo):
+            break
+        yt, ct = np.ascontiguousarray(y[:, todo]), None if c is None else c[:, todo]
+        v = np.float32(np.sqrt(k)) * rng.standard_normal(yt.shape, dtype=np.float32)
+        if ct is not None and turn == 0:
+            v = yt * np.tanh(yt * ct / np.float32(k))
+        guess, _ = reflect(
+            yt, ct, design.members, design.n, np.ones(m), design.inverse, v, steps=steps
+        )
+        guess = _climb(yt, ct, design, guess, sigma * np.linspace(warm, 1, climbs))
+        if turn >= starts:
+            guess = _one_by_one(yt, ct, design, guess, sigma, False)
+            guess = _climb(yt, ct, design, guess, np.full(climbs, sigma))
+        likely = _likelihood(yt, ct, design, guess, sigma)
+        better = likely > best[todo]
+        x[:, todo[better]], best[todo[better]] = guess[:, better], likely[better]
         if turn == 0:
-            # A column that is much worse than most has ended in a wrong place.
-            sigma = max(noise(x), 1e-4)
-    for _ in range(2):
-        x, _ = climb(_one_by_one(y, c, design, x, sigma, False), np.full(climbs, sigma))
-    sigma = max(noise(x), 1e-4)
+            sigma = _left(y, c, design, x, sigma)
+        if turn == starts - 1:
+            for _ in range(2):
+                x = _one_by_one(y, c, design, x, sigma, False)
+                x = _climb(y, c, design, x, np.full(climbs, sigma))
+            best = _likelihood(y, c, design, x, sigma)
+    sigma = _left(y, c, design, x, sigma)
     return (_one_by_one(y, c, design, x, sigma, True) if mean else x), sigma
+
+
+def _climb(y: Values, c: Values | None, design: _Design, x: Values, sigmas: Floats) -> Values:
+    """x after steps of expectation–maximisation, each with its own noise."""
+    s = None
+    for sigma in sigmas:
+        s = signed(y, *design.others(x, y, c, float(sigma), s))
+        x = design.fit(s if c is None else s - c)
+    return x
+
+
+def _likelihood(
+    y: Values, c: Values | None, design: _Design, x: Values, sigma: float
+) -> Floats:
+    """(p,): log-likelihood of each column, every row by what the others say."""
+    mu, v = design.others(x, y, c, sigma)
+    return np.asarray(log_density(y, mu, v).sum(axis=0, dtype=np.float64))
+
+
+def _left(y: Values, c: Values | None, design: _Design, x: Values, sigma: float) -> float:
+    """The noise that is left, with the freedom that x uses up put back."""
+    total = gather(design.members, x)
+    rest = expected_square(y, total if c is None else total + c, np.float32(sigma**2))
+    free = max(1 - design.n / len(y), 0.1)
+    return max(float(np.sqrt(np.median(np.mean(rest, axis=0, dtype=np.float64)) / free)), 1e-4)
 
 
 def _one_by_one(
@@ -345,7 +371,7 @@ def _sweep(y, indptr, rows, x, total, grid, variance, mean):  # type: ignore[no-
 
 
 def _without_copies(
-    x: Values, names: Indices, design: _Design, sigma: float, *, fewest: int = 3, rare: float = 0.25
+    x: Values, names: Indices, design: _Design, sigma: float, *, fewest: int = 3, rare: float = 0.2
 ) -> tuple[Values, Indices, bool]:
     """x and names once columns that differ by no more than their errors are one record, and columns
     that few rows use are given up (−1); whether all stayed.
