@@ -32,6 +32,7 @@ from unveil.certificate import certify
 from unveil.checks import DataLike
 from unveil.encodings import Encodings, as_public
 from unveil.exact.columns import solve_columns
+from unveil.exact.leftovers import merge_copies
 from unveil.exact.noise import fit_noisy
 from unveil.exact.pairs import grow_pairs
 from unveil.exact.problem import Claim, Floats, Indices, Problem, as_problem, grid_step
@@ -163,7 +164,8 @@ def by_pairs(problem: Problem, means: Means, *, sample: int = 512, columns: int 
     known = np.full((len(pairs.x), problem.d), np.nan)
     known[:, some[best]] = pairs.x
     values, opened = solve_columns(problem, pairs.members, known, progress=means.progress)
-    return Claim(values.astype(np.float32), pairs.members, opened, "relations, grown by votes")
+    claim = Claim(values.astype(np.float32), pairs.members, opened, "relations, grown by votes")
+    return merge_copies(claim, 16 * problem.step, share=1.0)
 
 
 def by_rounded_pairs(problem: Problem, means: Means) -> Claim:
