@@ -9,8 +9,8 @@ value leaves one of them. Records that keep two candidates (all their known neig
 and −x − 2c fits as well as x) constrain each other along the encodings between them: two choices each
 and conditions on pairs, which is 2-satisfiability. A choice whose consequences contradict each other is
 impossible, so the other one is known. What is deduced this way holds in *every* solution; what is left
-has two values each of which extends to a solution, and is called *open*. So open means that another
-value fits, never that a search gave up.
+is completed in several ways, and a value in which two complete solutions differ is *open*. So open means
+that another value fits and was shown, never that a search gave up.
 
 The first value of a column comes from a triangle, x_r = (u_ra + u_rb − u_ab)/2: four magnitudes without
 a public part, of which usually one survives. Where several do, values in which they differ are open.
@@ -44,6 +44,7 @@ def solve_columns(
     known: Floats,
     *,
     roots: int = 6,
+    attempts: int = 8,
     deadline: float = np.inf,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> tuple[Floats, Mask]:
@@ -57,6 +58,9 @@ def solve_columns(
         Values that are known already, NaN elsewhere.
     roots : int
         Records from which a column is solved where the first ones do not lead to a solution.
+
+    attempts : int
+        Further solutions of a column that are made to show which values are open.
 
     Values that no solution was found for are NaN, and not open.
     """
@@ -74,7 +78,7 @@ def solve_columns(
     hidden = problem.c is None
     for p in range(problem.d):
         x[:, p], opened[:, p] = _solve_column(
-            plus[p], minus[p], near[p], *graph, known[:, p], corners, first, roots, hidden
+            plus[p], minus[p], near[p], *graph, known[:, p], corners, first, roots, hidden, attempts
         )
         if progress:
             progress("columns", p + 1, problem.d)
@@ -149,7 +153,7 @@ def _triangles(start, neighbour, edge):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _solve_column(plus, minus, near, start, neighbour, edge, known, corners, first, roots, hidden):  # type: ignore[no-untyped-def]
+def _solve_column(plus, minus, near, start, neighbour, edge, known, corners, first, roots, hidden, attempts):  # type: ignore[no-untyped-def]
     """One column: values (NaN where there are none) and which of them are open."""
     n = len(start) - 1
     best = np.full(n, np.nan)
@@ -159,9 +163,9 @@ def _solve_column(plus, minus, near, start, neighbour, edge, known, corners, fir
     for v in range(n):
         given += not np.isnan(value[v])
     if given >= 3:
-        sure, good = _complete(value, plus, minus, near, start, neighbour, edge)
+        shown, good = _all_solutions(value, plus, minus, near, start, neighbour, edge, attempts)
         if good:
-            return value, ~sure & ~np.isnan(value)
+            return value, shown
     # Roots with the most different encodings first: their neighbours differ.
     spread = np.zeros(n, np.int64)
     for v in range(n):
@@ -178,8 +182,6 @@ def _solve_column(plus, minus, near, start, neighbour, edge, known, corners, fir
             break
         survivors = 0
         fewest = n + 1
-        base_sure = np.zeros(n, np.bool_)
-        differs = np.zeros(n, np.bool_)
         _, a, _, ra, rb, ab = corners[first[r]]
         for choice in range(4 if hidden else 8):
             u = plus[ra] if choice & 4 == 0 else minus[ra]
@@ -199,30 +201,27 @@ def _solve_column(plus, minus, near, start, neighbour, edge, known, corners, fir
                 repeated |= same or (hidden and turned)
             if repeated:
                 continue
-            sure, good = _complete(value, plus, minus, near, start, neighbour, edge)
+            shown, good = _all_solutions(
+                value, plus, minus, near, start, neighbour, edge, attempts
+            )
             if not good:
                 continue
-            levels = _levels(value, near)
-            if survivors == 0:
-                best[:], base_sure[:] = value, sure
-                fewest = levels
-            else:
-                turn = 1.0
-                if hidden:
-                    same = turned = 0
-                    for v in range(n):
-                        same += abs(value[v] - best[v]) <= near
-                        turned += abs(value[v] + best[v]) <= near
-                    turn = 1.0 if same >= turned else -1.0
+            opened |= shown
+            if survivors:
+                same = turned = 0
                 for v in range(n):
-                    differs[v] |= abs(turn * value[v] - best[v]) > near or not sure[v]
-                if levels < fewest:
-                    fewest = levels
-                    best[:], base_sure[:] = value, sure
+                    same += abs(value[v] - best[v]) <= near
+                    turned += abs(value[v] + best[v]) <= near
+                if hidden and turned > same:
+                    value *= -1.0
+                for v in range(n):
+                    opened[v] |= abs(value[v] - best[v]) > near
+            levels = _levels(value, near)
+            if levels < fewest:
+                fewest = levels
+                best[:] = value
             survivors += 1
         if survivors:
-            for v in range(n):
-                opened[v] = (differs[v] or not base_sure[v]) and not np.isnan(best[v])
             return best, opened
     return best, opened
 
@@ -241,18 +240,41 @@ def _levels(value, near):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _complete(value, plus, minus, near, start, neighbour, edge):  # type: ignore[no-untyped-def]
-    """All values that follow from those given, then the open ones by their levels, in place.
+def _all_solutions(value, plus, minus, near, start, neighbour, edge, attempts):  # type: ignore[no-untyped-def]
+    """One solution with the values given, in place, and which values another solution changes.
 
-    Returns which values are sure, and whether there was no contradiction."""
+    First what follows from them. The rest is completed by levels, then again with the other
+    candidates wherever they were not yet shown to fit, until nothing new is shown. Returns the open
+    values, and whether there is a solution at all.
+
+    attempts : further solutions at most."""
     n = len(start) - 1
     pair = np.full((n, 2), np.nan)
-    sure = np.zeros(n, np.bool_)
+    shown = np.zeros(n, np.bool_)
     if not _deduce(value, pair, plus, minus, near, start, neighbour, edge):
-        return sure, False
-    for v in range(n):
-        sure[v] = not np.isnan(value[v])
-    # Open values by their levels, then what follows from them, until nothing is left.
+        return shown, False
+    given, choices = value.copy(), pair.copy()
+    if not _complete(value, pair, shown, False, plus, minus, near, start, neighbour, edge):
+        return shown, False
+    for _ in range(attempts):
+        other = given.copy()
+        fresh = 0
+        pair[:] = choices
+        if _complete(other, pair, shown, True, plus, minus, near, start, neighbour, edge):
+            for v in range(n):
+                if not shown[v] and abs(other[v] - value[v]) > near:
+                    shown[v] = True
+                    fresh += 1
+        if fresh == 0:
+            break
+    return shown, True
+
+
+@njit(cache=True, nogil=True)
+def _complete(value, pair, shown, rare, plus, minus, near, start, neighbour, edge):  # type: ignore[no-untyped-def]
+    """Values that are left, in place: by the candidate that more records have, or, where `rare`, the
+    other one of those not yet shown. False where no choice works."""
+    n = len(start) - 1
     while True:
         ordered = np.sort(value[~np.isnan(value)])
         gap = np.full(n, -1.0)
@@ -260,11 +282,12 @@ def _complete(value, plus, minus, near, start, neighbour, edge):  # type: ignore
             if np.isnan(value[v]) and not np.isnan(pair[v, 0]):
                 one = _count_near(ordered, pair[v, 0], near)
                 two = _count_near(ordered, pair[v, 1], near)
-                if two > one:
+                flip = rare and not shown[v]
+                if (two > one) != flip:
                     pair[v, 0], pair[v, 1] = pair[v, 1], pair[v, 0]
-                gap[v] = abs(one - two)
+                gap[v] = abs(one - two) + (n if flip else 0)
         if gap.max() < 0:
-            return sure, True
+            return True
         # Those first whose candidates differ most in how often they occur.
         for v in np.argsort(-gap, kind="mergesort"):
             if gap[v] < 0:
@@ -275,11 +298,11 @@ def _complete(value, plus, minus, near, start, neighbour, edge):  # type: ignore
             if trail[0] < 0:
                 trail = _consequences(v, 1, value, pair, plus, minus, near, start, neighbour, edge)
             if trail[0] < 0:
-                return sure, False
+                return False
             for code in trail:
                 value[code // 2] = pair[code // 2, code % 2]
         if not _deduce(value, pair, plus, minus, near, start, neighbour, edge):
-            return sure, False
+            return False
 
 
 @njit(cache=True, nogil=True)
