@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from unveil.auditing.lint import lint_encodings
     from unveil.auditing.plan import Plan, plan
     from unveil.auditing.result import Audit, Finding
+    from unveil.certificate import certify
     from unveil.checks import InputError
     from unveil.data import read_challenge
     from unveil.encode import simulate
@@ -47,6 +48,7 @@ _HOME = {
     "Simulation": "encodings",
     "Supports": "records",
     "audit": "auditing.audit",
+    "certify": "certificate",
     "challenge_scores": "scoring",
     "find_all_florals": "factor",
     "find_floral_submatrix": "factor",
@@ -82,6 +84,7 @@ __all__ = [
     "Supports",
     "__version__",
     "audit",
+    "certify",
     "challenge_scores",
     "find_all_florals",
     "find_floral_submatrix",

@@ -38,12 +38,11 @@ from unveil.factor.all_vectors import factor_overlaps
 from unveil.gram.patches import go_together, patch_similarity
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.records import Progress, Recovery
-from unveil.relations.sketch import ROUNDING, WIDTH, sketch
+from unveil.relations.sketch import sketch
 from unveil.seeds import child
 from unveil.solve.grow.carried import Carried, carry
 from unveil.solve.grow.noisy_growth import hold_noisy, on_all_pixels
 from unveil.solve.model import FEEDBACK
-from unveil.solve.pixels.chance import chance_nats
 from unveil.solve.pixels.settle import settle
 from unveil.solve.subsets.feedback import feedback
 
@@ -141,12 +140,8 @@ def by_patches(
             f"no consistent explanation of the {m} encodings at all pixels",
             clock.seconds,
         )
-    # 6. What is proved. Pixels of few levels are fitted by chance, so that evidence is counted in
-    # nats, within rounding.
-    with clock("certificate"):
-        bound = (WIDTH * ROUNDING * np.maximum(task.y.max(axis=0), 1e-30)).astype(np.float64)
-        nats = chance_nats(task.y, None, settled.solution.values, k, bound, child(seed, "chance"))
-    return certified(encodings, NAME, settled, task.unit, None, clock, facts, nats=nats)
+    # 6. What is proved.
+    return certified(encodings, NAME, settled, task.unit, None, clock, facts)
 
 
 def outstanding(S: NDArray[np.float64]) -> int:

@@ -28,7 +28,6 @@ from unveil.attacks.by_likelihood import LOUD, by_likelihood, shared_level
 from unveil.attacks.finish import certified
 from unveil.attacks.finish_noisy import approximate
 from unveil.attacks.units import Task, in_units
-from unveil.certify.relabelling import relabelled
 from unveil.encodings import Encodings
 from unveil.factor.all_vectors import factor_overlaps
 from unveil.factor.annealed import anneal, annealings
@@ -56,6 +55,7 @@ from unveil.solve.model import (
 )
 from unveil.solve.pixels.noisy import NoisySolution, solve_noisy
 from unveil.solve.pixels.settle import Settled, settle
+from unveil.solve.relabelling import relabelled
 from unveil.solve.subsets.feedback import Assignment, feedback
 from unveil.supports.learn_public import learn_public
 

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from unveil.certify.determined import undetermined_by
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.records import Progress
 from unveil.relations.signs import joined, propagate_signs, relation_rows, sign_graph
 from unveil.relations.sketch import Floats, Index, Sketch
 from unveil.relations.span import column_space, complete_part, local_subsets
 from unveil.relations.subspace import relation_matrix
+from unveil.solve.determined import undetermined_by
 from unveil.solve.signs.pair_matching import match_pairs
 from unveil.solve.signs.relation_pixels import RelationSolution
 from unveil.solve.signs.signed_pairs import solve_signed_pairs

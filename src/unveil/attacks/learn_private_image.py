@@ -19,10 +19,12 @@ next one is tried.
 
 from __future__ import annotations
 
-import numpy as np
-from scipy import sparse
+from dataclasses import replace
 
-from unveil.attacks.finish import recovery
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.certificate import certify
 from unveil.checks import DataLike, InputError
 from unveil.encodings import Encodings, as_public
 from unveil.factor import (
@@ -35,10 +37,11 @@ from unveil.factor import (
 )
 from unveil.gram import gram_extract
 from unveil.parallel import Stopwatch
-from unveil.records import VERIFIED, Overlaps, Progress, Recovery
+from unveil.records import Overlaps, Progress, Recovery
 from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.seeds import Rng
 from unveil.solve import FloralSolution, solve_floral
+from unveil.solve.floral.solve_floral import CONVINCING
 from unveil.supports import learn_public
 
 NAME = "paper"
@@ -111,11 +114,11 @@ def learn_private_image(
             M = gram_extract(encodings, P, supports=S, memory_limit=memory_limit, progress=progress)
         else:
             M = overlaps.of(encodings)
-    # 3–4. One floral after the other, until one is verified.
+    # 3–4. One floral after the other, until one is convincing.
     best: FloralSolution | None = None
     read = solved = 0
     florals = iter_florals(M, progress=progress)
-    while read < MAX_READ and solved < MAX_SOLVED and (best is None or best.status != VERIFIED):
+    while read < MAX_READ and solved < MAX_SOLVED and (best is None or best.status != CONVINCING):
         with clock("floral search"):
             floral = next(florals, None)
             if floral is None:
@@ -136,11 +139,14 @@ def learn_private_image(
             best = solution
     if best is None:
         return Recovery.empty(encodings, NAME, _why_nothing(M, read), clock.seconds)
-    return _recovery(encodings, M, best, clock, {"florals_read": read, "florals_solved": solved})
+    counts = {"florals_read": read, "florals_solved": solved}
+    return _recovery(encodings, P, S.indices, M, best, clock, counts)
 
 
 def _recovery(
     encodings: Encodings,
+    public: NDArray[np.float32] | None,
+    supports: NDArray[np.int64] | None,
     M: Overlaps,
     solution: FloralSolution,
     clock: Stopwatch,
@@ -164,17 +170,18 @@ def _recovery(
         "estimated_n_private": estimate_n_private(M),
         **counts,
     }
-    return recovery(
-        NAME,
-        solution.signs.values,
-        np.full(r, solution.status),
-        (solution.reason,) * r,
-        sparse.csr_array(solution.members),
-        np.full(r, misfit),
-        f"{r} private vectors {solution.status}: {solution.reason}",
-        clock,
-        evidence,
-        signed=solution.signed,
+    with clock("certificate"):
+        values, members = solution.signs.values.astype(np.float32), solution.members
+        judged = certify(encodings, values, members, public, supports)
+    verified = int(judged.verified.sum())
+    return replace(
+        judged,
+        attack=NAME,
+        explanation=f"{verified} of {r} private vectors verified, {solution.status}: "
+        f"{solution.reason}",
+        seconds=clock.seconds,
+        evidence=evidence,
+        residual=np.full(r, misfit),
         explained=solution.reproduced if solution.signs.fits.all() else 0,
         exact=bool(solution.signs.fits.all()),
     )

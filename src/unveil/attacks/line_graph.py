@@ -9,7 +9,6 @@ Zhang and Zhuo, 2020).
                          overlaps were misread and a component is no line graph, the root of the
                          nearest one (`rivals.line_graph.nearest`)
     4  x ← every pixel, status ← certificate (`attacks.from_subsets`)
-    5  "ambiguous" ← vectors of components that have two roots
 
 "InstaHide's sample complexity when mixing two private images" asks for exact overlaps of different
 pairs that leave H connected. It stops at the pairs, since finding values from arbitrary signs is
@@ -24,7 +23,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from unveil.attacks.from_subsets import from_subsets
@@ -32,7 +30,7 @@ from unveil.attacks.overlaps import read_overlaps
 from unveil.checks import InputError
 from unveil.encodings import Encodings, as_public
 from unveil.parallel import Stopwatch
-from unveil.records import AMBIGUOUS, VERIFIED, Overlaps, Progress, Recovery
+from unveil.records import Overlaps, Progress, Recovery
 from unveil.rivals.line_graph.root import LineGraphRoot, line_graph_root
 from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.seeds import Rng, child, root
@@ -76,7 +74,7 @@ def line_graph(
         "contradicted_overlaps": int(H.contradicted.sum()) // 2,
         "encodings_with_two_roots": int((~H.unique).sum()),
     }
-    # 4. and 5. Values with their certificate, less what has two roots.
+    # 4. Values with their certificate.
     draw = child(root(rng), "pixels")
     recovery = from_subsets(
         encodings,
@@ -95,14 +93,7 @@ def line_graph(
 
 
 def _told(recovery: Recovery, H: LineGraphRoot) -> Recovery:
-    """What the root knows of its limits: vectors of components with two roots are in doubt, and so
-    it says."""
-    status, reasons = recovery.status.copy(), list(recovery.reasons)
-    doubtful = np.zeros(len(recovery), bool)
-    doubtful[recovery.members[H.rows[~H.unique]].indices] = True
-    for i in np.flatnonzero(doubtful & (status == VERIFIED)):
-        status[i] = AMBIGUOUS
-        reasons[i] = "the overlaps of its encodings have two roots: others may mix it as well"
+    """What the root knows of its limits, in words; the certificate has judged the vectors."""
     text = recovery.explanation
     if not H.unique.all():
         text += f"; {int((~H.unique).sum())} encodings are in components with two roots"
@@ -110,7 +101,7 @@ def _told(recovery: Recovery, H: LineGraphRoot) -> Recovery:
         first = H.broken[0]
         text += f"; overlaps are no line graph in {len(H.broken)} of {H.components} components, "
         text += f"e.g. {first.why}"
-    return replace(recovery, status=status, reasons=tuple(reasons), explanation=text)
+    return replace(recovery, explanation=text)
 
 
 ATTACK = line_graph

@@ -37,7 +37,6 @@ from unveil.attacks.finish_noisy import approximate
 from unveil.attacks.mixup_public import Mixed, public_again
 from unveil.attacks.mixup_subsets import subset_guesses
 from unveil.attacks.units import column_offsets, column_units
-from unveil.certify.determined import undetermined_by
 from unveil.checks import InputError
 from unveil.encodings import Encodings, as_public
 from unveil.parallel import Stopwatch, must_fit
@@ -45,6 +44,7 @@ from unveil.parallel import memory_limit as bytes_allowed
 from unveil.records import Overlaps, Progress, Recovery
 from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.seeds import Rng, child, root
+from unveil.solve.determined import undetermined_by
 from unveil.solve.linear import Floats, LinearFit, fit_linear, spread
 from unveil.solve.model import PublicPart
 from unveil.solve.pixels.chance import fit_nats
@@ -153,7 +153,7 @@ def _solved(
     if best.exact:
         settled = _settled(encodings, best, error / _size(best))
         part = None if mixed.public is None else PublicPart(mixed.names, mixed.public, mixed.weight)
-        return certified(encodings, NAME, settled, 1.0, part, clock, facts, kept=True)
+        return certified(encodings, NAME, settled, 1.0, part, clock, facts)
     noise = _noise(best)
     if 2 * len(best.rows) < m or noise > NOISIEST * _size(best):
         return Recovery.empty(encodings, NAME, _nothing(m), clock.seconds)

@@ -22,17 +22,18 @@ Cost: 4·m·n_public·d per step, some hundred steps; blocks of encodings.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from unveil.certify.certificate import FEWEST_PIXELS
-from unveil.certify.mixtures import only_mixture
+from unveil.certificate import certify
 from unveil.checks import InputError
 from unveil.encodings import Encodings, as_public
 from unveil.parallel import Stopwatch, rows_per_block
 from unveil.parallel import memory_limit as settle_limit
-from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Progress, Recovery
+from unveil.records import Progress, Recovery
 from unveil.rivals.classical import retrieve_weights
 from unveil.seeds import Rng, child, root
 from unveil.solve.model import PIXEL
@@ -107,22 +108,12 @@ def phase_retrieval(
             )
         if progress:
             progress("phase retrieval", min(start + step, m), m)
-    # 3. Proofs for what is reproduced at all pixels, where there are enough pixels for it.
-    # Another number of vectors than the scheme mixes is no mixture of it: a vector that is not in
-    # the list may be a combination of those that are.
-    exact, proved = np.isfinite(miss), np.zeros((m, n), bool)
-    stated = exact & ((W != 0).sum(axis=1) == scheme.k_public)
-    with clock("certificate"):
-        if stated.any() and d >= n + FEWEST_PIXELS:
-            proved[stated] = only_mixture(V.astype(np.float64), W[stated], miss[stated])
     return _recovery(
         encodings,
+        P,
         V,
         W,
-        exact,
-        stated,
-        np.asarray(proved.any(axis=0)),
-        residual,
+        np.isfinite(miss),
         [g[0] for g in found.interchangeable],
         usable,
         clock,
@@ -159,17 +150,15 @@ def _settle(
 
 def _recovery(
     encodings: Encodings,
+    P: NDArray[np.float32],
     V: NDArray[np.float32],
     W: NDArray[np.float64],
     exact: NDArray[np.bool_],
-    stated: NDArray[np.bool_],
-    proved: NDArray[np.bool_],
-    residual: NDArray[np.float64],
     doubles: list[int],
     names: NDArray[np.int64],
     clock: Stopwatch,
 ) -> Recovery:
-    # 1. Public vectors that any encoding uses.
+    """Public vectors that any encoding uses, as the certificate judges them."""
     m, d = encodings.m, encodings.d
     used = np.flatnonzero((W != 0).any(axis=0))
     if not len(used):
@@ -178,55 +167,32 @@ def _recovery(
             "a private part, other vectors, or too few pixels"
         )
         return Recovery.empty(encodings, NAME, why, clock.seconds)
-    weights = W[:, used]
-    sure = (weights[exact] != 0).any(axis=0)
-    enough = d >= len(V) + FEWEST_PIXELS
-    # 2. A sentence for each of them.
-    reasons = []
-    for v, certain, column in zip(used, sure, weights.T, strict=True):
-        count = int((column != 0).sum())
-        if certain:
-            words = f"public vector {names[v]}, mixed into {count} encodings, "
-            words += f"reproduced at all {d} pixels"
-            if not enough:
-                words += f": too few to rule out chance, {len(V) + FEWEST_PIXELS} are needed"
-            elif not (W[stated, v] != 0).any():
-                words += f", but with other than k_public={encodings.scheme.k_public} vectors: "
-                words += "the list may lack one that is mixed, or k_public is another"
-            elif not proved[v]:
-                words += ": another mixture may have the same magnitudes "
-                words += "(vectors that differ in signs only, too few pixels)"
-        else:
-            off = float(np.median(residual[column != 0]))
-            words = f"public vector {names[v]}, mixed into {count} encodings as it seems: "
-            words += f"reproduced up to {off:.1%} only"
-        reasons.append(words + (", or one equal to it" if names[v] in doubles else ""))
-    # 3. Verified only where a proof says that no other mixture has these magnitudes.
+    weights = sparse.csr_array(W[:, used])
+    with clock("certificate"):
+        judged = certify(encodings, V[used], weights != 0, P, weights=weights)
+    reasons = [
+        reason + (", or one equal to it" if names[v] in doubles else "")
+        for v, reason in zip(used, judged.reasons, strict=True)
+    ]
     near = int((W != 0).any(axis=1).sum()) - int(exact.sum())
     text = "nothing private here: these are the public vectors each encoding mixes; "
     text += f"{int(exact.sum())} of {m} encodings explained exactly" + (
         f", {near} about" if near else ""
     )
-    return Recovery(
-        vectors=V[used],
-        status=np.where(sure, np.where(proved[used], VERIFIED, AMBIGUOUS), UNRESOLVED).astype(
-            "<U10"
-        ),
-        signed=True,
-        members=sparse.csr_array(weights != 0),
-        residual=np.array([float(residual[column != 0].max()) for column in weights.T]),
+    return replace(
+        judged,
         reasons=tuple(reasons),
         attack=NAME,
         explanation=text,
         seconds=clock.seconds,
         explained=int(exact.sum()),
+        exact=False,
         evidence={
             "public": names[used].tolist(),
             "encodings_explained": int(exact.sum()),
             "equations": d,
             "unknowns": V.shape[0],
         },
-        weights=sparse.csr_array(weights),
     )
 
 

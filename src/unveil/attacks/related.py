@@ -15,11 +15,11 @@ from scipy.sparse.csgraph import connected_components
 
 from unveil.attacks.few_relations import ENOUGH_FOR_SIGNS
 from unveil.attacks.units import Task
-from unveil.certify.determined import undetermined_by
 from unveil.records import Progress
 from unveil.relations.find import ENOUGH, LUCK, Relations, comparisons, find_relations
 from unveil.relations.sketch import ROUNDING, WIDTH, Sketch, sketch
 from unveil.relations.supported import support
+from unveil.solve.determined import undetermined_by
 
 LARGEST = 4000
 """Encodings up to which the null space is computed: a dense eigenproblem of about ten seconds."""

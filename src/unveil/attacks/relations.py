@@ -22,6 +22,8 @@ Cost: m²/2 pairs for 1, an m×m eigenproblem for 2, a few dozen operations per 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
@@ -41,7 +43,6 @@ from unveil.attacks.related import (
     too_few,
 )
 from unveil.attacks.units import Task, in_units
-from unveil.certify.determined import undetermined_by
 from unveil.checks import InputError
 from unveil.encodings import Encodings, as_public
 from unveil.parallel import Stopwatch, one_blas_thread
@@ -51,9 +52,10 @@ from unveil.relations.repeats import distinct
 from unveil.relations.subspace import subsets_of
 from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.seeds import Rng, child, root
+from unveil.solve.determined import undetermined_by
 from unveil.solve.grow.exact_growth import Growth
 from unveil.solve.model import incidence
-from unveil.solve.pixels.chance import PLENTY, chance_nats
+from unveil.solve.pixels.chance import chance_nats
 from unveil.solve.pixels.noisy import NoisySolution
 from unveil.solve.pixels.pixels import PixelSolution
 from unveil.solve.pixels.settle import Settled, with_leftovers
@@ -142,21 +144,31 @@ def relations(
             facts,
             exact=exact,
         )
-    # 5. What chance would fit as well. Rounded values are never verified: they come with an error.
-    with clock("certificate"):
-        c, x, k = task.offsets, settled.solution.values, scheme.k_private
-        # Up to rounding every pixel has signs of its own to pay for: then all are measured.
-        plenty = float("inf") if found.noise else PLENTY
-        nats = chance_nats(task.y, c, x, k, found.bound, child(seed, "chance"), plenty)
+    # 5. The certificate. Of rounded values it may prove nothing: then they come with an error.
+    part, solution = task.public_in_pixels(), settled.solution
     if found.noise:
-        rounded = _rounded(settled, found, float(nats.sum()))
-        return approximate(
-            encodings, NAME, rounded, task.unit, P is not None, clock, facts, doubtful
-        )
-    part = task.public_in_pixels()
-    return certified(
-        encodings, NAME, settled, task.unit, part, clock, facts, doubtful=doubtful, nats=nats
+        solution = replace(solution, solved=np.ones_like(solution.solved))
+    judged = certified(
+        encodings,
+        NAME,
+        replace(settled, solution=solution),
+        task.unit,
+        part,
+        clock,
+        facts,
+        doubtful=doubtful,
     )
+    if not found.noise or judged.verified.any():
+        return judged
+    with clock("chance"):
+        # Up to rounding every pixel has signs of its own to pay for: all are measured.
+        k, draw = scheme.k_private, child(seed, "chance")
+        plenty = float("inf")
+        nats = chance_nats(
+            task.y, task.offsets, settled.solution.values, k, found.bound, draw, plenty
+        )
+    rounded = _rounded(settled, found, float(nats.sum()))
+    return approximate(encodings, NAME, rounded, task.unit, P is not None, clock, facts, doubtful)
 
 
 def _rounded(settled: Settled, found: Found, nats: float) -> NoisySolution:

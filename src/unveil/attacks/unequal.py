@@ -16,17 +16,19 @@ Dense in m. The number of vectors is found, not given.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.attacks.finish import placed, recovery
+from unveil.attacks.finish import placed
 from unveil.attacks.finish_noisy import approximate
-from unveil.certify.unequal_certificate import certify_unequal
+from unveil.certificate import certify
 from unveil.encodings import Encodings
 from unveil.factor.mixed_memberships import Memberships, extend, mixed_memberships
 from unveil.gram.correlation import squared_correlations
 from unveil.parallel import Stopwatch, must_fit
-from unveil.records import VERIFIED, Progress, Recovery
+from unveil.records import Progress, Recovery
 from unveil.seeds import Rng, child, root
 from unveil.solve.weights.unequal import WeightedAssignment, feedback_unequal
 from unveil.solve.weights.unequal_noisy import solve_noisy_weights
@@ -78,11 +80,12 @@ def full_unequal(
         nothing += "needed, or another k_private"
         return Recovery.empty(encodings, name, nothing, clock.seconds)
     # 5. The certificate.
-    with clock("certificate"):
-        status, reasons = certify_unequal(encodings, solution)
-    n, explained = len(status), len(solution.rows)
+    n, explained = len(solution.pixels.values), len(solution.rows)
     weights = placed(solution.rows, solution.members, solution.weights, (m, n))
-    verified = int((status == VERIFIED).sum())
+    values = solution.pixels.values.astype(np.float32)
+    with clock("certificate"):
+        judged = certify(encodings, values, weights != 0, weights=weights)
+    verified = int(judged.verified.sum())
     facts = {
         "estimated_n_private": start.n,
         "encodings_explained": explained,
@@ -92,20 +95,14 @@ def full_unequal(
     }
     text = f"{verified} of {n} private vectors verified; {explained} of {m} encodings explained "
     text += "exactly, weights found with them"
-    return recovery(
-        name,
-        solution.pixels.values,
-        status,
-        reasons,
-        weights.astype(bool),
-        np.full(n, float(np.max(solution.pixels.misfit, initial=0.0))),
-        text,
-        clock,
-        facts,
-        signed=False,
+    return replace(
+        judged,
+        attack=name,
+        explanation=text,
+        seconds=clock.seconds,
+        evidence=facts,
         explained=explained,
         exact=True,
-        weights=weights,
     )
 
 

@@ -5,14 +5,8 @@ and ones).
                                   signs have full rank. And rows of W sum to k, so that some
                                   combination of columns is 1 in every row, whatever n is
     2  x ← MixUp                  as if signs had been kept (`attacks.mixup`)
-    3  in doubt ← values whose sign the other encodings do not tie to the rest, or that have a
-                  mirror image; pairs: all solutions of a pixel of few levels
-                  (`certify.open_values`)
-
-What is proved is a solution of y = Wx with all signs plus; since each pixel may be turned, the
-recovery is not signed. Values that could be negative after all are listed as doubtful: a vector
-alone at a pixel, all of whose partners are zero there. For k ≥ 3 two vectors and more that turn
-together, by values that agree in all of their encodings, are not looked for.
+    3  status ← the certificate, for hidden signs: values that could be negative after all are
+                listed as doubtful
 
 Cost: the singular values of a part of Y, then that of `mixup`.
 """
@@ -23,17 +17,14 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import connected_components
 
 from unveil.attacks.mixup import mixup
-from unveil.attacks.units import column_units
-from unveil.certify.open_values import open_values as every_open_value
+from unveil.certificate import certify
 from unveil.checks import InputError
 from unveil.encodings import Encodings, as_public
 from unveil.gram.whitened import exact_rank, ones_in_span, rank_of, spectrum
 from unveil.parallel import one_blas_thread
-from unveil.records import VERIFIED, Progress, Recovery
+from unveil.records import Progress, Recovery
 from unveil.seeds import Rng
 
 NAME = "unhidden"
@@ -115,79 +106,22 @@ def unhidden(
     words = (
         f"{recovery.explanation}; no sign was hidden, since the sums are not negative: |Xw| = Xw"
     )
-    # 2. Values that could be negative after all: no encoding with them would show it. With a public
-    # part the sums are its own, and signs are known.
+    # 2. Signs were hidden all the same: values that could be negative after all are open.
     if encodings.scheme.k_public:
         return replace(recovery, attack=NAME, explanation=words)
-    doubtful = (
-        open_values(recovery)
-        if (recovery.status == VERIFIED).any()
-        else np.zeros(recovery.vectors.shape, bool)
-    )
-    if doubtful.any():
+    judged = certify(encodings, recovery.vectors, recovery.members, doubtful=recovery.doubtful)
+    if judged.doubtful is not None:
         words += (
-            f"; {int(doubtful.sum())} of {doubtful.size} values could be negative after all, "
-            "listed in `doubtful`"
+            f"; {int(judged.doubtful.sum())} of {judged.doubtful.size} values could be negative "
+            "after all, listed in `doubtful`"
         )
     return replace(
-        recovery,
+        judged,
         attack=NAME,
         explanation=words,
-        signed=False,
-        doubtful=doubtful if doubtful.any() else None,
+        seconds=recovery.seconds,
+        evidence=recovery.evidence,
     )
-
-
-def open_values(recovery: Recovery) -> NDArray[np.bool_]:
-    """(r, d) values with another solution of |Wx| = y: a piece of the vectors that are not zero at
-    a pixel, with no link to the largest one, may have the other sign; and so may x_v → −2a − x_v,
-    where the partners of v sum to a in every encoding. Of pairs every solution is looked for."""
-    x = recovery.vectors.astype(np.float64)
-    members = csr_array(recovery.members)
-    rows = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
-    names = members.indices
-    r, d = x.shape
-    near = ZERO * np.maximum(np.abs(x).max(axis=0), 1e-30)
-    total = members.astype(np.float64) @ x
-    # 1. Mirror images: the rest of every encoding of v is the same.
-    order = np.argsort(names, kind="stable")
-    starts = np.searchsorted(names[order], np.arange(r))
-    used = np.diff(np.append(starts, len(names))) > 0
-    out = np.zeros((r, d), bool)
-    for block in range(0, d, 256):
-        part = slice(block, block + 256)
-        rest = total[rows[order], part] - x[names[order], part]
-        low = np.minimum.reduceat(rest, starts[used], axis=0)
-        high = np.maximum.reduceat(rest, starts[used], axis=0)
-        mirrored = (high - low <= 4 * near[part]) & (
-            np.abs(2 * (high + x[used, part])) > 4 * near[part]
-        )
-        out[used, part] = mirrored
-    # 2. Pieces: vectors that are not zero and meet each other. Only pixels with zeros can fall
-    # apart.
-    some = np.abs(x) > near
-    ends = np.repeat(np.arange(len(names)), np.diff(members.indptr)[rows])
-    others = (
-        np.concatenate([np.arange(members.indptr[i], members.indptr[i + 1]) for i in rows])
-        if len(rows)
-        else ends
-    )
-    u, v = names[ends], names[others]
-    for p in np.flatnonzero((~some).any(axis=0) & some.any(axis=0)):
-        linked = some[u, p] & some[v, p]
-        graph = coo_array(
-            (np.ones(int(linked.sum()), np.int8), (u[linked], v[linked])), shape=(r, r)
-        )
-        piece = connected_components(graph, directed=False)[1]
-        size = np.bincount(piece[some[:, p]], minlength=piece.max() + 1)
-        out[:, p] |= some[:, p] & (piece != int(size.argmax()))
-    # 3. Pairs: what several vectors may do together, in units in which columns are alike.
-    count = np.diff(members.indptr)
-    if (count <= 2).all():
-        pairs = names[members.indptr[:-1][count == 2][:, None] + np.arange(2)].astype(np.int64)
-        misfit = np.full(d, float(recovery.residual.max()))
-        out |= every_open_value(pairs, x / column_units(recovery.vectors), None, misfit)
-    return out
 
 
 ATTACK = unhidden

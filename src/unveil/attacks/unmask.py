@@ -28,8 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from unveil.attacks.finish import recovery
-from unveil.certify.own_weights import certify_own_weights
-from unveil.certify.public_corners import only_private, public_corners, public_signs
+from unveil.certificate import certify
 from unveil.checks import InputError
 from unveil.encode.weights import sample_weights
 from unveil.encodings import Encodings, as_public
@@ -37,11 +36,12 @@ from unveil.gram.mask_pool import FEWEST, mask_groups, relative_masks
 from unveil.gram.whitened import exact_rank
 from unveil.parallel import Stopwatch, must_fit, one_blas_thread
 from unveil.parallel import memory_limit as bytes_allowed
-from unveil.records import AMBIGUOUS, VERIFIED, Progress, Recovery
+from unveil.records import Progress, Recovery
 from unveil.scheme import Scheme
 from unveil.seeds import Rng
 from unveil.solve.many_corners import find_many_corners, guess_corners
 from unveil.solve.model import rms
+from unveil.solve.public_corners import public_corners, public_signs
 from unveil.solve.simplex import Corners, find_corners
 
 NAME = "unmask"
@@ -116,8 +116,9 @@ def unmask(
         signs = public_signs(found.values, P)
         if signs is not None:
             found = replace(found, values=found.values * signs)
-        status, reasons = _certified(found, groups[rows])
-    return _told(encodings, found, rows, P, count, status, reasons, signs is not None, clock)
+        W = _weights(encodings, found, rows)
+        judged = certify(encodings, found.values.astype(np.float32), W != 0, P, weights=W)
+    return _told(encodings, found, P, count, judged, signs is not None, clock)
 
 
 def _corners(
@@ -178,78 +179,39 @@ def _turned(found: Floats, P: NDArray[np.float32]) -> NDArray[np.bool_]:
     return np.asarray((found[near] * P[nearest[near]]).sum(axis=0) < 0)
 
 
-def _certified(found: Corners, groups: NDArray[np.int64]) -> tuple[NDArray[np.str_], list[str]]:
-    """Status and reason of every corner; verified by the rows of one mask alone.
-
-    Masks are proved relative to each other by records that are certain behind both. What is
-    certain behind other masks only has a sign per pixel of its own."""
-    n, d = found.values.shape
-    k = found.members.shape[1]
-    status = np.full(n, AMBIGUOUS, dtype="<U10")
-    if n > d + 1:
-        why = "reproduces its encodings; that no other reading does is not proved for more records "
-        return status, [f"{why}than pixels"] * n
-    reasons = ["no mask has encodings enough to exclude another reading"] * n
-    part = np.full(n, -1)  # which masks a record is certain behind: those tied by other records
-    for g in range(int(groups.max()) + 1):
-        rows = groups == g
-        # A certificate needs more than k encodings of every record.
-        if rows.sum() < k + 1 or (part == 0).all():
-            break
-        ours, because = certify_own_weights(
-            replace(
-                found,
-                members=found.members[rows],
-                weights=found.weights[rows],
-                fits=found.fits[rows],
-            )
-        )
-        certain = np.asarray(ours == VERIFIED)
-        if not certain.any():
-            continue
-        for i in np.flatnonzero(certain & (part < 0)):
-            reasons[i] = f"{because[i]}, all of one mask"
-        tied = np.unique(part[certain & (part >= 0)])
-        name = int(tied[0]) if len(tied) else g
-        part[certain | np.isin(part, tied)] = name
-    if (part >= 0).any():
-        largest = np.bincount(part[part >= 0]).argmax()
-        status[part == largest] = VERIFIED
-        for i in np.flatnonzero((part >= 0) & (part != largest)):
-            reasons[i] = "certain up to a sign per pixel that is not that of the others: no record "
-            reasons[i] += "is certain both behind its masks and behind theirs"
-    return status, reasons
+def _weights(encodings: Encodings, found: Corners, rows: NDArray[np.int64]) -> sparse.csr_array:
+    """(m, n): weights of the rows that are explained, clear enough to tell whose they are."""
+    W = found.matrix.tocsr()
+    W.data[W.data <= FAINTEST] = 0
+    W = sparse.csr_array(sparse.diags_array(found.fits.astype(np.float64)) @ W)
+    W.eliminate_zeros()
+    at = W.tocoo()
+    shape = encodings.m, len(found.values)
+    return sparse.csr_array((at.data, (rows[at.row], at.col)), shape=shape)
 
 
 def _told(
     encodings: Encodings,
     found: Corners,
-    rows: NDArray[np.int64],
     P: NDArray[np.float32] | None,
     count: int,
-    status: NDArray[np.str_],
-    reasons: list[str],
+    judged: Recovery,
     signed: bool,
     clock: Stopwatch,
 ) -> Recovery:
     """The recovery, in words; corners that are public vectors are left out."""
     k, m = found.members.shape[1], encodings.m
-    # 1. Corners that some encoding uses, and weights clear enough to tell whose they are.
-    W = found.matrix.tocsr()
-    W.data[W.data <= FAINTEST] = 0
-    W = sparse.csr_array(sparse.diags_array(found.fits.astype(np.float64)) @ W)
+    # 1. Corners that some encoding uses and that are not in the public list.
+    assert judged.weights is not None
     known = P if signed or P is None else np.abs(P)
     listed = public_corners(found.values if signed else np.abs(found.values), known) >= 0
-    status, reasons = only_private(status, reasons, W, listed, encodings.scheme.k_public)
-    names = np.flatnonzero((np.asarray(W.sum(axis=0)).ravel() > 0) & ~listed)
-    W = sparse.csr_array(W[:, names])
-    W.eliminate_zeros()
-    at = W.tocoo()
-    weights = sparse.csr_array((at.data, (rows[at.row], at.col)), shape=(m, len(names)))
+    used = np.asarray(judged.weights.sum(axis=0)).ravel() > 0
+    names = np.flatnonzero(used & ~listed)
+    weights = sparse.csr_array(judged.weights[:, names])
     # 2. In words.
-    status = status[names]
+    status = judged.status[names]
     explained = int(found.fits.sum())
-    sure = int((status == VERIFIED).sum())
+    sure = int(judged.verified[names].sum())
     kind = "private vectors" if P is not None or not encodings.scheme.k_public else "vectors"
     text = f"{sure} of {len(names)} {kind} verified" if sure else ""
     text = text or f"{len(names)} {kind} recovered, none verified"
@@ -267,7 +229,7 @@ def _told(
         NAME,
         found.values[names],
         status,
-        [reasons[i] for i in names],
+        [judged.reasons[i] for i in names],
         weights.astype(bool),
         np.full(len(names), found.noise / rms(encodings.values)),
         text,

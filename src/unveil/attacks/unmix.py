@@ -22,16 +22,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from unveil.attacks.finish import recovery
-from unveil.certify.own_weights import FAINT, certify_own_weights
-from unveil.certify.public_corners import only_private, public_corners
+from unveil.certificate import certify
 from unveil.checks import InputError
 from unveil.encodings import Encodings, as_public
 from unveil.parallel import Stopwatch, must_fit, one_blas_thread
 from unveil.parallel import memory_limit as bytes_allowed
-from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Progress, Recovery
+from unveil.records import AMBIGUOUS, UNRESOLVED, Progress, Recovery
 from unveil.scheme import Scheme
 from unveil.seeds import Rng
 from unveil.solve.model import rms
+from unveil.solve.public_corners import public_corners
 from unveil.solve.simplex import Corners, find_corners
 
 NAME = "unmix"
@@ -43,6 +43,8 @@ EXPLAINED = 0.5
 """Share of encodings that must be explained up to noise: fewer are what chance leaves."""
 FAINTEST = 1e-5
 """A smaller weight leaves open which record it belongs to: no member is named."""
+FAINT = 1e-2
+"""Under noise a smaller weight is none."""
 FLAT = 1e-9
 """Eigenvalues of WᵀW below this share of their mean are none: such a record is not determined."""
 
@@ -87,9 +89,14 @@ def unmix(
         nothing = f"the {m} encodings are not mixtures of {k} out of fewer records than encodings "
         nothing += f"and at most {d + 1}: another k_private, more encodings or less noise is needed"
         return Recovery.empty(encodings, NAME, nothing, clock.seconds)
+    # Weights, without those too faint to tell whose they are.
+    W = found.matrix.tocsr()
+    W.data[W.data <= (FAINTEST if found.exact else FAINT)] = 0
+    W = sparse.csr_array(W)
+    W.eliminate_zeros()
     with clock("certificate"), one_blas_thread():
-        status, reasons = certify_own_weights(found) if found.exact else _approximate(found)
-    return _told(encodings, found, P, status, reasons, clock)
+        judged = certify(encodings, found.values.astype(np.float32), W != 0, P, weights=W)
+    return _told(encodings, found, P, judged, clock)
 
 
 def _too_noisy(found: Corners) -> bool:
@@ -124,30 +131,24 @@ def _told(
     encodings: Encodings,
     found: Corners,
     P: NDArray[np.float32] | None,
-    status: NDArray[np.str_],
-    reasons: list[str],
+    judged: Recovery,
     clock: Stopwatch,
 ) -> Recovery:
     """The recovery, in words; corners that are public vectors are left out."""
     m, k = found.members.shape
-    # 1. Which corners are private.
+    # 1. Which corners are private, and what is said of them.
     private = public_corners(found.values, P) < 0
-    explained_by = sparse.csr_array(found.matrix[found.fits])
-    k_public = encodings.scheme.k_public
-    status, reasons = only_private(status, reasons, explained_by, ~private, k_public)
-    names = np.flatnonzero(private)
-    # 2. Weights, without those too faint to tell whose they are.
-    W = found.matrix[:, names].tocsr()
+    names, k_public = np.flatnonzero(private), encodings.scheme.k_public
+    status, reasons = judged.status, list(judged.reasons)
     if not found.exact:
-        W.data[W.data <= FAINT] = 0
-    W.data[W.data <= FAINTEST] = 0
-    W = sparse.csr_array(W)
-    W.eliminate_zeros()
-    # 3. What to say.
+        status, reasons = _approximate(found)
+    assert judged.weights is not None
+    W = sparse.csr_array(judged.weights[:, names])
+    # 2. What to say.
     status = status[names]
     explained = int(found.fits.sum())
     kind = "private vectors" if P is not None or not k_public else "vectors, private and public,"
-    text = f"{int((status == VERIFIED).sum())} of {len(names)} {kind} verified; "
+    text = f"{int(judged.verified[names].sum())} of {len(names)} {kind} verified; "
     text += f"{explained} of {m} encodings explained exactly as mixtures of {k}, weights found "
     text += "with them"
     if not found.exact:

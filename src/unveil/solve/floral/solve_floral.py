@@ -1,8 +1,8 @@
 """One floral, solved and judged: the sign system at every pixel, then every reason to doubt its
 solution.
 
-"verified" is said only if all of these hold; the first one that fails decides what is said instead:
-"unresolved" for the first two, "ambiguous" for the others.
+A solution is convincing only if all of these hold; the first one that fails is told instead.
+Whether its vectors are verified is for the certificate to say.
 
   1  re-encoding reproduces the t encodings of the floral at every pixel, from t equations for k+2
      unknowns
@@ -24,11 +24,12 @@ from numpy.typing import NDArray
 from unveil.encode import mix
 from unveil.encodings import Encodings
 from unveil.factor import Reading, estimate_n_private
-from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Floral, Overlaps, Supports
+from unveil.records import AMBIGUOUS, UNRESOLVED, Floral, Overlaps, Supports
 from unveil.solve.floral.evidence import Evidence, gather_evidence
 from unveil.solve.floral.sign_system import SignSolution, solve_sign_system
 from unveil.solve.model import FLORAL_LEAST, FLORAL_NOISE, size_in_doubt
 
+CONVINCING = "convincing"
 MOST_MISSED = 0.5
 """Where more of the further encodings than this are missed, the vectors are at fault, not the
 overlaps."""
@@ -58,7 +59,7 @@ class FloralSolution:
     @property
     def rank(self) -> tuple[int, int]:
         """Larger is better: first the status, then the number of settled pixels."""
-        return [UNRESOLVED, AMBIGUOUS, VERIFIED].index(self.status), int(self.signs.settled.sum())
+        return [UNRESOLVED, AMBIGUOUS, CONVINCING].index(self.status), int(self.signs.settled.sum())
 
 
 def solve_floral(
@@ -179,7 +180,7 @@ def _judge(
         but = f"; {missed} encodings that seem to mix these vectors only are not reproduced and "
         but += "were left out"
     return (
-        VERIFIED,
+        CONVINCING,
         f"all {d} pixels reproduced by one solution only; {votes[0]} other encodings agree{but}",
     )
 

@@ -1,0 +1,382 @@
+"""A claim, held against the encodings value by value.
+
+    claim         row r mixes the k records members[r] (and the public vectors supports[r]);
+                  record i has the values vectors[i]
+    re-encoding   z = w·Σ x + w_public·Σ p of every claimed row, at every value
+    reproduced    |y| = |z| (signs hidden) or y = z (signs kept), up to the rounding of numbers in
+                  single precision, at every value that the claim does not itself leave open
+    rounded       encodings that lie on a grid (8 bits, whole numbers) or are half-precision
+                  numbers: reproduced up to half a step of that grid. The grid is read off the
+                  values, and only asked for if rows are not reproduced without it
+
+What a reproduced value says against chance is measured, not assumed: two random encodings agree
+at column p, up to its tolerance, with probability 2^−bits[p].
+
+Cost: one pass over the encodings, m·d·(k + 2) operations; evidence comes from a sample of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import cholesky, eigh
+
+from unveil.checks import InputError
+from unveil.encodings import Encodings
+
+Index = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What is left of a claim after re-encoding; values are in units in which y = |Σ x + offset|.
+
+    k, kept: records per row; whether signs were kept
+    X (n, d): claimed values; unsure (n, d): those the claim leaves open
+    members: boolean csr (m, n), as claimed; exact (m,): rows that are reproduced
+    rows (q, k): reproduced rows of k different records, each once, sorted
+    names (q, k_public): their public vectors; P, public_weight: the list and what one counts
+    whole (d,): columns at which all of these rows are reproduced, open values included
+    tolerance (d,): how far a sum may be off; step: of the grid of rounded encodings, else 0
+    residual (n,): largest miss in the rows of a record, by the largest value of the column
+    """
+
+    k: int
+    kept: bool
+    X: Floats
+    unsure: Flags
+    members: sparse.csr_array
+    exact: Flags
+    rows: Index
+    names: Index
+    P: NDArray[np.float32]
+    public_weight: float
+    whole: Flags
+    tolerance: Floats
+    step: float
+    residual: Floats
+
+    @property
+    def n(self) -> int:
+        return len(self.X)
+
+    @property
+    def d(self) -> int:
+        return int(self.X.shape[1])
+
+    def offset(self, rows: Index | slice = slice(None)) -> Floats:
+        """(rows, d): what public vectors add to each sum."""
+        names = self.names[rows]
+        if not names.shape[1]:
+            return np.zeros((len(names), self.d))
+        return np.asarray(self.public_weight * self.P[names].sum(axis=1, dtype=np.float64))
+
+
+def as_members(members: Any, m: int, n: int, k: int) -> sparse.csr_array:
+    """(m, n) whole numbers: how often each row holds each record. Taken from (m, k) names with −1
+    where unknown, or from a boolean matrix. Rows of pairs that name one record hold it twice."""
+    if sparse.issparse(members) or getattr(members, "dtype", None) is np.dtype(bool):
+        W = sparse.csr_array(members).astype(np.int64)
+        if W.shape != (m, n):
+            raise InputError(f"members of shape {W.shape}: {m} encodings and {n} vectors are given")
+        W.sum_duplicates()
+        W.eliminate_zeros()
+        W.data[:] = 1
+        alone = np.repeat(np.diff(W.indptr) == 1, np.diff(W.indptr))
+        W.data[alone & (k == 2)] = 2
+        return W
+    names = np.atleast_2d(np.asarray(members))
+    if names.ndim != 2 or len(names) != m or names.dtype.kind not in "iu":
+        raise InputError(
+            f"members of shape {names.shape}: give (m, k) names with −1 where unknown, or a "
+            f"boolean matrix ({m}, {n})"
+        )
+    if names.max(initial=-1) >= n:
+        raise InputError(f"members name vector {names.max()}, but there are only {n}")
+    row, place = np.nonzero(names >= 0)
+    W = sparse.csr_array(
+        (np.ones(len(row), np.int64), (row, names[row, place])), shape=(m, n), dtype=np.int64
+    )
+    W.sum_duplicates()
+    return W
+
+
+def held_against(
+    encodings: Encodings,
+    vectors: NDArray[Any],
+    members: sparse.csr_array,
+    public: NDArray[np.float32] | None,
+    supports: Index | None,
+    doubtful: Flags,
+) -> Claim:
+    """Re-encode the claim; see the head of this file. Half of the values of a row at most may be
+    open for it to count."""
+    # 1. Everything in the units of the encodings.
+    scheme, Y = encodings.scheme, encodings.values
+    d, k = vectors.shape[1], scheme.k_private
+    w, kept = scheme.private_weight, scheme.signs == "kept"
+    X = np.where(np.isfinite(vectors), vectors, 0).astype(np.float64)
+    unsure = ~np.isfinite(vectors) | doubtful
+    sizes = np.asarray(members.sum(axis=1)).ravel()
+    claimed = sizes == k
+    names = np.zeros((encodings.m, 0), np.int64) if supports is None else supports
+    claimed &= (names >= 0).all(axis=1)
+    P = np.zeros((0, d), np.float32) if public is None else public
+    parts = Y, X, members, w * members.data, P, names, scheme.public_weight, kept, claimed, unsure
+    # 2. Reproduced as they are; if not even half of them, up to the grid the encodings lie on.
+    largest = np.maximum(Y.max(axis=0), -Y.min(axis=0)).astype(np.float64)
+    single = 2.0**-20 * np.maximum(largest, 1e-30)  # numbers in single precision err by 2^−24
+    found, step, tolerance = reencoded(*parts, single, 0.0), 0.0, single
+    if claimed.any() and 2 * found[0].sum() < claimed.sum():
+        grid, relative = grid_of(Y)
+        if grid.any() or relative:
+            wider = single + grid / 2
+            again = reencoded(*parts, wider, relative)
+            if again[0].sum() > found[0].sum():
+                # Claim and truth may both be off by that much.
+                found, tolerance = again, 2 * (wider + relative * largest)
+                step = float(max(grid.max(), 2 * relative * largest.max()))
+    exact, whole, miss = found
+    # 3. Each row of different records once.
+    single_use = np.asarray(members.max(axis=1).todense()).ravel() == 1
+    chosen = np.flatnonzero(exact & single_use)
+    held = np.sort(members[chosen].indices.reshape(-1, max(k, 1)), axis=1).astype(np.int64)
+    both = np.concatenate([held, np.sort(names[chosen], axis=1)], axis=1)
+    both = np.unique(both, axis=0)
+    W = members.astype(bool)
+    relative_miss = np.where(claimed, miss, 0.0)
+    spread = sparse.csr_array(W.multiply(relative_miss[:, None]))
+    return Claim(
+        k,
+        kept,
+        X,
+        unsure,
+        W,
+        exact,
+        both[:, :k],
+        both[:, k:],
+        P,
+        scheme.public_weight / w,
+        whole,
+        tolerance / w,
+        step,
+        np.asarray(spread.max(axis=0).todense()).ravel(),
+    )
+
+
+def reencoded(
+    Y: NDArray[np.float32],
+    X: Floats,
+    members: sparse.csr_array,
+    weights: Floats,
+    P: NDArray[np.float32],
+    names: Index,
+    public_weight: float,
+    kept: bool,
+    claimed: Flags,
+    unsure: Flags,
+    absolute: Floats,
+    relative: float,
+) -> tuple[Flags, Flags, Floats]:
+    """(rows that are reproduced, columns at which all of these are, open values included, largest
+    miss of each row by the largest value of its column)."""
+    index = members.indptr.astype(np.int64), members.indices.astype(np.int64)
+    return _reencode(  # type: ignore[no-any-return]
+        Y,
+        X,
+        *index,
+        weights.astype(np.float64),
+        P,
+        np.ascontiguousarray(names, np.int64),
+        float(public_weight),
+        kept,
+        claimed,
+        unsure if unsure.any() else np.zeros((0, 0), bool),
+        absolute,
+        relative,
+    )
+
+
+@njit(cache=True, nogil=True)
+def _reencode(  # type: ignore[no-untyped-def]
+    Y, X, indptr, indices, data, P, names, public_weight, kept, claimed, unsure, absolute, relative
+):
+    m, d = Y.shape
+    exact, whole, worst = np.zeros(m, np.bool_), np.ones(d, np.bool_), np.zeros(m)
+    z, off, vague = np.zeros(d), np.zeros(d, np.bool_), np.zeros(d, np.bool_)
+    for r in range(m):
+        if not claimed[r]:
+            continue
+        z[:] = 0.0
+        vague[:] = False
+        for a in range(indptr[r], indptr[r + 1]):
+            z += data[a] * X[indices[a]]
+            if len(unsure):
+                vague |= unsure[indices[a]]
+        for h in names[r]:
+            z += public_weight * P[h]
+        wrong, open_values, most = 0, 0, 0.0
+        for p in range(d):
+            y = Y[r, p]
+            miss = abs(z[p] - y) if kept else abs(abs(z[p]) - abs(y))
+            # Written so that a miss that is no number counts.
+            off[p] = not miss <= absolute[p] + relative * abs(y)
+            if vague[p]:
+                open_values += 1
+            elif off[p]:
+                wrong += 1
+            if not vague[p]:
+                most = max(most, miss / absolute[p])
+        worst[r] = most * 2.0**-20
+        exact[r] = wrong == 0 and 2 * open_values < d
+        if exact[r] and open_values:
+            for p in range(d):
+                if off[p]:
+                    whole[p] = False
+    return exact, whole, worst
+
+
+def grid_of(Y: NDArray[np.float32]) -> tuple[Floats, float]:
+    """(step of the grid on which each column lies, 0: none; relative half step of half-precision
+    numbers, 0: they are not).
+
+    Half precision keeps 11 bits of a number. A grid has one step for all columns, or one for each:
+    all differences are whole multiples of the smallest, and most values occur more than once."""
+    d = Y.shape[1]
+    with np.errstate(over="ignore"):
+        if (Y.astype(np.float16).astype(np.float32) == Y).all():
+            return np.full(d, 2.0**-24), 2.0**-11
+    # A few thousand values tell; all of them must then agree.
+    step = _step(np.abs(Y).ravel()[:: max(1, Y.size // 200_000)])
+    if step and _multiples(np.abs(Y), step):
+        return np.full(d, step), 0.0
+    return np.array([_step(np.abs(Y[:, p])) for p in range(d)]), 0.0
+
+
+def _step(values: NDArray[np.float32]) -> float:
+    levels = np.unique(values).astype(np.float64)
+    # Steps smaller than rounding are none; and a column of few levels that all occur once says
+    # nothing.
+    gaps = np.diff(levels)
+    gaps = gaps[gaps > 1e-5 * levels[-1]] if len(levels) > 1 else gaps
+    if len(gaps) < 2 or 2 * len(levels) > len(values):
+        return 0.0
+    step = float(gaps.min())
+    # The mean of all levels gives the step to more digits than the smallest difference.
+    counts = np.rint((levels - levels[0]) / step)
+    step = float((levels[-1] - levels[0]) / counts[-1])
+    return step if _multiples(levels - levels[0], step) else 0.0
+
+
+def _multiples(values: NDArray[Any], step: float) -> bool:
+    shares = values / step - values.flat[0] / step
+    return bool((np.abs(shares - np.rint(shares)) < 0.05).all())
+
+
+def resolution(
+    claim: Claim, rng: np.random.Generator, *, fine_bits: float = 12.0, samples: int = 512
+) -> tuple[Flags, Floats]:
+    """(columns so fine that values which are not tied count as in general position; bits that one
+    reproduced value says against chance).
+
+    fine_bits: sums of four values agree less often than 2^−fine_bits
+    samples: rows, and half as many sums of four, that are compared with each other
+    """
+    n, d, tolerance = claim.n, claim.d, claim.tolerance
+    fine, bits = np.zeros(d, bool), np.zeros(d)
+    if not len(claim.rows):
+        return fine, bits
+    chosen = rng.permutation(len(claim.rows))[:samples]
+    y = np.sort(np.abs(claim.X[claim.rows[chosen]].sum(axis=1) + claim.offset(chosen)), axis=0)
+    # Runs of values that agree with their neighbours: Σ (length of run / all)² of a column.
+    breaks = np.concatenate([np.diff(y, axis=0) > tolerance, np.ones((1, d), bool)])
+    column, place = np.nonzero(breaks.T)
+    first = np.concatenate([[True], np.diff(column) > 0])
+    length = place - np.where(first, -1, np.roll(place, 1))
+    bits = -np.log2(np.bincount(column, (length / len(y)) ** 2, minlength=d))
+    if n > 4:
+        order = np.argsort(rng.random((samples // 2, n)), axis=1)[:, :4]
+        order = np.unique(np.sort(order, axis=1), axis=0)
+        signs = np.where(rng.random(order.shape) < 0.5, -1.0, 1.0)
+        sums = np.sort(np.einsum("sk,skd->sd", signs, claim.X[order]), axis=0)
+        same = 1 + (np.diff(sums, axis=0) <= 4 * tolerance).sum(axis=0)
+        pairs = max(len(sums) * (len(sums) - 1) / 2, 1)
+        fine = np.log2(pairs / same) >= fine_bits
+        bits[fine] = np.maximum(bits[fine], fine_bits)
+    return fine, np.maximum(bits, 0.0)
+
+
+def dependent(claim: Claim, rng: np.random.Generator) -> Flags:
+    """(n,) records that are 0, or combinations of others (of any number if d ≥ n, else of up to
+    three with whole coefficients), or, signs hidden, with the magnitudes of another."""
+    X = claim.X[:, claim.whole]
+    n, d = X.shape
+    if not d:
+        return np.ones(n, bool)
+    U = X / np.maximum(np.sqrt(np.mean(X**2, axis=0)), 1e-30)
+    length = np.linalg.norm(U, axis=1)
+    out = length < 1e-5 * np.sqrt(d)
+    U = U / np.maximum(length, 1e-30)[:, None]
+    if not claim.kept:
+        out |= alike(np.abs(U))
+    if n > d:
+        return out | short_relations(U, rng) if n <= 3000 else out
+    gram = U @ U.T
+    # What rounding leaves of an eigenvalue that is 0.
+    nothing = max(1e-11, float((claim.step / np.maximum(np.abs(claim.X).max(), 1e-30)) ** 2))
+    try:
+        cholesky(gram - 2 * nothing * np.eye(n), lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        values, axes = eigh(gram)
+        out |= np.linalg.norm(axes[:, values < 2 * nothing], axis=1) > 1e-4
+    return np.asarray(out)
+
+
+def alike(size: Floats) -> Flags:
+    """(n,) rows of length one that equal another. Equal ones have equal sums: neighbours by it."""
+    order = np.argsort(size.sum(axis=1))
+    near = np.linalg.norm(np.diff(size[order], axis=0), axis=1) < 1e-4
+    out = np.zeros(len(size), bool)
+    out[order[1:][near]] = out[order[:-1][near]] = True
+    return out
+
+
+def short_relations(U: Floats, rng: np.random.Generator, *, near: float = 1e-5) -> Flags:
+    """(n,) records with Σ c_i·x_i = 0 for two to four of them, c_i in ±1 and, up to 200 records,
+    ±2: sums of two that agree, told by two random projections. O(n²) sums."""
+    n, out = len(U), np.zeros(len(U), bool)
+    (a, b), one = np.triu_indices(n, 1), np.arange(n)
+    pairs = [(a, b, 1, 1), (a, b, 1, -1), (one, one, 1, 0), (one, one, 2, 0)]
+    if n <= 200:
+        pairs += [(a, b, 2, 1), (a, b, 2, -1), (b, a, 2, 1), (b, a, 2, -1)]
+    i = np.concatenate([p[0] for p in pairs] * 2)
+    j = np.concatenate([p[1] for p in pairs] * 2)
+    ci = np.concatenate([np.full(len(p[0]), s * p[2]) for s in (1, -1) for p in pairs])
+    cj = np.concatenate([np.full(len(p[0]), s * p[3]) for s in (1, -1) for p in pairs])
+    shadow = U @ rng.standard_normal((U.shape[1], 2))
+    sums = ci[:, None] * shadow[i] + cj[:, None] * shadow[j]
+    zero = np.flatnonzero((np.abs(sums) < near).all(axis=1))
+    for p in zero:
+        c = np.zeros(n)
+        c[i[p]] += ci[p]
+        c[j[p]] += cj[p]
+        if np.abs(c @ U).max() < near:
+            out |= c != 0
+    for shift in (0.0, 0.5):
+        key = np.floor(sums / near + shift)
+        order = np.lexsort(key.T)
+        same = np.flatnonzero((np.diff(key[order], axis=0) == 0).all(axis=1))
+        for p, q in zip(order[same], order[same + 1], strict=True):
+            c = np.zeros(n)
+            for at, f in ((i[p], ci[p]), (j[p], cj[p]), (i[q], -ci[q]), (j[q], -cj[q])):
+                c[at] += f
+            if c.any() and np.abs(c @ U).max() < near:
+                out |= c != 0
+    return out

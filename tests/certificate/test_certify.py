@@ -1,0 +1,179 @@
+"""The certificate through its public function: right claims are verified, broken ones never.
+
+The oracles are `benchmarks.readings` (every other reading of a small design) and
+`benchmarks.certificate.wrong` (is there one private record for each verified vector?).
+"""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import unveil
+from unveil.certificate import certify
+
+bench = pytest.importorskip("benchmarks.certificate", reason="benchmarks/ is not installed")
+readings = pytest.importorskip("benchmarks.readings")
+
+
+@pytest.mark.parametrize("kind", bench.KINDS)
+def test_right_claims_are_verified_and_broken_ones_are_not(kind):
+    claim = bench.right_claim(kind, 0)
+    recovery = claim.certified()
+    assert recovery.verified.mean() > 0.8
+    assert not bench.wrong(recovery, claim.X, claim.tolerance)
+    for name, other in bench.broken(claim, np.random.default_rng(1)):
+        found = other.certified()
+        assert not bench.wrong(found, claim.X, claim.tolerance), name
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_every_reading_of_small_designs_holds_what_is_verified(signed):
+    missed = unique = refused = 0
+    for n, k in bench.SMALL:
+        for seed in range(3):
+            done = readings.compare(n, n + seed * n, k, signed, [5, n, k, seed])
+            if done is not None:
+                missed, unique, refused = missed + done[0], unique + done[1], refused + done[2]
+    assert missed == 0
+    assert refused <= 0.2 * unique
+
+
+def test_another_reading_as_the_claim_is_not_verified():
+    """Every other reading of tiny designs reproduces all encodings, and holds wrong records."""
+    tried = 0
+    for n, m, k, seed in ((5, 7, 2, 0), (6, 8, 2, 1), (5, 9, 3, 2), (6, 15, 2, 3), (4, 6, 2, 4)):
+        r = np.random.default_rng(seed)
+        rows = readings.design(n, m, k, r)
+        W = readings.dense(rows, n)
+        if np.linalg.matrix_rank(W) < n:
+            continue
+        basis = readings.basis_rows(W)
+        for D in readings.images(W, basis, (-1, 1))[1][:8]:
+            t, wt, scale = readings.images(W * D[:, None], basis, (0, 1))
+            T, star = t[wt.any(axis=1)] / scale, wt[wt.any(axis=1)]
+            chosen = _exact_cover(star, k, n, T)
+            if chosen is None:
+                continue
+            tried += 1
+            X = r.standard_normal((len(chosen), 60)).astype(np.float32)
+            claim = (T[chosen].T @ X).astype(np.float32)
+            Y = np.abs(star[chosen].T @ X) / np.sqrt(k)
+            encodings = unveil.Encodings(Y, unveil.Scheme(k), pixel_rms=None)
+            found = certify(encodings, claim, rows)
+            assert not bench.wrong(found, X, 1e-2)
+    assert tried >= 3
+
+
+def _exact_cover(columns, k, n, T):
+    """Some columns that sum to k in every row, of full rank, not the claimed ones if possible."""
+    found = []
+
+    def go(left, chosen):
+        if len(found) > 20:
+            return
+        if not left.any():
+            if np.linalg.matrix_rank(T[chosen]) == n:
+                found.append(chosen)
+            return
+        row = int(np.flatnonzero(left)[0])
+        for j in np.flatnonzero((columns[:, row] == 1) & (columns <= left).all(axis=1)):
+            if not chosen or j >= chosen[-1] or columns[chosen[-1], row] == 0:
+                go(left - columns[j], [*chosen, int(j)])
+
+    go(np.full(columns.shape[1], k), [])
+    own = [c for c in found if not (np.sort(np.abs(T[c]).sum(axis=0)) == 1).all()]
+    return (own or found or [None])[0]
+
+
+def test_noise_in_place_of_a_vector_is_not_reproduced():
+    sim = unveil.simulate(unveil.Scheme(2), 30, m=150, d=60, rng=0)
+    claim = sim.private.copy()
+    claim[7] = np.random.default_rng(0).standard_normal(60)
+    found = certify(sim.encodings, claim, sim.selection.private)
+    assert found.status[7] == "unresolved"
+    assert found.verified.sum() == 29
+
+
+def test_rows_may_be_unknown_and_values_open():
+    sim = unveil.simulate(unveil.Scheme(2), 20, m=140, d=60, rng=0)
+    members, claim = sim.selection.private.copy(), sim.private.copy()
+    members[:20] = -1
+    claim[3, 5], opened = 17.0, np.zeros(claim.shape, bool)
+    opened[3, 5] = True
+    found = certify(sim.encodings, claim, members, doubtful=opened)
+    assert found.verified.all()
+    assert found.doubtful[3, 5]
+    assert found.explained == 120
+    claim[4, 6] = np.nan
+    assert certify(sim.encodings, claim, members, doubtful=opened).doubtful[4, 6]
+
+
+def test_members_as_names_or_as_a_matrix_say_the_same():
+    sim = unveil.simulate(unveil.Scheme(3), 25, m=150, d=60, rng=1)
+    rows = sim.selection.private
+    W = sparse.csr_array((np.ones(rows.size, bool), rows.ravel(), np.arange(151) * 3), (150, 25))
+    one, two = (certify(sim.encodings, sim.private, members) for members in (rows, W))
+    assert (one.status == two.status).all()
+    assert one.reasons == two.reasons
+
+
+def test_few_encodings_per_vector_are_not_called_verified_for_nothing():
+    """m = n: hardly anything is proved; and nothing is wrong."""
+    sim = unveil.simulate(unveil.Scheme(2), 30, m=33, d=60, rng=2)
+    assert certify(sim.encodings, sim.private, sim.selection.private).verified.sum() < 20
+
+
+def test_a_wrong_scheme_verifies_nothing():
+    sim = unveil.simulate(unveil.Scheme(2), 30, m=200, d=60, rng=0)
+    told = unveil.Encodings(sim.encodings.values, unveil.Scheme(2, 0, "convex"))
+    found = certify(told, sim.private * np.sqrt(2), sim.selection.private)
+    assert not found.verified.any()
+    assert "scale" in found.reasons[0]
+
+
+def test_columns_that_say_nothing_prove_nothing():
+    r = np.random.default_rng(0)
+    X = r.integers(0, 2, (20, 12)).astype(np.float32)
+    rows = np.array([r.choice(20, 2, False) for _ in range(140)])
+    encodings = unveil.Encodings(X[rows].sum(axis=1) / np.sqrt(2), unveil.Scheme(2), None)
+    assert not certify(encodings, X, rows).verified.any()
+
+
+def test_nothing_private_is_proved_by_a_dual_certificate():
+    sim = unveil.simulate(unveil.Scheme(0, 3), 0, n_public=12, m=30, d=120, rng=0)
+    rows = sim.selection.public
+    W = sparse.csr_array((np.full(90, 3**-0.5), rows.ravel(), np.arange(31) * 3), (30, 12))
+    found = certify(sim.encodings, sim.public, W != 0, sim.public, weights=W)
+    assert found.verified.all()
+    V = sim.public.copy()
+    V[0] = -V[1]
+    assert not certify(sim.encodings, V, W != 0, sim.public, weights=W).verified[0]
+
+
+def test_a_list_that_is_moved_leaves_all_in_doubt():
+    sim = unveil.simulate(unveil.Scheme(2, 1), 25, n_public=30, m=200, d=60, rng=0)
+    t = np.random.default_rng(1).standard_normal(60).astype(np.float32)
+    both = np.vstack([sim.public, sim.public + t])
+    given = sim.private, sim.selection.private
+    assert certify(sim.encodings, *given, sim.public, sim.selection.public).verified.mean() > 0.9
+    assert not certify(sim.encodings, *given, both, sim.selection.public).verified.any()
+
+
+def test_a_private_vector_that_is_listed_is_in_doubt():
+    sim = unveil.simulate(unveil.Scheme(2, 1), 25, n_public=30, m=200, d=90, rng=0)
+    both = np.vstack([sim.public, sim.private[:1]])
+    given = sim.private, sim.selection.private, both, sim.selection.public
+    found = certify(sim.encodings, *given)
+    assert not found.verified[0]
+    assert found.verified[1:].mean() > 0.9
+
+
+def test_bad_input_is_told_with_its_cure():
+    sim = unveil.simulate(unveil.Scheme(2, 1), 8, n_public=5, m=20, d=30, rng=0)
+    rows = sim.selection.private
+    with pytest.raises(unveil.InputError, match="supports="):
+        certify(sim.encodings, sim.private, rows, sim.public)
+    with pytest.raises(unveil.InputError, match="same space"):
+        certify(sim.encodings, sim.private[:, :9], rows, sim.public, sim.selection.public)
+    with pytest.raises(unveil.InputError, match="only 3"):
+        certify(sim.encodings, sim.private[:3], rows, sim.public, sim.selection.public)
