@@ -14,8 +14,8 @@ answers both questions for any k and any data:
             such a pair gives the twin −(z + A + B), which fits both as well: the shorter is taken,
             and further encodings, which fit one of them only, decide
 
-Sums of k − 1 records are many: each encoding has its `leads`, the records whose squares go best with
-its own squares, as many as the budget allows. For k = 2, and for few records, these are all of them.
+Sums of k − 1 records are many: each encoding has its `leads`, the records whose squares go best
+with its own squares, as many as the budget allows. For few records these are all of them.
 
 Cost: leftovers · C(leads, k − 1) look-ups by bisection, each with as many checks as records are
 within rounding of a proposal at the pivot: next to none where values are continuous.
@@ -140,15 +140,21 @@ def _leads(rest: Problem, claim: Claim, budget: int) -> Indices:
         return np.tile(np.arange(r), (rest.m, 1))
     x = np.where(claim.open, np.float32(0), claim.vectors)
     scale = np.sqrt(np.mean(rest.y**2, axis=0) / k) + np.float32(1e-30)
-    x, y = x / scale, rest.y / scale
-    if rest.c is not None:
-        c = rest.c / scale
-        score = (y * np.tanh(y * c / np.float32(k)) - c) @ x.T
-    else:
-        square = np.minimum(x**2, np.float32(9))
-        score = np.minimum(y**2, np.float32(9 * k)) @ (square - square.mean(axis=0)).T
-        score /= np.linalg.norm(square, axis=1) + np.float32(1e-30)
-    return np.argpartition(-score, most - 1, axis=1)[:, :most].astype(np.int64)
+    x = x / scale
+    square = np.minimum(x**2, np.float32(9))
+    square = (square - square.mean(axis=0)) / (
+        np.linalg.norm(square, axis=1, keepdims=True) + np.float32(1e-30)
+    )
+    out = np.empty((rest.m, most), np.int64)
+    for s in range(0, rest.m, 4096):
+        y = rest.y[s : s + 4096] / scale
+        if rest.c is not None:
+            c = rest.c[s : s + 4096] / scale
+            score = (y * np.tanh(y * c / np.float32(k)) - c) @ x.T
+        else:
+            score = np.minimum(y**2, np.float32(9 * k)) @ square.T
+        out[s : s + 4096] = np.argpartition(-score, most - 1, axis=1)[:, :most]
+    return out
 
 
 def _public(problem: Problem, rows: Indices) -> Values:
@@ -207,7 +213,9 @@ def _by_one_new(
     )
     members, vectors, open_ = claim.members.copy(), [claim.vectors], [claim.open]
     free = np.ones(len(left), bool)
-    size = [float(np.abs(_shared(problem, claim, left, row, partners, p, near)[0]).sum()) for p in pairs]
+    size = [
+        float(np.abs(_shared(problem, claim, left, row, partners, p, near)[0]).sum()) for p in pairs
+    ]
     for p in np.argsort(size, kind="stable"):
         a, b = pairs[p]
         if not (free[row[a]] and free[row[b]]):
@@ -219,10 +227,7 @@ def _by_one_new(
         z, unclear = _shared(problem, claim, left, row, partners, pairs[p], near)
         vectors.append(z[None].astype(np.float32))
         open_.append(unclear[None])
-    grown = replace(
-        claim, vectors=np.vstack(vectors), members=members, open=np.vstack(open_)
-    )
-    return grown
+    return replace(claim, vectors=np.vstack(vectors), members=members, open=np.vstack(open_))
 
 
 def _shared(
@@ -266,7 +271,9 @@ def settle(problem: Problem, claim: Claim, which: Indices, *, slack: float = 32.
         rest = total[mine] - x[j] + c
         clear = np.stack([~open_[np.setdiff1d(members[i], j)].any(axis=0) for i in mine])
         guess = np.concatenate([y - rest, -y - rest])
-        hits = np.stack([((np.abs(np.abs(g + rest) - y) <= near) & clear).sum(axis=0) for g in guess])
+        hits = np.stack(
+            [((np.abs(np.abs(g + rest) - y) <= near) & clear).sum(axis=0) for g in guess]
+        )
         hits[~np.concatenate([clear, clear])] = 0
         best = hits.argmax(axis=0)
         value = guess[best, np.arange(problem.d)]

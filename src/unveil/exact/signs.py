@@ -1,7 +1,8 @@
 """Similarities from exact relations, for data of any distribution and any k.
 
-A relation u_a − u_b = u_c − u_e (`relations`) fixes the signs of its four encodings at every column,
-up to one sign for all of them; which of them stand on which side changes signs of whole rows only.
+A relation u_a − u_b = u_c − u_e (`relations`) fixes the signs of its four encodings at every
+column, up to one sign for all of them; which of them stand on which side changes signs of whole
+rows only.
 Along the graph of relations all encodings are signed, up to one sign per column, which is lost for
 good, and one per row: |WX| has become Z = D·W·X with D = diag(±1). Statistics are not needed now:
 
