@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import comb
+from math import comb, log
 
 import numpy as np
 from numba import njit
@@ -44,10 +44,11 @@ def complete(
     claim: Claim,
     *,
     rng: np.random.Generator,
-    rounds: int = 6,
+    rounds: int = 12,
     slack: float = 32.0,
     share: float = 0.98,
     budget: int = 1_000_000,
+    sure: float = 5.0,
     pivots: int = 2,
     deadline: float | None = None,
     progress: Progress | None = None,
@@ -60,10 +61,13 @@ def complete(
     slack : how far a row may miss at a column, in units of `problem.step`.
     share : of the columns, at which a match must hold; open values are left out.
     budget : proposals of all rows together.
+    sure : nats by which an agreement at all columns must exceed the number of pairs of proposals,
+        for new records to be looked for.
     pivots : columns that are tried for look-ups, one after the other.
     """
     near = slack * problem.step
     claim = merge_copies(claim, near)
+    nats = evidence(problem, near, rng)
     tried = -1
     for _ in range(rounds):
         left = np.flatnonzero((claim.members < 0).any(axis=1))
@@ -76,6 +80,9 @@ def complete(
             claim = _by_known(problem, claim, left, leads, pivot, near, share)
             unexplained = (claim.members[left] < 0).any(axis=1)
             left, leads = left[unexplained], leads[unexplained]
+        # Two rows must not seem to miss the same record by chance.
+        proposals = 2.0 * len(left) * comb(leads.shape[1], problem.k - 1)
+        columns = columns if nats > 2 * log(max(proposals, 2.0)) + sure else columns[:0]
         for pivot in columns:
             if len(left) > 1 and len(claim.vectors) == size and not late(deadline):
                 claim = _by_one_new(problem, claim, left, leads, pivot, near, share)
@@ -88,6 +95,21 @@ def complete(
             break
         tried = len(left)
     return claim
+
+
+def evidence(
+    problem: Problem, near: Floats, rng: np.random.Generator, *, sample: int = 2000
+) -> float:
+    """Nats that say against chance, where proposals of two rows agree at all columns: at each of
+    them one of two values is one of two, within rounding."""
+    a, b = rng.integers(problem.m, size=(2, sample))
+    total = 0.0
+    for p in range(problem.d):
+        y = np.sort(problem.y[:, p].astype(np.float64))
+        close = np.abs(problem.y[a, p] - problem.y[b, p])[a != b] <= near[p]
+        width = 2 * near[p] / max(float(y[-1] - y[0]), 1e-300)
+        total -= log(min(1.0, 4 * max(float(close.mean()), width)))
+    return total
 
 
 def merge_copies(claim: Claim, near: Floats, *, share: float = 0.98) -> Claim:
@@ -211,12 +233,18 @@ def _by_one_new(
     pairs = _agreeing(
         y, c, claim.vectors, claim.open, value, row, partners, order, near, share, pivot
     )
+    # A record that is missing gets a vote from each of its rows, chance one: those with most votes
+    # first, and of twins the shorter. The others have another chance when these are known.
+    votes = np.bincount(pairs.ravel(), minlength=len(value))[pairs].min(axis=1, initial=0)
+    pairs, votes = (
+        pairs[2 * votes >= votes.max(initial=0)],
+        votes[2 * votes >= votes.max(initial=0)],
+    )
+    guesses = [_shared(problem, claim, left, row, partners, pair, near) for pair in pairs]
+    size = np.array([float(np.abs(z).sum()) for z, _ in guesses])
     members, vectors, open_ = claim.members.copy(), [claim.vectors], [claim.open]
     free = np.ones(len(left), bool)
-    size = [
-        float(np.abs(_shared(problem, claim, left, row, partners, p, near)[0]).sum()) for p in pairs
-    ]
-    for p in np.argsort(size, kind="stable"):
+    for p in np.lexsort([size, -votes]):
         a, b = pairs[p]
         if not (free[row[a]] and free[row[b]]):
             continue
@@ -224,7 +252,7 @@ def _by_one_new(
         name = sum(map(len, vectors))
         for proposal in (a, b):
             members[left[row[proposal]]] = np.append(partners[proposal], name)
-        z, unclear = _shared(problem, claim, left, row, partners, pairs[p], near)
+        z, unclear = guesses[p]
         vectors.append(z[None].astype(np.float32))
         open_.append(unclear[None])
     return replace(claim, vectors=np.vstack(vectors), members=members, open=np.vstack(open_))
@@ -390,7 +418,7 @@ def _propose(y, c, x, opened, leads, pivot, k):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _agreeing(y, c, x, opened, value, row, partners, order, near, share, pivot):  # type: ignore[no-untyped-def]
     """(pairs, 2): proposals of two rows that agree at nearly all columns."""
-    out = np.empty((1000, 2), np.int64)
+    out = np.empty((5000, 2), np.int64)
     count = 0
     d = y.shape[1]
     for s in range(len(order)):

@@ -7,7 +7,7 @@ the column of W that belongs to record j,
     ⟨w_j, 1_{a,b,c,e}⟩ = 0   for every record j and every relation.
 
 Where relations are many, these columns span all solutions: over the field of two elements the null
-space of the relations is the code spanned by the columns of W, and by the vector of ones, where k is
+space of the relations is the code spanned by the columns of W, and by the vector of ones where k is
 even. Its dimension is the number of records, and its lightest words are the columns themselves: the
 sum of two of them has about twice their weight. No value, no sign and no statistic is used.
 
