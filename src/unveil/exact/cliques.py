@@ -2,11 +2,11 @@
 
 The encodings that mix one record overlap pairwise: a clique of about 2m/n rows in the sparse graph
 of overlaps, which is a line graph but for some wrong entries. Two rows that share a record have its
-whole clique as common neighbours; two that are joined by a wrong entry have next to none. So a clique
-is found at any of its rows:
+whole clique as common neighbours; two that are joined by a wrong entry have next to none. So a
+clique is found at any of its rows:
 
-    seed    among the neighbours of a row that share no record with it yet, take the one with most of
-            the others as neighbours; these two and their common neighbours
+    seed    among the neighbours of a row that share no record with it yet, take the one with most
+            of the others as neighbours; these two and their common neighbours
     grow    rows that neighbour at least half of the clique, and have a place free
 
 Large cliques come first: ab, bc and ca are a clique as well. What is left over, doubled or wrong is
@@ -22,7 +22,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from unveil.encodings import Encodings
 from unveil.exact.problem import Claim, Indices, Problem

@@ -14,8 +14,8 @@ answers both questions for any k and any data:
             such a pair gives the twin −(z + A + B), which fits both as well: the shorter is taken,
             and further encodings, which fit one of them only, decide
 
-Sums of k − 1 records are many: each encoding has its `leads`, the records whose squares go best with
-its own squares, as many as the budget allows. For k = 2, and for few records, these are all of them.
+Sums of k − 1 records are many: each encoding has its `leads`, the records whose squares go best
+with its own squares, as many as the budget allows. For few records these are all of them.
 
 Cost: leftovers · C(leads, k − 1) look-ups by bisection, each with as many checks as records are
 within rounding of a proposal at the pivot: next to none where values are continuous.
@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import comb
+from math import comb, log
 
 import numpy as np
 from numba import njit
@@ -44,10 +44,11 @@ def complete(
     claim: Claim,
     *,
     rng: np.random.Generator,
-    rounds: int = 6,
+    rounds: int = 12,
     slack: float = 32.0,
     share: float = 0.98,
     budget: int = 1_000_000,
+    sure: float = 5.0,
     pivots: int = 2,
     deadline: float | None = None,
     progress: Progress | None = None,
@@ -60,10 +61,13 @@ def complete(
     slack : how far a row may miss at a column, in units of `problem.step`.
     share : of the columns, at which a match must hold; open values are left out.
     budget : proposals of all rows together.
+    sure : nats by which an agreement at all columns must exceed the number of pairs of proposals,
+        for new records to be looked for.
     pivots : columns that are tried for look-ups, one after the other.
     """
     near = slack * problem.step
     claim = merge_copies(claim, near)
+    nats = evidence(problem, near, rng)
     tried = -1
     for _ in range(rounds):
         left = np.flatnonzero((claim.members < 0).any(axis=1))
@@ -76,6 +80,9 @@ def complete(
             claim = _by_known(problem, claim, left, leads, pivot, near, share)
             unexplained = (claim.members[left] < 0).any(axis=1)
             left, leads = left[unexplained], leads[unexplained]
+        # Two rows must not seem to miss the same record by chance.
+        proposals = 2.0 * len(left) * comb(leads.shape[1], problem.k - 1)
+        columns = columns if nats > 2 * log(max(proposals, 2.0)) + sure else columns[:0]
         for pivot in columns:
             if len(left) > 1 and len(claim.vectors) == size and not late(deadline):
                 claim = _by_one_new(problem, claim, left, leads, pivot, near, share)
@@ -88,6 +95,21 @@ def complete(
             break
         tried = len(left)
     return claim
+
+
+def evidence(
+    problem: Problem, near: Floats, rng: np.random.Generator, *, sample: int = 2000
+) -> float:
+    """Nats that say against chance, where proposals of two rows agree at all columns: at each of
+    them one of two values is one of two, within rounding."""
+    a, b = rng.integers(problem.m, size=(2, sample))
+    total = 0.0
+    for p in range(problem.d):
+        y = np.sort(problem.y[:, p].astype(np.float64))
+        close = np.abs(problem.y[a, p] - problem.y[b, p])[a != b] <= near[p]
+        width = 2 * near[p] / max(float(y[-1] - y[0]), 1e-300)
+        total -= log(min(1.0, 4 * max(float(close.mean()), width)))
+    return total
 
 
 def merge_copies(claim: Claim, near: Floats, *, share: float = 0.98) -> Claim:
@@ -142,15 +164,21 @@ def _leads(rest: Problem, claim: Claim, budget: int) -> Indices:
         return np.tile(np.arange(r), (rest.m, 1))
     x = np.where(claim.open, np.float32(0), claim.vectors)
     scale = np.sqrt(np.mean(rest.y**2, axis=0) / k) + np.float32(1e-30)
-    x, y = x / scale, rest.y / scale
-    if rest.c is not None:
-        c = rest.c / scale
-        score = (y * np.tanh(y * c / np.float32(k)) - c) @ x.T
-    else:
-        square = np.minimum(x**2, np.float32(9))
-        score = np.minimum(y**2, np.float32(9 * k)) @ (square - square.mean(axis=0)).T
-        score /= np.linalg.norm(square, axis=1) + np.float32(1e-30)
-    return np.argpartition(-score, most - 1, axis=1)[:, :most].astype(np.int64)
+    x = x / scale
+    square = np.minimum(x**2, np.float32(9))
+    square = (square - square.mean(axis=0)) / (
+        np.linalg.norm(square, axis=1, keepdims=True) + np.float32(1e-30)
+    )
+    out = np.empty((rest.m, most), np.int64)
+    for s in range(0, rest.m, 4096):
+        y = rest.y[s : s + 4096] / scale
+        if rest.c is not None:
+            c = rest.c[s : s + 4096] / scale
+            score = (y * np.tanh(y * c / np.float32(k)) - c) @ x.T
+        else:
+            score = np.minimum(y**2, np.float32(9 * k)) @ square.T
+        out[s : s + 4096] = np.argpartition(-score, most - 1, axis=1)[:, :most]
+    return out
 
 
 def _public(problem: Problem, rows: Indices) -> Values:
@@ -207,10 +235,18 @@ def _by_one_new(
     pairs = _agreeing(
         y, c, claim.vectors, claim.open, value, row, partners, order, near, share, pivot
     )
+    # A record that is missing gets a vote from each of its rows, chance one: those with most votes
+    # first, and of twins the shorter. The others have another chance when these are known.
+    votes = np.bincount(pairs.ravel(), minlength=len(value))[pairs].min(axis=1, initial=0)
+    pairs, votes = (
+        pairs[2 * votes >= votes.max(initial=0)],
+        votes[2 * votes >= votes.max(initial=0)],
+    )
+    guesses = [_shared(problem, claim, left, row, partners, pair, near) for pair in pairs]
+    size = np.array([float(np.abs(z).sum()) for z, _ in guesses])
     members, vectors, open_ = claim.members.copy(), [claim.vectors], [claim.open]
     free = np.ones(len(left), bool)
-    size = [float(np.abs(_shared(problem, claim, left, row, partners, p, near)[0]).sum()) for p in pairs]
-    for p in np.argsort(size, kind="stable"):
+    for p in np.lexsort([size, -votes]):
         a, b = pairs[p]
         if not (free[row[a]] and free[row[b]]):
             continue
@@ -218,13 +254,10 @@ def _by_one_new(
         name = sum(map(len, vectors))
         for proposal in (a, b):
             members[left[row[proposal]]] = np.append(partners[proposal], name)
-        z, unclear = _shared(problem, claim, left, row, partners, pairs[p], near)
+        z, unclear = guesses[p]
         vectors.append(z[None].astype(np.float32))
         open_.append(unclear[None])
-    grown = replace(
-        claim, vectors=np.vstack(vectors), members=members, open=np.vstack(open_)
-    )
-    return grown
+    return replace(claim, vectors=np.vstack(vectors), members=members, open=np.vstack(open_))
 
 
 def _shared(
@@ -268,7 +301,9 @@ def settle(problem: Problem, claim: Claim, which: Indices, *, slack: float = 32.
         rest = total[mine] - x[j] + c
         clear = np.stack([~open_[np.setdiff1d(members[i], j)].any(axis=0) for i in mine])
         guess = np.concatenate([y - rest, -y - rest])
-        hits = np.stack([((np.abs(np.abs(g + rest) - y) <= near) & clear).sum(axis=0) for g in guess])
+        hits = np.stack(
+            [((np.abs(np.abs(g + rest) - y) <= near) & clear).sum(axis=0) for g in guess]
+        )
         hits[~np.concatenate([clear, clear])] = 0
         best = hits.argmax(axis=0)
         value = guess[best, np.arange(problem.d)]
@@ -385,7 +420,7 @@ def _propose(y, c, x, opened, leads, pivot, k):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _agreeing(y, c, x, opened, value, row, partners, order, near, share, pivot):  # type: ignore[no-untyped-def]
     """(pairs, 2): proposals of two rows that agree at nearly all columns."""
-    out = np.empty((1000, 2), np.int64)
+    out = np.empty((5000, 2), np.int64)
     count = 0
     d = y.shape[1]
     for s in range(len(order)):

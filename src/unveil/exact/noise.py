@@ -9,14 +9,14 @@ guess at x, the expected signed value of an encoding is y·tanh(yμ/v), where μ
     μ = (Wx + c − h·s)/(1 − h),   v = σ²/(1 − h),
 
 so that no row confirms its own sign. Least squares on these values is expectation–maximisation. It
-needs a start with most signs right: relaxed reflections, several of them, and every column keeps the
-likeliest. Then each record in turn is moved to the highest peak of its likelihood with all others
-held, which frees records of few rows from wrong signs, and in the end to its mean.
+needs a start with most signs right: relaxed reflections, several of them, and every column keeps
+the likeliest. Then each record in turn is moved to the highest peak of its likelihood with all
+others held, which frees records of few rows from wrong signs, and in the end to its mean.
 
-Given x, in turn, a row takes the k records with the smallest misfit (`turns.swap`). σ is what is left,
-with the freedom that x uses up put back. A row counts as explained when what the others say of it
-makes it likelier than no knowledge at all, by more than the number of choices its members had: on
-pure noise no row is.
+Given x, in turn, a row takes the k records with the smallest misfit (`turns.swap`). σ is what is
+left, with the freedom that x uses up put back. A row counts as explained when what the others say
+of it makes it likelier than no knowledge at all, by more than the number of choices its members
+had: on pure noise no row is.
 
 Cost: some sixty products with W for each column and start.
 """
@@ -145,7 +145,11 @@ def fit_noisy(
         if progress:
             progress("rows explained", int(explained.sum()), m)
         keep = np.flatnonzero(explained) if 2 * explained.sum() > m else np.arange(m)
-        still = same and np.array_equal(keep, rows) and np.array_equal(found[keep], np.sort(names, axis=1))
+        still = (
+            same
+            and np.array_equal(keep, rows)
+            and np.array_equal(found[keep], np.sort(names, axis=1))
+        )
         rows, members = keep, found
         if still:
             break
@@ -167,7 +171,7 @@ def fit_noisy(
         x[:, here], size = _solve(yb, cb, fit, sigma, rng, starts, mean=True)
         mu, v = fit.others(x[:, here], yb, cb, size)
         plain = 0.0 if cb is None else cb
-        gain += (log_density(yb, mu, v) - log_density(yb, plain, np.float32(k + size**2))).sum(axis=1)
+        gain += (log_density(yb, mu, v) - log_density(yb, plain, float(k + size**2))).sum(axis=1)
         told, power, blocks = told + information(yb, mu, v), power + size**2, blocks + 1
         if progress:
             progress("values", min(s + 256, d), d)
@@ -293,9 +297,7 @@ def _climb(y: Values, c: Values | None, design: _Design, x: Values, sigmas: Floa
     return x
 
 
-def _likelihood(
-    y: Values, c: Values | None, design: _Design, x: Values, sigma: float
-) -> Floats:
+def _likelihood(y: Values, c: Values | None, design: _Design, x: Values, sigma: float) -> Floats:
     """(p,): log-likelihood of each column, every row by what the others say."""
     mu, v = design.others(x, y, c, sigma)
     return np.asarray(log_density(y, mu, v).sum(axis=0, dtype=np.float64))
@@ -405,9 +407,10 @@ def _explained(y: Values, c: Values | None, x: Values, members: Indices, sigma: 
     than the number of records to choose from."""
     total = gather(members, x)
     total = total if c is None else total + c
-    full = log_density(y, total, np.float32(sigma**2)).sum(axis=1)
-    unknown = np.float32(sigma**2 + 1)
+    full = log_density(y, total, float(sigma**2)).sum(axis=1)
+    unknown = float(sigma**2 + 1)
     without = [
-        log_density(y, total - x[members[:, q]], unknown).sum(axis=1) for q in range(members.shape[1])
+        log_density(y, total - x[members[:, q]], unknown).sum(axis=1)
+        for q in range(members.shape[1])
     ]
     return np.asarray(full > np.max(without, axis=0) + log(len(x)) + 12)

@@ -76,7 +76,7 @@ def similarity(
     root = np.float32(np.sqrt(k))
     F = _feature(y / root, None if c is None else c / root, k, cut)
     F /= np.sqrt(np.mean(F**2, axis=1, keepdims=True)) + np.float32(1e-30)
-    S = np.asarray(F @ F.T) / np.float32(d)
+    S = np.asarray(F @ F.T / np.float32(d), dtype=np.float32)
     np.fill_diagonal(S, 0.0)
     levels = _levels(k, None if c is None else c / root, cut, draws, rng)
     # Columns that go together say less: the lowest entries, which are those of pairs that share
@@ -106,8 +106,8 @@ def _feature(y: Values, c: Values | None, k: int, cut: float) -> Values:
 def _levels(
     k: int, c: Values | None, cut: float, draws: int, rng: np.random.Generator
 ) -> Callable[[float], tuple[Floats, Floats]]:
-    """power → (mean, variance · d) of S for 0, …, k shared records; `power` of an encoding's private
-    part with its noise, to that without."""
+    """power → (mean, variance · d) of S for 0, …, k shared records; `power` of an encoding's
+    private part with its noise, to that without."""
     one, two = rng.standard_normal((2, draws)).astype(np.float32)
     offset = None if c is None else rng.choice(c.ravel(), (2, draws))
 
@@ -202,8 +202,9 @@ def draw_members(
         chunk = max(1, len(cooling) // 10)
         for s in range(0, len(cooling), chunk):
             count = max(0, min(len(cooling), s + chunk) - max(s, length))
-            seed = int(rng.integers(2**31))
-            _heat_bath(similar.S, steps, members, cooling[s : s + chunk], seed, often, count)
+            part = cooling[s : s + chunk]
+            draws = rng.random((len(part), m, k), dtype=np.float32)
+            _heat_bath(similar.S, steps, members, part, draws, often, count)
             if progress:
                 progress("memberships", min(s + chunk, len(cooling)), len(cooling))
             if stop and stop():
@@ -220,10 +221,9 @@ def draw_members(
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _heat_bath(S, steps, members, cooling, seed, often, counted):  # type: ignore[no-untyped-def]
+def _heat_bath(S, steps, members, cooling, draws, often, counted):  # type: ignore[no-untyped-def]
     """Sweeps at the temperatures `cooling`, members in place; `often` (m, columns) counts the
-    members of the last `counted` sweeps."""
-    np.random.seed(seed)
+    members of the last `counted` sweeps. draws (sweeps, m, k): uniform numbers."""
     m, k = members.shape
     n = often.shape[1]
     shared = np.zeros((m, m), np.int8)
@@ -233,9 +233,9 @@ def _heat_bath(S, steps, members, cooling, seed, often, counted):  # type: ignor
             holds[members[i, q], i] = True
     for b in range(n):
         rows = np.flatnonzero(holds[b])
-        for i in rows:
-            for j in rows:
-                shared[i, j] += 1
+        for s in range(len(rows)):
+            for t in range(len(rows)):
+                shared[rows[s], rows[t]] += 1
     cost, chance = np.empty(n, np.float32), np.empty(n, np.float32)
     more = np.empty(m, np.float32)
     for sweep in range(len(cooling)):
@@ -243,9 +243,8 @@ def _heat_bath(S, steps, members, cooling, seed, often, counted):  # type: ignor
         for i in range(m):
             # The energy of one more record, for each record.
             for j in range(m):
-                t, s = shared[i, j], S[i, j]
-                t = min(t, k - 1)
-                more[j] = (steps[t, 0] * s + steps[t, 1]) * s + steps[t, 2]
+                q, e = min(shared[i, j], k - 1), S[i, j]
+                more[j] = (steps[q, 0] * e + steps[q, 1]) * e + steps[q, 2]
             more[i] = 0
             cost[:] = 0
             for j in range(m):
@@ -268,7 +267,7 @@ def _heat_bath(S, steps, members, cooling, seed, often, counted):  # type: ignor
                             else:
                                 chance[a] = np.exp(-over)
                                 total += chance[a]
-                        left = total * np.float32(np.random.random())
+                        left = total * draws[sweep, i, q]
                         for a in range(n):
                             if chance[a] > 0:
                                 b = a
@@ -282,10 +281,10 @@ def _heat_bath(S, steps, members, cooling, seed, often, counted):  # type: ignor
                             new = min(shared[i, j] + by, k - 1)
                             shared[i, j] += by
                             shared[j, i] = shared[i, j]
-                            s = S[i, j]
+                            e = S[i, j]
                             change = (
-                                (steps[new, 0] - steps[old, 0]) * s + steps[new, 1] - steps[old, 1]
-                            ) * s + (steps[new, 2] - steps[old, 2])
+                                (steps[new, 0] - steps[old, 0]) * e + steps[new, 1] - steps[old, 1]
+                            ) * e + (steps[new, 2] - steps[old, 2])
                             for p in range(k):
                                 cost[members[j, p]] += change
                     holds[b, i] = turn == 1

@@ -6,6 +6,8 @@
     x ← values                        every column, from the rows that hold    (`values`)
     W, x ← leftovers                  rows that are left, records that were missed  (`leftovers`)
 
+Of many encodings of two records single overlaps are read first (`cliques`): it costs a few products
+of the encodings with themselves, and nothing is m×m.
 A draw that explains too little is repeated, with twice as many sweeps. Two encodings per record are
 enough; the columns must be many and roughly Gaussian. For data of other kinds relations are the way
 (`signs`, and for k = 2 the routes beside this one).
@@ -14,19 +16,22 @@ enough; the columns must be many and roughly Gaussian. For data of other kinds r
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from unveil.exact.cliques import recover_sparse
 from unveil.exact.leftovers import complete, drop_unused, settle
 from unveil.exact.overlaps import Similarity, draw_members, similarity
 from unveil.exact.problem import Claim, Indices, Problem
 from unveil.exact.turns import take_turns
 from unveil.exact.values import evidence, late, solve_values
-from unveil.parallel import must_fit, one_blas_thread
 from unveil.parallel import memory_limit as bytes_allowed
+from unveil.parallel import must_fit, one_blas_thread
+from unveil.records import Overlaps
 
 Floats = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
@@ -39,6 +44,8 @@ def recover_by_similarity(
     rng: np.random.Generator,
     attempts: int = 3,
     enough: float = 0.9,
+    many: int = 2000,
+    overlaps: Overlaps | None = None,
     deadline: float | None = None,
     progress: Progress | None = None,
     memory_limit: int | None = None,
@@ -53,6 +60,10 @@ def recover_by_similarity(
         Draws of the heat bath at most.
     enough : float
         The share of encodings that a draw must lead to; else there is another one.
+    many : int
+        Encodings of two records from which on single overlaps are read first.
+    overlaps : Overlaps or None
+        For that, where they are known; beside a public part they must be.
     deadline : float or None
         A time by `time.monotonic`, after which the best claim so far is returned.
     memory_limit : int or None
@@ -61,6 +72,21 @@ def recover_by_similarity(
     m, k = problem.m, problem.k
     if k == 1 and problem.c is None:
         return each_alone(problem)
+    best = Claim.nothing(problem, "similarities")
+    if k == 2 and m >= many and (problem.c is None or overlaps is not None):
+        best = recover_sparse(
+            problem,
+            overlaps=overlaps,
+            rng=rng,
+            deadline=deadline,
+            progress=progress,
+            memory_limit=memory_limit,
+        )
+        if len(best.vectors):
+            best = finish_leftovers(problem, best, rng=rng, deadline=deadline, progress=progress)
+        fits = 9 * m * m < bytes_allowed(memory_limit)
+        if best.explained >= enough or late(deadline) or not fits:
+            return best
     must_fit(
         9 * m * m + 16 * problem.y.nbytes // 4,
         f"similarities of {m:,} encodings",
@@ -74,10 +100,9 @@ def recover_by_similarity(
         similar = similarity(y, k, c, rng=rng)
     count = similar.n if n is None else n
     if count >= m or count < k + 1:
-        return Claim.nothing(problem, "encodings share nothing, or noise hides it")
+        return replace(best, how="encodings share nothing, or noise hides it")
     if k == 1:
         return solve_values(problem, shared_record(similar), rng=rng, deadline=deadline)
-    best = Claim.nothing(problem, "similarities")
     for attempt in range(attempts):
         members, sure = draw_members(
             similar,
@@ -145,7 +170,7 @@ def finish_leftovers(
     deadline: float | None = None,
     progress: Progress | None = None,
 ) -> Claim:
-    """Leftovers, and the values of the records that they add or speak of, from all of their rows."""
+    """Leftovers, and values of records that are open somewhere from all of their rows."""
     before, old = len(claim.vectors), claim.members
     claim = complete(problem, claim, rng=rng, deadline=deadline, progress=progress)
     doubtful = claim.open.any(axis=1)
@@ -169,7 +194,7 @@ def shared_record(similar: Similarity) -> Indices:
     not are connected."""
     mean, deviation = similar.mean, np.sqrt(similar.variance)
     between = (mean[0] * deviation[1] + mean[1] * deviation[0]) / deviation.sum()
-    graph = sparse.csr_array(similar.S > between)
+    graph = sparse.csr_array(between < similar.S)
     return connected_components(graph, directed=False)[1].astype(np.int64)[:, None]
 
 
