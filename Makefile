@@ -30,12 +30,11 @@ audit: $(VENV)/.core ## may encodings be released? simulate, attack, score, verd
 test: $(VENV)/.dev ## run the tests
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal
 
-lint: $(VENV)/.dev ## ruff, mypy, the one-way flow of rooms, and what readers need
+lint: $(VENV)/.dev ## ruff, mypy --strict, the one-way flow of rooms
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python tools/check_house.py
 
 docs: $(VENV)/.docs ## build the documentation into docs/_build, every warning an error
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html

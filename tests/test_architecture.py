@@ -111,12 +111,6 @@ def test_every_room_is_part_of_the_flow():
     assert rooms - named == set()
 
 
-@pytest.mark.parametrize("file", ROOM_FILES, ids=name)
-def test_every_file_of_a_room_has_a_test_file_of_its_name(file):
-    mirror = HERE / file.parent.relative_to(SOURCE) / f"test_{file.name}"
-    assert mirror.is_file(), f"{name(file)} has no {mirror.relative_to(ROOT)}"
-
-
 @pytest.mark.parametrize("file", FILES, ids=name)
 def test_no_file_uses_a_global_random_generator(file):
     assert global_random(ast.parse(file.read_text())) == []

@@ -38,11 +38,9 @@ ELSEWHERE = {
     "make bench": "an hour: comparisons with peers",
     "make container-wheels": "needs the network; tools/check_wheel.sh installs from such wheels",
     "pip install .": "tools/check_wheel.sh, in .ci/run",
-    "python -m pytest": "parts of `make test`",
     ".venv/bin/python -m pytest": "parts of `make test`",
     ".venv/bin/python -m examples.make_gallery": "the first part of `make gallery`; tests draw too",
     ".venv/bin/python tools/draw_house.py": "tests compare the picture",
-    ".venv/bin/python tools/check_house.py": "part of `make lint`",
     "unveil attack encodings.npy --k-public 4": "pictures, minutes; tests of "
     "the command line attack smaller ones, and `python -m benchmarks.natural units` these",
     "python -m benchmarks": "minutes to hours: `python -m benchmarks.run` runs all of them",

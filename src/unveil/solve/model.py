@@ -11,7 +11,7 @@ of the data. Three questions come up at every stage:
 
 The answers differ from stage to stage for one reason only: how well x is known there. Early on x
 comes from subsets of which half are wrong, and a sharp bar would let nothing pass; at the end x is
-exact, and a wide bar would let chance pass. How to change one: `docs/changing_a_threshold.md`.
+exact, and a wide bar would let chance pass.
 """
 
 from __future__ import annotations

@@ -20,8 +20,7 @@ The numbers below steer the search, and prove nothing: whatever comes out is sol
 and certified afterwards. Results hardly hinge on them. On eight instances of 12 to 20 vectors and 4
 to 6 encodings for each (k = 2 and 3, a public part, noise) ten of them were about halved and
 doubled: all that came back was the same, but for one instance that `CLEAR_MARGIN` of 0.3 lost.
-Seconds changed by up to four times. `docs/changing_a_threshold.md` shows how to measure another
-choice.
+Seconds changed by up to four times.
 """
 
 from __future__ import annotations
