@@ -173,26 +173,32 @@ def difference_classes(
     count = int(np.ceil(keys / block))
     borders = np.quantile(gaps, np.linspace(0, 1, count + 1)[1:-1]) if count > 1 else np.empty(0)
     borders = np.unique(np.concatenate([[-1.0], borders, [np.inf]]))
-    spans = [(float(lo), float(hi)) for lo, hi in zip(borders, borders[1:], strict=False)]
+    # Of a column of whole numbers single values are many: their blocks have larger tables.
+    sizes = np.diff(np.searchsorted(np.sort(gaps), borders)) / len(gaps) * keys
+    spans = [
+        (float(lo), float(hi), float(max(size, block)))
+        for lo, hi, size in zip(borders, borders[1:], sizes, strict=False)
+    ]
     rng.shuffle(spans)
     done = 0
-    for _, classes in results(_classes_between, (rows, pivots, block, longest), spans):
+    for _, classes in results(_classes_between, (rows, pivots, longest), spans):
         done += 1
         yield done / len(spans), classes
 
 
 def _classes_between(
-    shared: tuple[Rows, Indices, float, int], span: tuple[float, float]
+    shared: tuple[Rows, Indices, int], span: tuple[float, float, float]
 ) -> list[Indices]:
-    """The classes whose difference at the first pivot has a magnitude within the span."""
-    rows, pivots, block, longest = shared
+    """The classes whose difference at the first pivot has a magnitude within the span: from, to, and
+    how many keys that are, roughly."""
+    rows, pivots, longest = shared
     m = rows.m
     part = rows.at(pivots)
     width = CELL * part.step
     value = np.concatenate([part.plus[:, 0], part.minus[:, 0]])
     order = np.argsort(value, kind="stable")
     value, row = value[order], (order % m).astype(np.int64)
-    bits = int(np.clip(np.ceil(np.log2(block)) + 3, 16, 26))
+    bits = int(np.clip(np.ceil(np.log2(span[2])) + 3, 16, 26))
     table = np.zeros(1 << bits, np.uint8)
     # Borders of a span are borders of cells, so that no cell is cut in two.
     low = -np.inf if span[0] < 0 else np.floor(span[0] / width[0])
@@ -232,9 +238,9 @@ def _block_keys(value, row, plus, minus, public, low, high, table, key, pair):  
     n = len(value)
     m, q = plus.shape
     options = 4 if public else 2
-    combos = options ** (q - 1)
     mask = np.uint64(len(table) - 1)
     cell = np.empty((q, 4), np.int64)
+    stack = np.empty(options ** (q - 1), np.uint64)
     near, far = 0, 0
     kept = 0
     for s in range(n):
@@ -258,12 +264,17 @@ def _block_keys(value, row, plus, minus, public, low, high, table, key, pair):  
                 else:
                     cell[p, 0] = np.int64(np.floor(abs(plus[a, p] - plus[b, p]) + BORDER))
                     cell[p, 1] = np.int64(np.floor(plus[a, p] + plus[b, p] + BORDER))
-            for combo in range(combos):
-                rest = combo
-                h = start
-                for p in range(1, q):
-                    h = mix(h, cell[p, rest % options])
-                    rest //= options
+            # All choices of signs, pivot by pivot; from the end, so that nothing is overwritten.
+            stack[0] = start
+            size = 1
+            for p in range(1, q):
+                for i in range(size - 1, -1, -1):
+                    h = stack[i]
+                    for o in range(options):
+                        stack[i * options + o] = mix(h, cell[p, o])
+                size *= options
+            for i in range(size):
+                h = stack[i]
                 slot = h & mask
                 if len(key) == 0:
                     if table[slot] > 0:
