@@ -135,9 +135,9 @@ def _without_superfluous(
     needed = np.zeros(len(uses), bool)
     needed[claim.members[left][claim.members[left] >= 0]] = True
     old = claim.members[rows]
-    superfluous = (old >= 0) & weak[old] & ~needed[old]
+    superfluous = np.any((old >= 0) & weak[old] & ~needed[old], axis=1, keepdims=True)
     members = claim.members.copy()
-    members[rows] = np.where(superfluous.any(axis=1)[:, None], trial.members[rows], old)
+    members[rows] = np.where(superfluous, trial.members[rows], old)
     return drop_unused(replace(claim, members=members))
 
 
