@@ -44,10 +44,11 @@ def complete(
     claim: Claim,
     *,
     rng: np.random.Generator,
-    rounds: int = 12,
+    rounds: int = 30,
     slack: float = 32.0,
     share: float = 0.98,
     budget: int = 1_000_000,
+    crowd: int = 50_000,
     sure: float = 5.0,
     pivots: int = 2,
     deadline: float | None = None,
@@ -61,6 +62,7 @@ def complete(
     slack : how far a row may miss at a column, in units of `problem.step`.
     share : of the columns, at which a match must hold; open values are left out.
     budget : proposals of all rows together.
+    crowd : proposals of the rows among which new records are looked for first.
     sure : nats by which an agreement at all columns must exceed the number of pairs of proposals,
         for new records to be looked for.
     pivots : columns that are tried for look-ups, one after the other.
@@ -80,12 +82,17 @@ def complete(
             claim = _by_known(problem, claim, left, leads, pivot, near, share)
             unexplained = (claim.members[left] < 0).any(axis=1)
             left, leads = left[unexplained], leads[unexplained]
-        # Two rows must not seem to miss the same record by chance.
-        proposals = 2.0 * len(left) * comb(leads.shape[1], problem.k - 1)
-        columns = columns if nats > 2 * log(max(proposals, 2.0)) + sure else columns[:0]
-        for pivot in columns:
-            if len(left) > 1 and len(claim.vectors) == size and not late(deadline):
-                claim = _by_one_new(problem, claim, left, leads, pivot, near, share)
+        # A few rows first: a record that many miss shows among them, and the rows it explains then
+        # need no proposals. All of them, if that brings nothing.
+        each = 2.0 * comb(leads.shape[1], problem.k - 1)
+        few = max(16, int(crowd / each))
+        for pivot, most in [(p, few) for p in columns] + [(p, len(left)) for p in columns]:
+            some = rng.permutation(len(left))[:most]
+            # Two rows must not seem to miss the same record by chance.
+            chance = 2 * log(max(each * len(some), 2.0)) + sure > nats
+            if len(some) < 2 or len(claim.vectors) > size or chance or late(deadline):
+                continue
+            claim = _by_one_new(problem, claim, left[some], leads[some], pivot, near, share)
         claim = merge_copies(claim, near)
         if progress:
             progress("leftovers", problem.m - len(left), problem.m)
@@ -94,7 +101,44 @@ def complete(
         if len(left) == tried and len(claim.vectors) == size:
             break
         tried = len(left)
-    return claim
+    if late(deadline) or not len(claim.vectors):
+        return claim
+    return _without_superfluous(problem, claim, near, share, budget, pivots, rng)
+
+
+def _without_superfluous(
+    problem: Problem,
+    claim: Claim,
+    near: Floats,
+    share: float,
+    budget: int,
+    pivots: int,
+    rng: np.random.Generator,
+) -> Claim:
+    """The same claim without records of few rows, if others explain all of these rows."""
+    uses = np.bincount(claim.members[claim.members >= 0], minlength=len(claim.vectors))
+    weak = np.asarray(2 * uses < float(np.median(uses)))
+    rows = np.flatnonzero((weak[claim.members] & (claim.members >= 0)).any(axis=1))
+    if not len(rows) or (~weak).sum() < problem.k:
+        return claim
+    members = claim.members.copy()
+    members[rows] = -1
+    # An open value is never used for a match.
+    trial = replace(claim, members=members, open=claim.open | weak[:, None])
+    left = rows
+    for pivot in _pivots(
+        problem, replace(claim, open=claim.open & ~weak[:, None]), near, pivots, rng
+    ):
+        leads = _leads(problem.rows(left), trial, budget)
+        trial = _by_known(problem, trial, left, leads, pivot, near, share)
+        left = left[(trial.members[left] < 0).any(axis=1)]
+    needed = np.zeros(len(uses), bool)
+    needed[claim.members[left][claim.members[left] >= 0]] = True
+    old = claim.members[rows]
+    superfluous = np.any((old >= 0) & weak[old] & ~needed[old], axis=1, keepdims=True)
+    members = claim.members.copy()
+    members[rows] = np.where(superfluous, trial.members[rows], old)
+    return drop_unused(replace(claim, members=members))
 
 
 def evidence(
@@ -226,6 +270,8 @@ def _by_one_new(
     pivot: int,
     near: Floats,
     share: float,
+    *,
+    most: int = 200_000,
 ) -> Claim:
     """Pairs of rows that miss one and the same record, which is added with both of its rows."""
     k = problem.k
@@ -233,10 +279,11 @@ def _by_one_new(
     value, row, partners = _propose(y, c, claim.vectors, claim.open, leads, pivot, k)
     order = np.argsort(value, kind="stable")
     pairs = _agreeing(
-        y, c, claim.vectors, claim.open, value, row, partners, order, near, share, pivot
+        y, c, claim.vectors, claim.open, value, row, partners, order, near, share, pivot, most
     )
-    # A record that is missing gets a vote from each of its rows, chance one: those with most votes
-    # first, and of twins the shorter. The others have another chance when these are known.
+    # A record p that is missing gets a vote from each of its rows. p + b − c gets one from each row
+    # of p and b, taken for one of c: hence most votes first, and then the shortest. The others have
+    # another chance when these are known.
     votes = np.bincount(pairs.ravel(), minlength=len(value))[pairs].min(axis=1, initial=0)
     pairs, votes = (
         pairs[2 * votes >= votes.max(initial=0)],
@@ -250,7 +297,9 @@ def _by_one_new(
         a, b = pairs[p]
         if not (free[row[a]] and free[row[b]]):
             continue
-        free[row[a]] = free[row[b]] = False
+        # Its other rows are matched in the next round, when it is known.
+        free[row[pairs[(pairs == a).any(axis=1)]]] = False
+        free[row[pairs[(pairs == b).any(axis=1)]]] = False
         name = sum(map(len, vectors))
         for proposal in (a, b):
             members[left[row[proposal]]] = np.append(partners[proposal], name)
@@ -418,9 +467,9 @@ def _propose(y, c, x, opened, leads, pivot, k):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _agreeing(y, c, x, opened, value, row, partners, order, near, share, pivot):  # type: ignore[no-untyped-def]
+def _agreeing(y, c, x, opened, value, row, partners, order, near, share, pivot, most):  # type: ignore[no-untyped-def]
     """(pairs, 2): proposals of two rows that agree at nearly all columns."""
-    out = np.empty((5000, 2), np.int64)
+    out = np.empty((most, 2), np.int64)
     count = 0
     d = y.shape[1]
     for s in range(len(order)):

@@ -145,14 +145,16 @@ def _solve_block(
     tries: int,
     steps: int,
     dense: bool,
+    *,
+    rough: float = 0.03,
 ) -> tuple[Floats, Mask, Floats]:
     """x (n, p) of some columns, which of them are solved, and the share of columns that each row
-    missed among those that nearly all rows fit."""
+    missed by more than `rough` of their size, among those that nearly all rows fit so far."""
     m, p = part.y.shape
     c = np.zeros((1, p)) if part.c is None else part.c.astype(np.float64)
     y = part.y.astype(np.float64)
     x, best = np.zeros((n, p)), np.full(p, -1)
-    fits = np.zeros((m, p), bool)
+    fits, roughly = np.zeros((m, p), bool), np.zeros((m, p), bool)
     inverse = None
     for turn in range(-1, tries):
         left = np.flatnonzero(best < m)
@@ -183,13 +185,15 @@ def _solve_block(
         for _ in range(1 if turn < 0 else 2):  # values near zero may change their sign
             target = np.copysign(yl, gather(members, some) + cl) - cl
             some = least_squares(members, target, some, most=20 if turn < 0 else 200)
-        hold = np.abs(np.abs(gather(members, some) + cl) - yl) <= near[left]
+        miss = np.abs(np.abs(gather(members, some) + cl) - yl)
+        hold = miss <= near[left]
         count = hold.sum(axis=0)
         better = count > best[left]
         x[:, left[better]], best[left[better]] = some[:, better], count[better]
         fits[:, left[better]] = hold[:, better]
+        roughly[:, left[better]] = (miss <= rough * np.sqrt(np.mean(yl**2, axis=0)))[:, better]
         # With wrong rows no column is ever solved: one start is enough to find them.
-        nearly = best > 0.8 * m
+        nearly = roughly.mean(axis=0) > 0.8
         if turn <= 0 and not (best == m).any() and nearly.mean() > 0.5:
             break
     left = np.flatnonzero((best < m) & (best > 0.8 * m))
@@ -198,8 +202,10 @@ def _solve_block(
         hold = np.abs(np.abs(gather(members, some) + _of(c, left)) - y[:, left]) <= near[left]
         good = hold.all(axis=0)
         x[:, left[good]], fits[:, left[good]], best[left[good]] = some[:, good], True, m
-    nearly = best > 0.8 * m
-    missed = 1 - fits[:, nearly].mean(axis=1) if nearly.any() else np.zeros(m)
+    # A wrong row moves the others a little, so that nothing holds exactly beside it.
+    roughly |= fits
+    nearly = roughly.mean(axis=0) > 0.8
+    missed = 1 - roughly[:, nearly].mean(axis=1) if nearly.any() else np.zeros(m)
     return x, best == m, missed
 
 
