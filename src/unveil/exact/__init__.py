@@ -14,7 +14,7 @@ tried in order until one explains nearly all encodings, and the best claim goes 
     relations    pairs of encodings with one difference, by hashing
     pairs        k = 2: records grown from relations by votes
     columns      k = 2: every value by deduction, and which values are open
-    signs        k ≥ 3: relations sign all encodings
+    parity       k ≥ 3: relations give memberships, modulo 2
     overlaps, cliques, turns, values, leftovers, similarities      any k: generic values
     noise        folded least squares
 """
@@ -35,9 +35,9 @@ from unveil.exact.columns import solve_columns
 from unveil.exact.leftovers import merge_copies
 from unveil.exact.noise import fit_noisy
 from unveil.exact.pairs import grow_pairs
-from unveil.exact.problem import Claim, Floats, Indices, Problem, as_problem, grid_step
+from unveil.exact.parity import recover_by_parity
+from unveil.exact.problem import Claim, Indices, Problem, as_problem, grid_step
 from unveil.exact.relations import as_rows
-from unveil.exact.signs import recover_by_signs
 from unveil.exact.similarities import recover_by_similarity
 from unveil.records import Progress, Recovery, Supports
 from unveil.seeds import Rng, child, root
@@ -175,9 +175,13 @@ def by_rounded_pairs(problem: Problem, means: Means) -> Claim:
     return replace(claim, how=f"{claim.how}, within the rounding of a grid")
 
 
-def by_signs(problem: Problem, means: Means) -> Claim:
-    return recover_by_signs(
-        problem, rng=means.rng, deadline=_or_none(means.deadline), progress=means.progress
+def by_parity(problem: Problem, means: Means) -> Claim:
+    return recover_by_parity(
+        problem,
+        rng=means.rng,
+        deadline=_or_none(means.deadline),
+        progress=means.progress,
+        memory_limit=means.memory_limit,
     )
 
 
@@ -243,10 +247,10 @@ ROUTES: tuple[Route, ...] = (
         "Encodings on a grid were perhaps rounded to it.",
     ),
     Route(
-        "signs",
+        "parity",
         lambda p: p.k > 2,
-        by_signs,
-        "Three and more records each, many encodings: equations sign all of them, in any data.",
+        by_parity,
+        "Three and more records each, many encodings: equations give memberships, in any data.",
     ),
     Route(
         "similarities, last",
