@@ -1,0 +1,303 @@
+"""Private records from encodings of fixed weights whose signs are hidden: any data, any k.
+
+    y = |Σ_{i∈S} x_i + c|,  |S| = k     (`problem`: units in which each private weight is 1)
+
+    recover_exact(encodings, public=None, …) → Recovery
+
+Two ideas, and both are needed. *Exact equations* between encodings (`relations`) hold for data of any
+kind, in as few as ten columns, but want about n^(k/2) encodings. *Similarities* (`overlaps`) are content
+with two encodings per record and survive noise, but want many columns of generic values. Each leads to
+a claim: records, and who is mixed with whom. `ROUTES` lists them with the reason for each; they are
+tried in order until one explains nearly all encodings, and the best claim goes to the certificate.
+
+    problem      y, c, k, and what a claim is
+    relations    pairs of encodings with one difference, by hashing
+    pairs        k = 2: records grown from relations by votes
+    columns      k = 2: every value by deduction, and which values are open
+    parity       k ≥ 3: relations give memberships, modulo 2
+    overlaps, cliques, turns, values, leftovers, similarities      any k: generic values
+    noise        folded least squares
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unveil.certificate import certify
+from unveil.checks import DataLike
+from unveil.encodings import Encodings, as_public
+from unveil.exact.columns import solve_columns
+from unveil.exact.leftovers import merge_copies
+from unveil.exact.noise import fit_noisy
+from unveil.exact.pairs import grow_pairs
+from unveil.exact.parity import recover_by_parity
+from unveil.exact.problem import Claim, Indices, Problem, as_problem, grid_step
+from unveil.exact.relations import as_rows
+from unveil.exact.similarities import recover_by_similarity
+from unveil.records import Progress, Recovery, Supports
+from unveil.seeds import Rng, child, root
+
+__all__ = ["Claim", "Problem", "as_problem", "recover_exact"]
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a route may use."""
+
+    rng: np.random.Generator
+    deadline: float
+    memory_limit: int | None
+    progress: Progress | None
+
+
+@dataclass(frozen=True)
+class Route:
+    """A way to a claim: when it applies, and why it is taken then."""
+
+    name: str
+    applies: Callable[[Problem], bool]
+    run: Callable[[Problem, Means], Claim]
+    reason: str
+
+
+def recover_exact(
+    encodings: Encodings,
+    public: DataLike | None = None,
+    *,
+    supports: Supports | Indices | None = None,
+    rng: Rng = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    progress: Progress | None = None,
+    enough: float = 0.9,
+) -> Recovery:
+    """Private records from encodings with one fixed weight and hidden signs.
+
+    Parameters
+    ----------
+    encodings : Encodings
+        Of a scheme with fixed weights.
+    public : array of shape (n_public, d), optional
+        The public vectors, where the scheme has a public part.
+    supports : Supports or int array of shape (m, k_public), optional
+        Which of them each encoding uses; learned where it is not given. Rows with −1 are left out.
+    rng : int, Generator or None
+        Source of randomness.
+    time_limit : float or None
+        Seconds after which the best claim so far is certified and returned.
+    memory_limit : int or None
+        Bytes; None: half of what is free.
+    progress : callable, optional
+        progress(stage, done, total).
+    enough : float
+        The share of encodings that a claim must explain for the search to end.
+
+    Returns
+    -------
+    Recovery
+        Records with the certificate's status for each. Values that the encodings leave open are
+        marked in `doubtful`, and returned as the candidate that is a level of their column.
+    """
+    started = time.perf_counter()
+    generator = child(root(rng), "exact")
+    vectors = as_public(public, encodings)
+    chosen = _supports(encodings, vectors, supports, progress)
+    usable = np.arange(encodings.m)
+    if chosen is not None:
+        usable = np.flatnonzero((chosen >= 0).all(axis=1))
+    whole = replace_rows(encodings, usable)
+    problem = as_problem(whole, vectors, None if chosen is None else chosen[usable])
+    # Encodings that occur twice say nothing new.
+    first, copy = _distinct_rows(problem)
+    deadline = np.inf if time_limit is None else time.monotonic() + time_limit
+    means = Means(generator, deadline, memory_limit, progress)
+    claim, route = best_claim(problem.rows(first), means, enough)
+    members = np.full((encodings.m, problem.k), -1)
+    members[usable] = claim.members[copy]
+    seconds = {"claim": time.perf_counter() - started}
+    recovery = certify(
+        encodings,
+        claim.vectors,
+        members,
+        vectors,
+        chosen,
+        claim.open,
+        progress=progress,
+    )
+    seconds["certificate"] = time.perf_counter() - started - seconds["claim"]
+    evidence = {**recovery.evidence, "route": route, "how": claim.how}
+    return replace(recovery, attack="exact", seconds=seconds, evidence=evidence).about(encodings)
+
+
+def best_claim(problem: Problem, means: Means, enough: float) -> tuple[Claim, str]:
+    """The claim that explains most encodings, and the name of its route; the first route that
+    explains enough ends the search."""
+    best, name = Claim.nothing(problem, "no route applies"), ""
+    for route in ROUTES:
+        if time.monotonic() > means.deadline:
+            break
+        if route.applies(problem):
+            claim = route.run(problem, means)
+            if claim.explained > best.explained:
+                best, name = claim, route.name
+            if best.explained >= enough:
+                break
+    return best, name
+
+
+def by_pairs(problem: Problem, means: Means, *, sample: int = 512, columns: int = 64) -> Claim:
+    """k = 2: who is mixed with whom on the most telling columns, then all values.
+
+    sample : columns that are looked at. columns : on which records are grown; the others follow."""
+    rng = means.rng
+    some = np.sort(rng.permutation(problem.d)[:sample])
+    rows = as_rows(problem.columns(some), rng)
+    best = rows.columns[:columns]
+    pairs = grow_pairs(rows.at(best), rng, deadline=means.deadline, progress=means.progress)
+    if not len(pairs.x):
+        return Claim.nothing(problem, "no relations between encodings")
+    known = np.full((len(pairs.x), problem.d), np.nan)
+    known[:, some[best]] = pairs.x
+    values, opened = solve_columns(problem, pairs.members, known, progress=means.progress)
+    claim = Claim(values.astype(np.float32), pairs.members, opened, "relations, grown by votes")
+    return merge_copies(claim, 16 * problem.step, share=1.0)
+
+
+def by_rounded_pairs(problem: Problem, means: Means) -> Claim:
+    """The same where all encodings lie on a grid: relations hold within half a step of it."""
+    step = np.maximum(problem.step, grid_step(problem.y) / 2)
+    claim = by_pairs(replace(problem, step=step), means)
+    return replace(claim, how=f"{claim.how}, within the rounding of a grid")
+
+
+def by_parity(problem: Problem, means: Means) -> Claim:
+    return recover_by_parity(
+        problem,
+        rng=means.rng,
+        deadline=_or_none(means.deadline),
+        progress=means.progress,
+        memory_limit=means.memory_limit,
+    )
+
+
+def by_similarity(problem: Problem, means: Means) -> Claim:
+    return recover_by_similarity(
+        problem,
+        rng=means.rng,
+        deadline=_or_none(means.deadline),
+        progress=means.progress,
+        memory_limit=means.memory_limit,
+    )
+
+
+def by_noise(problem: Problem, means: Means) -> Claim:
+    fit = fit_noisy(
+        problem,
+        rng=means.rng,
+        deadline=_or_none(means.deadline),
+        progress=means.progress,
+        memory_limit=means.memory_limit,
+    )
+    opened = np.zeros(fit.vectors.shape, bool)
+    return Claim(fit.vectors, fit.members, opened, f"noise of {fit.noise:.3g}")
+
+
+def is_generic(problem: Problem, *, sample: int = 2000) -> bool:
+    """Whether most columns look like magnitudes of normal numbers, and there are enough of them for
+    similarities: about 30·k².
+
+    Their fourth moment is three times the square of the second; of whole numbers, few levels, photo-
+    graphs or skewed columns it hardly ever is."""
+    if problem.d < 30 * problem.k**2:
+        return False
+    y = problem.y[:sample, :sample].astype(np.float64)
+    c = 0.0 if problem.c is None else problem.c[:sample, :sample].astype(np.float64)
+    square = y**2 - c**2  # the cross term has mean zero
+    ratio = np.mean(y**4, axis=0) / np.maximum(np.mean(y**2, axis=0), 1e-300) ** 2
+    spread = np.sqrt(96 / len(y))  # of the ratio, for normal numbers
+    return bool(np.median(np.abs(ratio - 3)) < 2 * spread and np.mean(square) > 0)
+
+
+def _or_none(deadline: float) -> float | None:
+    return None if np.isinf(deadline) else deadline
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "similarities",
+        lambda p: is_generic(p) and (p.k != 2 or p.m > 4000),
+        by_similarity,
+        "Many columns of generic values: single overlaps can be read, in a few matrix products.",
+    ),
+    Route(
+        "pairs",
+        lambda p: p.k == 2,
+        by_pairs,
+        "Two records each: equations lead from record to record, in any data.",
+    ),
+    Route(
+        "rounded pairs",
+        lambda p: p.k == 2 and float(grid_step(p.y)) > 0,
+        by_rounded_pairs,
+        "Encodings on a grid were perhaps rounded to it.",
+    ),
+    Route(
+        "parity",
+        lambda p: p.k > 2,
+        by_parity,
+        "Three and more records each, many encodings: equations give memberships, in any data.",
+    ),
+    Route(
+        "similarities, last",
+        lambda p: not is_generic(p) or p.k == 2,
+        by_similarity,
+        "Too few equations: what similarities there are, checked by equations.",
+    ),
+    Route(
+        "noise",
+        lambda p: True,
+        by_noise,
+        "No equation holds: what is likeliest.",
+    ),
+)
+"""Tried in this order until one explains enough."""
+
+
+def _supports(
+    encodings: Encodings,
+    public: NDArray[np.float32] | None,
+    supports: Supports | Indices | None,
+    progress: Progress | None,
+) -> Indices | None:
+    """(m, k_public) indices of public vectors, −1 where unknown; None without a public part."""
+    if public is None or not encodings.scheme.k_public:
+        return None
+    if supports is None:
+        from unveil.supports import learn_public
+
+        supports = learn_public(encodings, public, progress=progress)
+    chosen = supports.indices if isinstance(supports, Supports) else np.asarray(supports)
+    return np.asarray(chosen, np.int64)
+
+
+def replace_rows(encodings: Encodings, rows: Indices) -> Encodings:
+    """Some of the encodings."""
+    if len(rows) == encodings.m:
+        return encodings
+    return replace(encodings, values=encodings.values[rows], labels=None)
+
+
+def _distinct_rows(problem: Problem) -> tuple[Indices, Indices]:
+    """The first of each group of equal encodings, and for every encoding its place among them."""
+    both = problem.y if problem.c is None else np.hstack([problem.y, problem.c])
+    hashed = np.ascontiguousarray(both).view(np.dtype((np.void, both.dtype.itemsize * both.shape[1])))
+    _, first, inverse = np.unique(hashed.ravel(), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return first[order], place[inverse.ravel()]

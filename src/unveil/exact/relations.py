@@ -1,0 +1,385 @@
+"""Exact relations: equations between encodings that survive hidden signs.
+
+The private sum of an encoding f is u_f = Σ_{i∈S_f} x_i, one of two candidates at every column
+(`problem`). Two pairs of encodings with S_a − S_b = S_c − S_e (as multisets) satisfy
+
+    u_a − u_b = u_c − u_e   at every column, whatever the data look like.
+
+All pairs with one difference δ = u_a − u_b form a *class*. For k = 2, δ = x_i − x_l, and a class
+lists the common neighbours of the records i and l in the graph whose edges are the encodings.
+
+Search. At one column a pair has two values of |u_a − u_b| without a public part (the sum and the
+difference of magnitudes), four of u_a − u_b with one. Equal keys on q *pivot* columns are found by
+hashing, and checked at all columns with early exit. The range of the difference at the first pivot is
+cut into blocks; the pairs of a block are enumerated from a sorted list without looking at others, so
+that a block holds whole classes, needs little memory and can run anywhere (`cluster.results`).
+Cost: about m²·2^(q−1) keys for all classes, less where a few blocks give enough of them. Nothing of
+size m × m is stored.
+
+A chance match passes column p with probability chance[p]; `evidence` counts agreement in nats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from unveil.cluster import results
+from unveil.exact.problem import Floats, Indices, Problem
+
+BORDER = 0.377
+"""Where borders of hash cells lie, in cells: away from zero and simple fractions, where values of
+whole numbers pile up and rounding would scatter them over two cells."""
+CELL = 8.0
+"""Width of a hash cell in rounding steps. The difference of two encodings is off by at most two
+steps, by a fraction of one as a rule: one relation in twenty is cut by a border."""
+
+Keys = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Encodings as candidates, ready for the kernels.
+
+    Attributes
+    ----------
+    plus, minus : array of shape (m, d)
+        The two candidates of every private sum.
+    step : array of shape (d,)
+        Rounding error of a candidate.
+    chance : array of shape (d,)
+        Probability that the differences of two random pairs agree at a column.
+    public : bool
+        Whether signs are absolute, because a public part is known.
+    """
+
+    plus: Floats
+    minus: Floats
+    step: Floats
+    chance: Floats
+    public: bool
+
+    @property
+    def m(self) -> int:
+        return len(self.plus)
+
+    @property
+    def nats(self) -> Floats:
+        """Evidence of one agreement, per column."""
+        return np.asarray(-np.log(self.chance))
+
+    @property
+    def columns(self) -> Indices:
+        """Columns, the most telling first."""
+        return np.argsort(self.chance, kind="stable")
+
+    def at(self, columns: Indices) -> Rows:
+        """The same at some columns."""
+        return replace(
+            self,
+            plus=np.ascontiguousarray(self.plus[:, columns]),
+            minus=np.ascontiguousarray(self.minus[:, columns]),
+            step=self.step[columns],
+            chance=self.chance[columns],
+        )
+
+
+def as_rows(problem: Problem, rng: np.random.Generator, *, sample: int = 2000) -> Rows:
+    """Candidates of a problem, with the chance of an agreement per column.
+
+    sample : random pairs from which chances are counted; chances below 1/sample² are not told apart.
+    """
+    plus, minus = problem.candidates()
+    step = np.maximum(problem.step, 1e-30)
+    a, b = rng.integers(problem.m, size=(2, sample))
+    chance = np.empty(problem.d)
+    for p in range(problem.d):
+        gap = np.abs(np.concatenate([plus[a, p] - plus[b, p], plus[a, p] - minus[b, p]]))
+        gap = np.sort(gap[np.tile(a != b, 2)])
+        near = np.searchsorted(gap, gap + CELL * step[p], side="right") - np.arange(1, len(gap) + 1)
+        # Two values per pair against two of the other: four ways to agree.
+        chance[p] = 4 * near.sum() / max(1.0, len(gap) * (len(gap) - 1) / 2)
+    return Rows(plus, minus, step, np.clip(chance, sample**-2.0, 1.0), problem.c is not None)
+
+
+def pick_pivots(
+    rows: Rows,
+    keys: float,
+    options: int,
+    rng: np.random.Generator,
+    *,
+    known: Floats | None = None,
+    most: int = 9,
+    budget: float = np.inf,
+) -> Indices:
+    """Columns on which keys are made: as many as leave a key less than one chance companion.
+
+    Parameters
+    ----------
+    keys : float
+        How many are compared before signs are chosen.
+    options : int
+        Choices of signs per further pivot.
+    known : array of shape (d,) or None
+        The share of values that are known at all.
+    most : int
+        Pivots at most.
+    budget : float
+        Keys at most.
+
+    Which of the best columns is left to chance, so that a second attempt differs.
+    """
+    chance = rows.chance if known is None else rows.chance**known
+    order = np.argsort(chance * np.exp(0.3 * rng.standard_normal(len(chance))))
+    order = order[chance[order] < 0.7] if (chance < 0.7).any() else order[:1]
+    left, q = float(np.log(max(keys, 2.0))), 0
+    while q < min(most, len(order)) and left > 0 and keys * options ** (q + 1) <= budget:
+        # A further pivot multiplies the keys by the choices of signs; their number is in chance.
+        left += float(np.log(rows.chance[order[q]]))
+        q += 1
+    return order[: max(q, 1)]
+
+
+def difference_classes(
+    rows: Rows,
+    rng: np.random.Generator,
+    *,
+    block: float = 5e5,
+    longest: int = 200,
+) -> Iterator[tuple[float, list[Indices]]]:
+    """Classes of pairs with one common difference, block by block.
+
+    Yields the share of the work that is done, and the classes of a block: arrays (size, 2) of
+    encodings, oriented so that u_a − u_b is the same for all of them where a public part fixes signs;
+    without one the two encodings of a pair may be swapped.
+
+    block : keys per block; a table of eight times as many bytes should fit the cache.
+    longest : runs of equal keys beyond this length are cut; they come from constant values.
+    """
+    m = rows.m
+    options = 4 if rows.public else 2
+    pivots = pick_pivots(rows, m * m / 2.0, options, rng)
+    first = pivots[0]
+    a, b = rng.integers(m, size=(2, 4000))
+    gaps = np.abs(
+        np.concatenate([rows.plus[a, first] - rows.plus[b, first]] * 2
+                       + [rows.plus[a, first] - rows.minus[b, first]] * 2)
+    )  # fmt: skip
+    keys = m * m * (2.0 if rows.public else 1.0) * options ** (len(pivots) - 1)
+    count = int(np.ceil(keys / block))
+    borders = np.quantile(gaps, np.linspace(0, 1, count + 1)[1:-1]) if count > 1 else np.empty(0)
+    borders = np.unique(np.concatenate([[-1.0], borders, [np.inf]]))
+    # Of a column of whole numbers single values are many: their blocks have larger tables.
+    sizes = np.diff(np.searchsorted(np.sort(gaps), borders)) / len(gaps) * keys
+    spans = [
+        (float(lo), float(hi), float(max(size, block)))
+        for lo, hi, size in zip(borders, borders[1:], sizes, strict=False)
+    ]
+    rng.shuffle(spans)
+    done = 0
+    for _, classes in results(_classes_between, (rows, pivots, longest), spans):
+        done += 1
+        yield done / len(spans), classes
+
+
+def _classes_between(
+    shared: tuple[Rows, Indices, int], span: tuple[float, float, float]
+) -> list[Indices]:
+    """The classes whose difference at the first pivot has a magnitude within the span: from, to, and
+    how many keys that are, roughly."""
+    rows, pivots, longest = shared
+    m = rows.m
+    part = rows.at(pivots)
+    width = CELL * part.step
+    value = np.concatenate([part.plus[:, 0], part.minus[:, 0]])
+    order = np.argsort(value, kind="stable")
+    value, row = value[order], (order % m).astype(np.int64)
+    bits = int(np.clip(np.ceil(np.log2(span[2])) + 3, 16, 26))
+    table = np.zeros(1 << bits, np.uint8)
+    # Borders of a span are borders of cells, so that no cell is cut in two.
+    low = -np.inf if span[0] < 0 else np.floor(span[0] / width[0])
+    high = np.floor(span[1] / width[0]) if np.isfinite(span[1]) else np.inf
+    plus, minus = part.plus / width, part.minus / width
+    arguments = (value / width[0], row, plus, minus, rows.public, low, high, table)
+    hits = _block_keys(*arguments, np.empty(0, np.uint64), np.empty(0, np.int64))
+    key, pair = np.empty(2 * hits, np.uint64), np.empty(2 * hits, np.int64)
+    size = _block_keys(*arguments, key, pair) if hits else 0
+    key, pair = key[:size], pair[:size]
+    order = np.argsort(key, kind="stable")
+    key, pair = key[order], pair[order]
+    label = _label_runs(
+        key, pair, rows.plus, rows.minus, rows.step, rows.columns, rows.public, longest
+    )
+    hit = np.flatnonzero(label >= 0)
+    hit = hit[np.argsort(label[hit], kind="stable")]
+    groups = np.split(pair[hit], np.flatnonzero(np.diff(label[hit])) + 1)
+    pairs = (np.unique(group) for group in groups)
+    return [np.stack([one // m, one % m], axis=1) for one in pairs if len(one) > 1]
+
+
+@njit(cache=True, nogil=True)
+def mix(key: np.uint64, cell: int) -> np.uint64:
+    """A 64-bit hash, one more cell."""
+    key = (key ^ np.uint64(cell)) * np.uint64(0x9E3779B97F4A7C15)
+    return key ^ (key >> np.uint64(29))
+
+
+@njit(cache=True, nogil=True)
+def _block_keys(value, row, plus, minus, public, low, high, table, key, pair):  # type: ignore[no-untyped-def]
+    """Keys of all pairs whose difference at the first pivot lies in cells low ≤ cell < high; values
+    are in cells.
+
+    First call, with an empty `key`: count keys in `table`, and return how many met another one.
+    Second call: store those that share their place in the table, and return how many."""
+    n = len(value)
+    m, q = plus.shape
+    options = 4 if public else 2
+    mask = np.uint64(len(table) - 1)
+    cell = np.empty((q, 4), np.int64)
+    stack = np.empty(options ** (q - 1), np.uint64)
+    near, far = 0, 0
+    kept = 0
+    for s in range(n):
+        a = row[s]
+        while near < n and np.floor(value[s] - value[near] + BORDER) >= low:
+            near += 1
+        while far < n and np.floor(value[s] - value[far] + BORDER) >= high:
+            far += 1
+        for t in range(far, min(near, s)):
+            b = row[t]
+            # Without a public part (b, a) has the same difference with all signs turned.
+            if a == b or (not public and a > b):
+                continue
+            start = mix(np.uint64(1), np.int64(np.floor(value[s] - value[t] + BORDER)))
+            for p in range(1, q):
+                if public:
+                    cell[p, 0] = np.int64(np.floor(plus[a, p] - plus[b, p] + BORDER))
+                    cell[p, 1] = np.int64(np.floor(plus[a, p] - minus[b, p] + BORDER))
+                    cell[p, 2] = np.int64(np.floor(minus[a, p] - plus[b, p] + BORDER))
+                    cell[p, 3] = np.int64(np.floor(minus[a, p] - minus[b, p] + BORDER))
+                else:
+                    cell[p, 0] = np.int64(np.floor(abs(plus[a, p] - plus[b, p]) + BORDER))
+                    cell[p, 1] = np.int64(np.floor(plus[a, p] + plus[b, p] + BORDER))
+            # All choices of signs, pivot by pivot; from the end, so that nothing is overwritten.
+            stack[0] = start
+            size = 1
+            for p in range(1, q):
+                for i in range(size - 1, -1, -1):
+                    h = stack[i]
+                    for o in range(options):
+                        stack[i * options + o] = mix(h, cell[p, o])
+                size *= options
+            for i in range(size):
+                h = stack[i]
+                slot = h & mask
+                if len(key) == 0:
+                    if table[slot] > 0:
+                        kept += 1
+                    if table[slot] < 2:
+                        table[slot] += 1
+                elif table[slot] > 1:
+                    key[kept] = h
+                    pair[kept] = a * m + b
+                    kept += 1
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def _label_runs(key, pair, plus, minus, step, columns, public, longest):  # type: ignore[no-untyped-def]
+    """For every entry of a run of equal keys the position of the first one that it agrees with, or
+    −1 where it agrees with none."""
+    n, m = len(key), len(plus)
+    label = np.full(n, -1, np.int64)
+    start = 0
+    while start < n:
+        stop = start + 1
+        while stop < n and key[stop] == key[start]:
+            stop += 1
+        last = min(stop, start + longest)
+        for i in range(start, last):
+            if label[i] >= 0:
+                continue
+            a, b = pair[i] // m, pair[i] % m
+            for j in range(i + 1, last):
+                c, e = pair[j] // m, pair[j] % m
+                if label[j] >= 0 or a == c or a == e or b == c or b == e:
+                    continue
+                if agree(plus, minus, step, columns, a, b, c, e, public):
+                    label[i] = i
+                    label[j] = i
+        start = stop
+    return label
+
+
+@njit(cache=True, nogil=True)
+def agree(plus, minus, step, columns, a, b, c, e, public):  # type: ignore[no-untyped-def]
+    """Whether u_a − u_b = u_c − u_e at every column, for some choice of candidates."""
+    for p in columns:
+        near = 4 * step[p]
+        if public:
+            good = False
+            for x in (plus[a, p], minus[a, p]):
+                for z in (plus[b, p], minus[b, p]):
+                    for v in (plus[c, p], minus[c, p]):
+                        for w in (plus[e, p], minus[e, p]):
+                            good |= abs(x - z - v + w) <= near
+            if not good:
+                return False
+        else:
+            s, t = plus[a, p] + plus[b, p], abs(plus[a, p] - plus[b, p])
+            v, w = plus[c, p] + plus[e, p], abs(plus[c, p] - plus[e, p])
+            if abs(s - v) > near and abs(s - w) > near and abs(t - v) > near and abs(t - w) > near:
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def class_values(plus, minus, step, pairs, public):  # type: ignore[no-untyped-def]
+    """δ (d,) and u_a (pairs, d) with u_a − u_b = δ for all pairs of a class.
+
+    NaN at columns where values of few levels leave a choice."""
+    c, d = len(pairs), plus.shape[1]
+    delta = np.full(d, np.nan)
+    first = np.full((c, d), np.nan)
+    for p in range(d):
+        near = 4 * step[p]
+        found, value = 0, 0.0
+        a0, b0 = pairs[0]
+        for u in (plus[a0, p], minus[a0, p]):
+            for w in (plus[b0, p], minus[b0, p]):
+                guess = u - w
+                if not public and guess < -near:
+                    continue
+                good = True
+                for s in range(1, c):
+                    hit = False
+                    for v in (plus[pairs[s, 0], p], minus[pairs[s, 0], p]):
+                        for z in (plus[pairs[s, 1], p], minus[pairs[s, 1], p]):
+                            hit |= abs(v - z - guess) <= near
+                    good &= hit
+                if good and (found == 0 or abs(guess - value) > near):
+                    found += 1
+                    value = guess
+        if found != 1:
+            continue
+        whole = True
+        for s in range(c):
+            count, held = 0, 0.0
+            for v in (plus[pairs[s, 0], p], minus[pairs[s, 0], p]):
+                for z in (plus[pairs[s, 1], p], minus[pairs[s, 1], p]):
+                    if abs(v - z - value) <= near and (count == 0 or abs(v - held) > near):
+                        count += 1
+                        held = v
+            if count == 1:
+                first[s, p] = held
+            else:
+                whole = False
+        if whole:
+            delta[p] = value
+        else:
+            first[:, p] = np.nan
+    return delta, first
