@@ -108,7 +108,8 @@ def certify(
             f"vectors have {X.shape[1]} values, encodings {encodings.d}: certify vectors of the "
             "same space"
         )
-    P = as_public(public, encodings) if scheme.k_public or public is not None else None
+    needed = scheme.k_public and (scheme.fixed_weights or not scheme.k_private)
+    P = as_public(public, encodings) if needed or public is not None else None
     unsure = np.zeros(X.shape, bool) if doubtful is None else np.asarray(doubtful, bool)
     if unsure.shape != X.shape:
         raise InputError(f"doubtful of shape {unsure.shape}: give one flag per value {X.shape}")
