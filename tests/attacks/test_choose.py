@@ -74,9 +74,7 @@ def test_the_usual_order():
     own = Scheme(2, weighting="dirichlet", signs="kept")
     assert usual(Situation(own, 100)) == ("mixing",)
     assert usual(Situation(own, 100, images=True)) == ("mixing", "natural")
-    assert usual(Situation(Scheme(2, weighting="half-normal", signs="kept"), 100)) == (
-        "mixing",
-    )
+    assert usual(Situation(Scheme(2, weighting="half-normal", signs="kept"), 100)) == ("mixing",)
     assert usual(Situation(Scheme(0, 2), 100)) == ("phase-retrieval",)
     assert usual(Situation(Scheme(2, 2, "released"), 100, images=True)) == ("natural",)
     assert usual(Situation(Scheme(2, 2, "released"), 100)) == LAST[1:]

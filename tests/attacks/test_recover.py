@@ -77,7 +77,16 @@ def test_every_attack_has_the_same_signature_as_recover():
     "attack",
     sorted(
         set(ATTACKS)
-        - {"natural", "mixing", "mixup", "unmix", "unmask", "phase-retrieval", "absolute", "unhidden"}
+        - {
+            "natural",
+            "mixing",
+            "mixup",
+            "unmix",
+            "unmask",
+            "phase-retrieval",
+            "absolute",
+            "unhidden",
+        }
         - {"noisy-relations"}
     ),
 )
