@@ -57,7 +57,7 @@ from unveil.solve.model import (
 from unveil.solve.pixels.noisy import NoisySolution, solve_noisy
 from unveil.solve.pixels.settle import Settled, settle
 from unveil.solve.subsets.feedback import Assignment, feedback
-from unveil.supports.learn_public import learn_public
+from unveil.paper.learn_public import learn_public
 
 NAME = "full"
 PIXELS = 300

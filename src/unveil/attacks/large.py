@@ -43,7 +43,7 @@ from unveil.solve.pairs.growth import grow_pairs
 from unveil.solve.pairs.peeled import solve_by_peeling
 from unveil.solve.pairs.short_feedback import short_feedback
 from unveil.solve.pixels.settle import Settled, settle
-from unveil.supports.learn_public import learn_public
+from unveil.paper.learn_public import learn_public
 
 NAME = "full"
 PIXELS = 256

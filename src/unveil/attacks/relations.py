@@ -58,7 +58,7 @@ from unveil.solve.pixels.noisy import NoisySolution
 from unveil.solve.pixels.pixels import PixelSolution
 from unveil.solve.pixels.settle import Settled, with_leftovers
 from unveil.solve.signs.relation_pixels import RelationSolution, solve_by_relations
-from unveil.supports.learn_public import learn_public
+from unveil.paper.learn_public import learn_public
 
 NAME = "relations"
 

@@ -34,7 +34,7 @@ from unveil.auditing.costs import (
 )
 from unveil.auditing.result import Guarantee, Stage
 from unveil.checks import InputError
-from unveil.factor.floral.expectation import encodings_needed, expected_florals
+from unveil.paper.floral import encodings_needed, expected_florals
 from unveil.parallel import free_memory
 from unveil.relations.expected import expected_relations
 from unveil.rooms import Shown

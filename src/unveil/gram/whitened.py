@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh
 
-from unveil.gram.statistics import Floats
+from unveil.paper.overlap_levels import Floats
 from unveil.parallel import rows_per_block
 from unveil.records import Overlaps, Progress
 

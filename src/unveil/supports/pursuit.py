@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from unveil.parallel import rows_per_block
 from unveil.records import Progress
-from unveil.supports.folded.likelihood import Floats
+from unveil.paper.folded_search import Floats
 
 SWEEPS = 3
 """Rounds in which each choice is taken back and made again, with the others in place."""
