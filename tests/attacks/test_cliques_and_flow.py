@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import unveil
-from unveil.attacks.cliques_and_flow import cliques_and_flow
+from unveil.rivals.cliques import cliques_and_flow
 from unveil.checks import InputError
 from unveil.encodings import Encodings
 from unveil.records import UNRESOLVED, Overlaps
