@@ -65,7 +65,7 @@ def mixture_statuses(
         size = np.linalg.norm(V, axis=1)
         if np.linalg.eigvalsh(V @ V.T / np.outer(size, size))[0] > 1e-8:
             miss = np.abs(np.abs(full[stated] @ V) - encodings.magnitudes(stated)).max(axis=1)
-            proved = only_mixture(V, full[stated], miss).any(axis=0)
+            proved = np.asarray(only_mixture(V, full[stated], miss).any(axis=0))
     status, reasons = np.full(len(used), UNRESOLVED, dtype="<U10"), []
     for j, v in enumerate(np.searchsorted(usable, used)):
         count, sure = int((full[:, v] != 0).sum()), bool((full[exact, v] != 0).any())

@@ -7,7 +7,7 @@ import pytest
 
 from unveil.factor import floral_labels
 from unveil.records import Floral
-from unveil.solve import solve_sign_system
+from unveil.paper.private_image import solve_sign_system
 
 
 def incidence(k):

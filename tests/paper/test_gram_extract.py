@@ -7,7 +7,7 @@ from scipy.stats import norm
 import unveil
 from unveil.gram import lattice, psi, psi_inverse
 from unveil.gram.engine.plan import level_thresholds
-from unveil.gram.levels import folded_levels
+from unveil.paper.overlap_levels import folded_levels
 
 
 def truth(sim):

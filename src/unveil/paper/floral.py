@@ -90,20 +90,23 @@ def printed_floral(
                         # that the recursion (for k−4, not k−2) is read off the overlaps
                         names = dict(zip(groups[0][1], sorted(core), strict=True)) if k > 2 else {}
                         lacks = {
-                            r: {names[r]} if r in names else {s for q, s in names.items() if r in near[q]}
+                            r: {names[r]}
+                            if r in names
+                            else {s for q, s in names.items() if r in near[q]}
                             for r in (*inner, *outer)
                         }
                         for group_z, rows in groups:
                             ends = {k + 1, k + 2} if group_z else {1, 2}
                             for r in rows:
-                                third = set.intersection(*(F[a] - core - ends for a in j if r in near[a]))
+                                third = set.intersection(
+                                    *(F[a] - core - ends for a in j if r in near[a])
+                                )
                                 F[r] = ends | third | core - lacks[r]
                         for r in outer:
                             F[r] = {1, 2, k + 1, k + 2} | core - lacks[r]
-                        I = list(F)
                         # line 26; erratum 7: accepted only after the full check
-                        if all(M[p, q] == len(F[p] & F[q]) for p in I for q in I):
-                            return I, [F[r] for r in I]
+                        if all(M[p, q] == len(F[p] & F[q]) for p in F for q in F):
+                            return list(F), list(F.values())
     return None
 
 

@@ -91,7 +91,8 @@ def survey_public(vectors: Floats, limit: int) -> Public:
     """One pass over all vectors: equal ones, zeros, the mean square of the rest."""
     plain = np.asarray(vectors)
     n, d = plain.shape
-    squares, groups = np.empty(n), {}
+    squares = np.empty(n)
+    groups: dict[tuple[int, float], list[int]] = {}
     for start, block in row_blocks(plain, 1 << 22):
         squares[start : start + len(block)] = np.einsum("ij,ij->i", block, block, dtype=np.float64)
         for i, row in enumerate(block + np.float32(0)):  # −0 becomes 0
@@ -654,7 +655,5 @@ class _Search:
             if len(active) == 0:
                 break
         let_go(P)
-        explained = evidence_of_others(
-            self.y, self.public, changed, self.supports[changed], model
-        )
+        explained = evidence_of_others(self.y, self.public, changed, self.supports[changed], model)
         self.evidence[changed] = self.likelihood[changed] - explained

@@ -34,12 +34,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unveil.checkpoint import Checkpoint
 from unveil.checks import DataLike, InputError
 from unveil.cluster import results
 from unveil.encodings import Encodings, as_public
 from unveil.paper.overlap_engine import (
     Block,
-    Checkpoint,
     OverlapEngine,
     assemble,
     make_plan,
@@ -201,7 +201,9 @@ def gram_extract(
     )
     # 2. Blocks, those of an earlier run included.
     folder = checkpoint if checkpoint is not None else where().checkpoint
-    kept = Checkpoint(Path(folder), engine) if folder is not None else None
+    kept = None
+    if folder is not None:
+        kept = Checkpoint(Path(folder), *engine.decided_by())
     workers = workers if workers is not None else where().workers
     scheduler = scheduler if scheduler is not None else where().scheduler
     blocks = _blocks(engine, kept, workers, scheduler, limit, progress)
@@ -312,7 +314,9 @@ def _blocks(
     tasks = engine.plan.tasks
     done: dict[tuple[int, int], Block] = {}
     if checkpoint is not None:
-        done = {task: block for task in tasks if (block := checkpoint.read(task)) is not None}
+        done = {
+            task: Block(**kept) for task in tasks if (kept := checkpoint.read(task)) is not None
+        }
     left = [task for task in tasks if task not in done]
     if progress and done:
         progress("overlaps", len(done), len(tasks))
@@ -320,7 +324,7 @@ def _blocks(
         workers = max(1, min(worker_count(workers), (limit // 2) // engine.plan.bytes_per_task))
     for task, block in results(_block, engine, left, workers=workers, scheduler=scheduler):
         if checkpoint is not None:
-            checkpoint.write(task, block)
+            checkpoint.write(task, vars(block))
         done[task] = block
         if progress:
             progress("overlaps", len(done), len(tasks))

@@ -1,4 +1,4 @@
-"""LearnPublic (`alg:public_attack`, Algorithm 1; `lem:public`): which public vectors an encoding uses.
+"""LearnPublic (`alg:public_attack`, Algorithm 1; `lem:public`): which public vectors are mixed in.
 
     line 1  M̃ ← (1/d)·Σ_j (y_j² − 1)·([p_j]_S [p_j]_Sᵀ − I),       E[M̃] = 2·[w]_S [w]_Sᵀ
     line 2  Z ← argmax ⟨Z, M̃⟩  subject to  Z ⪰ 0, Tr Z = 1, Σ|Z_ij| ≤ k_public
@@ -17,13 +17,13 @@ of M̃ on those alone is read. method="fast" (or "folded-em", the default) searc
     … and vectors that are not Gaussian        then `tree_law`, and nothing is called certain
     weights of the scheme, k_public unknown    k from a sample (`unknown_weights`), then the same
     weights unknown                            `unknown_weights`, each encoding by itself
-    k_private = 0                              phase retrieval: w is exact (`rivals.phase_retrieval`)
+    k_private = 0                              w is exact (`rivals.phase_retrieval`)
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -312,6 +312,10 @@ class _Job:
     workers: int
     progress: Progress | None
 
+    @property
+    def means(self) -> dict[str, Any]:
+        return {"limit": self.limit, "workers": self.workers, "progress": self.progress}
+
     def with_known_weights(self, differ: str) -> Supports:
         """The scheme's weights and k_public; `differ` says how the vectors are not Gaussian."""
         model = self._model(self.encodings.scheme.k_public)
@@ -325,8 +329,7 @@ class _Job:
             return self._supports(found, warning)
         from unveil.paper.tree_law import tree_search
 
-        means = {"limit": self.limit, "workers": self.workers, "progress": self.progress}
-        better = tree_search(self.encodings, self.public, found.indices, **means)  # type: ignore[arg-type]
+        better = tree_search(self.encodings, self.public, found.indices, **self.means)
         return _in_doubt(self._supports(replace(found, indices=better), ""), differ)
 
     def with_unknown_number(self) -> Supports:
@@ -339,9 +342,8 @@ class _Job:
         )
         if k == 0:
             words = "no public vector stands out: k_public is 0, or there are too few pixels"
-            return Supports(
-                np.empty((m, 0), np.int64), np.zeros(m), "folded-em", np.zeros(m, bool), None, (), words
-            )
+            none = np.empty((m, 0), np.int64)
+            return Supports(none, np.zeros(m), "folded-em", np.zeros(m, bool), warning=words)
         model = self._model(k, weight, variance)
         return self._supports(self._search(self.encodings, model, self.progress), "")
 
@@ -351,64 +353,35 @@ class _Job:
         ruled out."""
         from unveil.paper.unknown_weights import learn_weights, price_of
 
-        found = learn_weights(
-            self.encodings,
-            self.public,
-            k_public=k,
-            limit=self.limit,
-            workers=self.workers,
-            progress=self.progress,
-        )
+        found = learn_weights(self.encodings, self.public, k_public=k, **self.means)
         price = price_of(self.public)
         margin = found.weakest - np.maximum(found.following, price)
         if k is None:
             margin = np.minimum(margin, price - found.following)
+        certain, equal = (margin >= 10) & (k is not None), self.public.interchangeable
         return Supports(
-            found.indices,
-            confidence(margin),
-            "folded-em",
-            certain=(margin >= 10) & (k is not None),
-            weights=found.weights,
-            interchangeable=self.public.interchangeable,
+            found.indices, confidence(margin), "folded-em", certain, found.weights, equal
         )
 
     def without_private_part(self, k: int | None) -> Supports:
         """k_private = 0: exact, or not solved."""
         from unveil.rivals.phase_retrieval import retrieve
 
-        found = retrieve(
-            self.encodings,
-            self.public,
-            k_public=k,
-            limit=self.limit,
-            workers=self.workers,
-            progress=self.progress,
-        )
-        return Supports(
-            found.indices,
-            np.where(found.exact, 1.0, 0.0),
-            "folded-em",
-            certain=found.exact,
-            weights=found.weights,
-            interchangeable=self.public.interchangeable,
-        )
+        found = retrieve(self.encodings, self.public, k_public=k, **self.means)
+        sure, equal = found.exact.astype(np.float64), self.public.interchangeable
+        return Supports(found.indices, sure, "folded-em", found.exact, found.weights, equal)
 
     def _supports(self, found: FoundSupports, warning: str) -> Supports:
-        return Supports(
-            found.indices,
-            confidence(found.margin, found.fit) * (not warning),
-            "folded-em",
-            certain=is_certain(found.margin, found.fit) & (not warning),
-            interchangeable=self.public.interchangeable,
-            warning=warning,
-        )
+        sure = confidence(found.margin, found.fit) * (not warning)
+        certain = is_certain(found.margin, found.fit) & (not warning)
+        equal = self.public.interchangeable
+        return Supports(found.indices, sure, "folded-em", certain, None, equal, warning)
 
     def _search(
         self, encodings: Encodings, model: Model, progress: Progress | None = None
     ) -> FoundSupports:
-        return folded_em(
-            encodings, self.public, model, limit=self.limit, workers=self.workers, progress=progress
-        )
+        means = {**self.means, "progress": progress}
+        return folded_em(encodings, self.public, model, **means)
 
     def _model(self, k: int, weight: float = 0.0, variance: float = 0.0) -> Model:
         """The scheme with k public vectors; where its weight is more than a twentieth off the one

@@ -11,8 +11,7 @@
              (`weigh_evidence`); the sum of P(wrong) is the number of errors to expect
 
 BLAS has one thread inside a task and tasks run side by side, so that the bytes do not depend on the
-number of workers. Finished blocks may be kept in a folder named after all that decides them
-(`Checkpoint`). Cost: m²/2·(screening pixels) multiply-adds at the speed of BLAS, and a few percent
+number of workers. Cost: m²/2·(screening pixels) multiply-adds at the speed of BLAS, and little
 more. Memory: a block, its features, and the sparse result.
 """
 
@@ -21,8 +20,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,9 +28,6 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unveil._version import __version__
-from unveil.checks import InputError
-from unveil.kept import keep_arrays, kept_arrays, name_of
 from unveil.paper.overlap_levels import (
     Array,
     Floats,
@@ -172,20 +167,10 @@ def make_plan(
     up, down = 1 - levels.below(thresholds[0, 0], 0, 0, d), levels.below(thresholds[0, 0], 0, 1, d)
     beyond = 1 - levels.below(thresholds[0, 1], 0, 1, d) if thresholds.shape[1] > 1 else 0.0
     wrong = (1 - occupancy) * float(up) + occupancy * float(down + beyond + lost)
+    lines, costs = tuple(map(tuple, thresholds.tolist())), (wrong * pairs, work * pairs)
+    all_cuts = (*early, last)
     return OverlapPlan(
-        m,
-        d,
-        statistic,
-        edges,
-        (*early, last),
-        tuple(map(tuple, thresholds.tolist())),
-        doubt,
-        block,
-        lost,
-        occupancy,
-        shared,
-        wrong * pairs,
-        work * pairs,
+        m, d, statistic, edges, all_cuts, lines, doubt, block, lost, occupancy, shared, *costs
     )
 
 
@@ -267,6 +252,13 @@ class OverlapEngine:
                 self._kept.popitem(last=False)
         return some, full, offset
 
+    def decided_by(self) -> tuple[list[str], list[NDArray[Any] | None]]:
+        """All that decides the blocks, for a checkpoint."""
+        public = self.public or KnownPublic(np.empty((0, 0), np.int32), None, 0.0, 0.0, 0.0)
+        facts = [repr(self.scheme), repr(self.plan), repr((public.weight, public.variance))]
+        levels = [self.levels.mean, self.levels.sd, self.levels.skew]
+        return facts, [self.values, *levels, public.supports, public.vectors]
+
     def block(self, i: int, j: int) -> Block:
         """The entries between row blocks i ≤ j; for i = j those above the diagonal."""
         plan, levels, size = self.plan, self.levels, self.plan.block
@@ -301,14 +293,8 @@ class OverlapEngine:
         above = (rival[counted] > q[counted]).astype(np.intp)
         np.add.at(table, (q[counted].astype(np.intp), above, bins), 1)
         on = q > 0
-        return Block(
-            r[on] + np.int32(i * size),
-            c[on] + np.int32(j * size),
-            q[on],
-            rival[on],
-            margin[on].astype(np.float32),
-            table,
-        )
+        at = r[on] + np.int32(i * size), c[on] + np.int32(j * size)
+        return Block(*at, q[on], rival[on], margin[on].astype(np.float32), table)
 
 
 def score_rows(
@@ -331,10 +317,8 @@ def round_scores(
 ) -> tuple[NDArray[np.int8], NDArray[np.int8], Array]:
     """Overlap, the neighbouring level that comes closest, and the log-likelihood ratio against
     it."""
-    thresholds = np.array(plan.thresholds)
-    q, rival, margin = _round(
-        score, shared, thresholds, levels.mean, levels.sd, levels.skew, plan.d
-    )
+    law = levels.mean, levels.sd, levels.skew
+    q, rival, margin = _round(score, shared, np.array(plan.thresholds), *law, plan.d)
     return q, rival, margin
 
 
@@ -507,41 +491,3 @@ def _place(  # type: ignore[no-untyped-def]
         x = at[rows[t]]
         indices[x], data[x], confidence[x] = columns[t], overlap[t], trust[t]
         at[rows[t]] = x + 1
-
-
-# --- Resume --------------------------------------------------------------------------------------
-
-
-class Checkpoint:
-    """The finished blocks of one engine, in a folder of its own: its name is a fingerprint of
-    encodings, public part, plan and version, so that blocks of another run are never taken for
-    these. A block that cannot be read is computed again."""
-
-    def __init__(self, folder: Path, engine: OverlapEngine) -> None:
-        public, levels = engine.public, engine.levels
-        facts = [__version__, repr(engine.scheme), repr(engine.plan)]
-        arrays: list[NDArray[Any] | None] = [engine.values, levels.mean, levels.sd, levels.skew]
-        if public is not None:
-            facts.append(repr((public.weight, public.variance)))
-            arrays += [public.supports, public.vectors]
-        self.folder = Path(folder) / name_of(facts, *arrays)[:32]
-        self.folder.mkdir(parents=True, exist_ok=True)
-
-    def _place(self, task: tuple[int, int]) -> tuple[Path, str]:
-        i, j = task
-        return self.folder / f"block-{i:05d}-{j:05d}.npz", f"{self.folder.name} {i} {j}"
-
-    def read(self, task: tuple[int, int]) -> Block | None:
-        found, names = kept_arrays(*self._place(task)), [field.name for field in fields(Block)]
-        if found is None or set(found) != set(names):
-            return None
-        return Block(**{name: found[name] for name in names})
-
-    def write(self, task: tuple[int, int], block: Block) -> None:
-        try:
-            keep_arrays(*self._place(task), vars(block))
-        except FileNotFoundError:
-            raise InputError(
-                f"{self.folder} vanished while blocks were written to it: leave the checkpoint "
-                "folder alone"
-            ) from None

@@ -90,7 +90,9 @@ class Levels:
         """The score that an average over d pixels stays below with this probability."""
         x = float(norm.ppf(probability))
         s = self.skew[p, q] / np.sqrt(d)
-        return float(self.mean[p, q] + self.sd[p, q] / np.sqrt(d) * (x + s * (min(x * x, 9) - 1) / 6))
+        return float(
+            self.mean[p, q] + self.sd[p, q] / np.sqrt(d) * (x + s * (min(x * x, 9) - 1) / 6)
+        )
 
     def log_odds(self, score: ArrayLike, p: int, q: int, d: int) -> Array:
         """Log-likelihood ratio of q+1 against q, given the score and p."""
@@ -260,7 +262,8 @@ def feature_rows(
         offset = np.empty(len(values), np.float32)
         _folded_rows(values, order, out, offset)
         return out, offset
-    assert public is not None and public.vectors is not None
+    assert public is not None
+    assert public.vectors is not None
     scale = np.float32(1 / np.sqrt(public.variance * values.shape[1]))
     for at, rows in row_blocks(values, 1 << 18):
         y, mu = np.abs(rows), np.zeros(rows.shape, np.float32)

@@ -34,9 +34,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import qr
 
+from unveil._finish import solved_floral
 from unveil.checks import DataLike, InputError
 from unveil.encodings import Encodings, as_public
-from unveil._finish import solved_floral
 from unveil.paper.floral import (
     encodings_needed,
     estimate_n_private,
@@ -267,7 +267,7 @@ def learn_private_image(
     # Lines 9 and 10.
     if best is None:
         return Recovery.empty(encodings, NAME, _why_nothing(M, read), clock.seconds)
-    facts = {"method": method, "florals_read": read, "florals_solved": solved}
+    facts: dict[str, object] = {"method": method, "florals_read": read, "florals_solved": solved}
     return _recovery(encodings, M, best, clock, facts)
 
 

@@ -1,4 +1,4 @@
-"""LearnPublic where pixels are not independent Gaussian: images, tables, anything that goes together.
+"""LearnPublic where pixels are not independent Gaussian: images, tables, smooth or heavy tails.
 
 `folded_search` takes all vectors for independent standard Gaussian pixels. Smooth, heavy-tailed,
 discrete or non-negative vectors are not; `departures` says so in words. Then the law of a pixel is
@@ -29,7 +29,6 @@ from typing import Any
 
 import numpy as np
 from numba import float32, njit
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from unveil.cluster import results
@@ -286,8 +285,8 @@ class _Block:
         *law, constant = self.setting.noise[unknown]
         out, at = np.empty(len(rows) * count), np.repeat(rows, count)
         P, a = self.public.vectors, float32(self.setting.weight)
-        _likelihoods(self.y, P, at, supports.reshape(-1, size), a, *law, soft, out)
-        return (out + constant).reshape(-1, count)
+        _likelihoods(self.y, P, at, supports.reshape(-1, size), a, *law, soft, out)  # type: ignore[call-arg]
+        return np.asarray(out + constant).reshape(-1, count)
 
     def _newcomers(self, rows: Indices, at: Indices, members: Indices, unknown: int) -> Indices:
         """(N, tried + beam): the vectors of the largest product with ∂L/∂μ at supports `at`, and
@@ -299,7 +298,7 @@ class _Block:
             part = slice(first, first + step)
             u = np.empty((len(rows[part]), self.y.shape[1]), np.float32)
             P, a = self.public.vectors, float32(self.setting.weight)
-            _residuals(self.y, P, rows[part], at[part], a, *law, u)
+            _residuals(self.y, P, rows[part], at[part], a, *law, u)  # type: ignore[call-arg]
             new[part] = top_products(u, self.public, self.tried)[1]
         new = np.concatenate([new, self.alone[rows]], axis=1)
         return np.where((new[:, :, None] == members[:, None, :]).any(axis=2), -1, new)

@@ -236,7 +236,10 @@ def clique_members(
         if error < least:
             best, least = (members, unit), error
         # 3. Sound images are alike in themselves, and not to a larger one.
-        groups = [np.flatnonzero((members == c).any(axis=1) & (unit[:, c] > 0.5)) for c in range(L.shape[1])]
+        groups = [
+            np.flatnonzero((members == c).any(axis=1) & (unit[:, c] > 0.5))
+            for c in range(L.shape[1])
+        ]
         within = np.array([_alike(S, group) for group in groups])
         cliques = []
         for c in np.argsort([-len(group) for group in groups], kind="stable"):
@@ -315,7 +318,11 @@ def _greedy(
         for _ in range(2):
             mean = np.asarray(S[clique].sum(axis=0)).ravel() / len(clique)
             mean[clique] *= len(clique) / max(len(clique) - 1, 1)
-            clique = np.flatnonzero(mean >= max(0.5 * mean[clique].mean(), 1e-9)) if len(clique) > 1 else clique
+            clique = (
+                np.flatnonzero(mean >= max(0.5 * mean[clique].mean(), 1e-9))
+                if len(clique) > 1
+                else clique
+            )
         repeat = any(
             np.isin(clique, other).sum() > 0.5 * min(len(clique), len(other)) for other in cliques
         )
@@ -353,7 +360,11 @@ def _weights(
     scheme, labels, k = encodings.scheme, encodings.labels, members.shape[1]
     if scheme.fixed_weights:
         total = scheme.private_variance + scheme.public_variance
-        return members, np.full(members.shape, scheme.private_weight), scheme.public_variance / total
+        return (
+            members,
+            np.full(members.shape, scheme.private_weight),
+            scheme.public_variance / total,
+        )
     drawn = sample_weights(scheme, 20_000, rng)
     mean = float(drawn[:, :k].mean())
     noise = float(1 - k * mean**2 / (drawn**2).sum(axis=1).mean())

@@ -294,7 +294,16 @@ def line_graph(
     }
     rows, draw = np.arange(encodings.m), child(root(rng), "pixels")
     found = solved_members(
-        encodings, NAME, rows, H.members, draw, clock, public=P, supports=supports, facts=facts, **how
+        encodings,
+        NAME,
+        rows,
+        H.members,
+        draw,
+        clock,
+        public=P,
+        supports=supports,
+        facts=facts,
+        **how,
     )
     # Vectors of components that have two roots are in doubt.
     status, reasons, text = found.status.copy(), list(found.reasons), found.explanation

@@ -95,7 +95,13 @@ def retrieve(
         some = Encodings(encodings.values[left], encodings.scheme, encodings.pixel_rms)
         k_max = 8 if k_public is None else k_public + 2
         sparse_w = learn_weights(
-            some, public, k_public=None, k_max=k_max, limit=limit, workers=workers, progress=progress
+            some,
+            public,
+            k_public=None,
+            k_max=k_max,
+            limit=limit,
+            workers=workers,
+            progress=progress,
         )
         place = np.full(len(public.vectors), -1)
         place[usable] = np.arange(n)
