@@ -22,7 +22,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 import unveil
-from unveil.experiments.drawing import COLOURS, panels, save, style
+from experiments.drawing import COLOURS, panels, save, style
 from unveil.gram.psi import TOP, psi
 
 STORE = Path(__file__).resolve().parents[1] / "docs" / "figures" / "limits.json"

@@ -12,7 +12,7 @@ import unveil
 from unveil import InputError, Scheme, gram_extract, simulate
 from unveil import cluster as clusters
 from unveil.cluster import connected, mapped_file, results
-from unveil.experiments.cells import Cells
+from experiments.cells import Cells
 from unveil.gram import overlap_engine
 from unveil.parallel import using, where
 

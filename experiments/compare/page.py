@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from unveil.experiments.cells import Facts
-from unveil.experiments.section import table
+from experiments.cells import Facts
+from experiments.section import table
 
 LEVEL = 0.005
 """Shares closer than this are level: half a percent is less than one vector of any family."""

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unveil.experiments.cells import LOST, Cells, Facts
-from unveil.experiments.compare.families import Family
-from unveil.experiments.compare.trial import LIMIT, RAN, REFUSED, Trial, code_of, run_trials
-from unveil.experiments.drawing import COLOURS, panels
+from experiments.cells import LOST, Cells, Facts
+from experiments.compare.families import Family
+from experiments.compare.trial import LIMIT, RAN, REFUSED, Trial, code_of, run_trials
+from experiments.drawing import COLOURS, panels
 from unveil.parallel import where, worker_count
 from unveil.scheme import Scheme
 

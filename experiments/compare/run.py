@@ -19,12 +19,12 @@ from unveil import store
 from unveil._version import __version__
 from unveil.attacks import ATTACKS
 from unveil.checks import InputError
-from unveil.experiments.cells import LOST, Cells, Facts
-from unveil.experiments.compare import phase
-from unveil.experiments.compare.families import FAMILIES, Family
-from unveil.experiments.compare.page import page, rows, verdict
-from unveil.experiments.compare.trial import CRASHED, LIMIT, RAN, REFUSED, code_of, run_trials
-from unveil.experiments.drawing import save, style
+from experiments.cells import LOST, Cells, Facts
+from experiments.compare import phase
+from experiments.compare.families import FAMILIES, Family
+from experiments.compare.page import page, rows, verdict
+from experiments.compare.trial import CRASHED, LIMIT, RAN, REFUSED, code_of, run_trials
+from experiments.drawing import save, style
 from unveil.records import Progress
 
 PHASE = "phase"

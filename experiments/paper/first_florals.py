@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from unveil.checks import InputError
 from unveil.encode.selection import selection_matrix
-from unveil.factor import find_floral_submatrix
+from unveil.paper import find_floral_submatrix
 from unveil.records import Overlaps
 
 Subsets = NDArray[np.int64]

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from unveil.encode import simulate
 from unveil.encode.selection import selection_matrix
 from unveil.encodings import Encodings
-from unveil.experiments.bands import power_law, share_band
-from unveil.experiments.cells import Cells, Facts
-from unveil.experiments.drawing import COLOURS, MARKERS, SERIES, panels
-from unveil.experiments.section import Section, table
-from unveil.gram import gram_extract
+from experiments.bands import power_law, share_band
+from experiments.cells import Cells, Facts
+from experiments.drawing import COLOURS, MARKERS, SERIES, panels
+from experiments.section import Section, table
+from unveil.paper import gram_extract
 from unveil.scheme import Scheme
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _cell(k: int, steps: list[int], repeats: int, seed: int) -> Facts:
         for place, d in enumerate(pixels):
             part = Encodings(sim.encodings.values[:, :d], sim.encodings.scheme)
             for how in ROUNDINGS:
-                found = gram_extract(part, rounding=how).toarray()  # type: ignore[arg-type]
+                found = gram_extract(part, method="printed" if how == "paper" else "fast").toarray()
                 wrong[how][place] += int(np.triu(found != truth, 1).sum())
     return {
         "d": pixels,

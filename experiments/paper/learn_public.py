@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unveil.encode import simulate
-from unveil.experiments.bands import mean_band
-from unveil.experiments.cells import Cells, Facts
-from unveil.experiments.drawing import COLOURS, MARKERS, SERIES, panels
-from unveil.experiments.section import Section, table
+from experiments.bands import mean_band
+from experiments.cells import Cells, Facts
+from experiments.drawing import COLOURS, MARKERS, SERIES, panels
+from experiments.section import Section, table
 from unveil.scheme import Scheme, Weighting
-from unveil.supports import learn_public
+from unveil.paper import learn_public
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

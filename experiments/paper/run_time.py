@@ -24,12 +24,12 @@ from scipy import sparse
 
 from unveil.encode import simulate
 from unveil.encode.selection import selection_matrix
-from unveil.experiments.bands import power_law
-from unveil.experiments.cells import Cells, Facts
-from unveil.experiments.drawing import COLOURS, panels
-from unveil.experiments.section import Section, table
-from unveil.factor import find_all_florals, find_floral_submatrix
-from unveil.gram import gram_extract
+from experiments.bands import power_law
+from experiments.cells import Cells, Facts
+from experiments.drawing import COLOURS, panels
+from experiments.section import Section, table
+from unveil.paper import find_all_florals, find_floral_submatrix
+from unveil.paper import gram_extract
 from unveil.parallel import one_blas_thread
 from unveil.records import Overlaps
 from unveil.scheme import Scheme

@@ -17,16 +17,16 @@ import numpy as np
 from unveil.attacks import recover
 from unveil.encode import draw_selection, simulate
 from unveil.encodings import Encodings
-from unveil.experiments.bands import power_law
-from unveil.experiments.cells import Cells, Facts
-from unveil.experiments.paper.first_florals import (
+from experiments.bands import power_law
+from experiments.cells import Cells, Facts
+from experiments.paper.first_florals import (
     Subsets,
     first_m,
     has_subsets,
     has_sunflower,
     search_finds,
 )
-from unveil.factor import encodings_needed, expected_florals
+from unveil.paper.floral import encodings_needed, expected_florals
 from unveil.scheme import Scheme
 from unveil.scoring import score
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unveil.experiments.bands import share_band
-from unveil.experiments.cells import Facts
-from unveil.experiments.drawing import COLOURS, SERIES, panels
-from unveil.experiments.paper.sample_complexity import exponent
-from unveil.experiments.section import Section, table
+from experiments.bands import share_band
+from experiments.cells import Facts
+from experiments.drawing import COLOURS, SERIES, panels
+from experiments.paper.sample_complexity import exponent
+from experiments.section import Section, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -29,9 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.encode import simulate
-from unveil.experiments.bands import mean_band
-from unveil.experiments.cells import Cells, Facts
-from unveil.experiments.paper.training import Init, Run, initial, train
+from experiments.bands import mean_band
+from experiments.cells import Cells, Facts
+from experiments.paper.training import Init, Run, initial, train
 from unveil.scheme import Scheme, Signs
 from unveil.seeds import child, root
 

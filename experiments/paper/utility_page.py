@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unveil.experiments.cells import Facts
-from unveil.experiments.drawing import COLOURS, panels
-from unveil.experiments.paper.utility import CHOICES, DATA, FAR
-from unveil.experiments.section import Section, table
+from experiments.cells import Facts
+from experiments.drawing import COLOURS, panels
+from experiments.paper.utility import CHOICES, DATA, FAR
+from experiments.section import Section, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

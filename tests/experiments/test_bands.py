@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, linregress, t
 
-from unveil.experiments.bands import mean_band, power_law, share_band
+from experiments.bands import mean_band, power_law, share_band
 
 
 def test_the_mean_has_students_interval():

@@ -7,18 +7,16 @@ not recover. One command, one file. NumPy and all that stands on it load inside 
 that `unveil --help` answers at once.
 """
 
-from unveil.cli import attack, audit, compare, doctor, export, plan, reproduce, score, simulate
+from unveil.cli import attack, audit, doctor, export, plan, score, simulate
 from unveil.cli.group import main
 
 __all__ = [
     "attack",
     "audit",
-    "compare",
     "doctor",
     "export",
     "main",
     "plan",
-    "reproduce",
     "score",
     "simulate",
 ]

@@ -314,9 +314,8 @@ def _blocks(
     tasks = engine.plan.tasks
     done: dict[tuple[int, int], Block] = {}
     if checkpoint is not None:
-        done = {
-            task: Block(**kept) for task in tasks if (kept := checkpoint.read(task)) is not None
-        }
+        found = {task: checkpoint.read(task) for task in tasks}
+        done = {task: Block(**kept) for task, kept in found.items() if kept is not None}
     left = [task for task in tasks if task not in done]
     if progress and done:
         progress("overlaps", len(done), len(tasks))

@@ -1,17 +1,17 @@
-"""Cliques and flow: the attack that broke the InstaHide challenge, for any k_private (Carlini, Deng,
-Garg, Jha, Mahloujifar, Mahmoody, Song, Thakurta, Tramèr: "Is Private Learning Possible with Instance
-Encoding?", 2020).
+"""Cliques and flow: the attack that broke the InstaHide challenge, for any k_private (Carlini,
+Deng, Garg, Jha, Mahloujifar, Mahmoody, Song, Thakurta, Tramèr: "Is Private Learning Possible with
+Instance Encoding?", 2020).
 
-    1  S ← how alike encodings are        overlaps, the user's own matrix, or correlations of squares;
-                                          there it comes from a neural network
+    1  S ← how alike encodings are        overlaps, a matrix that is given, or correlations of
+                                          squares; there it comes from a neural network
     2  C ← cliques of S, grown greedily   an image's encodings are all alike
     3  L ← k-means around the cliques     S ≈ LLᵀ: score each encoding against each image by least
                                           squares, assign, take the scores of who was assigned as
                                           new centres; then cliques again in what L leaves of S
     4  W ← assignment                     k_private images per encoding at the best total score, and
                                           where all occur equally often no image more than its share
-    5  x ← min ‖|Wx| − y‖²                exact where nothing else is mixed in (`unveil._finish`), else
-                                          most likely with the public part as noise
+    5  x ← min ‖|Wx| − y‖²                exact where nothing else is mixed in (`unveil._finish`),
+                                          else most likely with the public part as noise
 
 With k images per encoding an encoding is like a clique also because both meet in other images:
 least squares take that out, means would not. Weights that differ are read off labels, where there
@@ -31,7 +31,7 @@ from unveil._finish import solved_members
 from unveil.checks import InputError
 from unveil.encode.weights import sample_weights
 from unveil.encodings import Encodings, as_public
-from unveil.folded import log_2cosh, maximise
+from unveil.folded import maximise
 from unveil.paper.gram_extract import gram_extract
 from unveil.parallel import Stopwatch
 from unveil.parallel import memory_limit as settle_limit
@@ -39,7 +39,6 @@ from unveil.records import UNRESOLVED, Overlaps, Progress, Recovery
 from unveil.seeds import Rng, child, root
 
 NAME = "cliques"
-Similarity = NDArray[np.float32] | sparse.csr_array
 Reals = NDArray[np.float64]
 Index = NDArray[np.int64]
 
@@ -120,7 +119,7 @@ def cliques_and_flow(
         vectors=values,
         status=np.full(n, UNRESOLVED, dtype="<U10"),
         signed=False,
-        members=W != 0,
+        members=sparse.csr_array(W.astype(bool)),
         residual=np.full(n, np.sqrt(left)),
         reasons=(f"about right at best: {why}",) * n,
         attack=NAME,
@@ -138,7 +137,7 @@ def _similarity(
     similarity: Any,
     limit: int,
     progress: Progress | None,
-) -> Similarity:
+) -> Any:
     """S, symmetric, zero on the diagonal and for encodings that share nothing."""
     scheme, m = encodings.scheme, encodings.m
     readable = scheme.fixed_weights and (P is not None or not scheme.k_public)
@@ -162,7 +161,7 @@ def _similarity(
         E -= E.mean(axis=1, keepdims=True)
         E /= np.maximum(np.linalg.norm(E, axis=1, keepdims=True), np.float32(1e-12))
         similarity = E @ E.T
-    given = sparse.csr_array(stored) if stored is not None else np.asarray(similarity)
+    given: Any = sparse.csr_array(stored) if stored is not None else np.asarray(similarity)
     numbers = given.data if stored is not None else given
     if given.shape != (m, m) or given.dtype.kind not in "fiub":
         raise InputError(
@@ -182,7 +181,7 @@ def _similarity(
 
 
 def clique_members(
-    S: Similarity,
+    S: Any,
     k: int,
     rng: np.random.Generator,
     *,
@@ -198,17 +197,13 @@ def clique_members(
     best, least = None, np.inf
     for _ in range(rounds):
         # 1. More cliques in what the sound ones leave of S.
-        L = np.zeros((m, len(cliques)), np.float32)
-        for c, clique in enumerate(cliques):
-            L[clique, c] = np.sqrt(max(_alike(S, clique), 1e-12))
+        L = _centres(S, cliques)
         left = S - (sparse.csr_array(L) @ sparse.csr_array(L).T if sparse.issparse(S) else L @ L.T)
         more = _greedy(left, k, rng, cliques, None if n is None else n - len(cliques))
         cliques += more
         if len(cliques) < k or (best is not None and not more):
             break
-        L = np.zeros((m, len(cliques)), np.float32)
-        for c, clique in enumerate(cliques):
-            L[clique, c] = np.sqrt(max(_alike(S, clique), 1e-12))
+        L = _centres(S, cliques)
         # 2. Score, assign, new centres, until hardly anyone changes. An encoding has no similarity
         #    with itself: its part of the normal equations goes too.
         room = -(-k * m // n) if even and n == len(cliques) else None
@@ -217,7 +212,7 @@ def clique_members(
             gram = L.T.astype(np.float64) @ L
             own = np.maximum(np.diag(gram), 1e-12)
             onto = gram + np.diag(np.full(len(own), 0.05 * own.mean()))
-            scores = np.linalg.solve(onto, np.asarray(S @ L, np.float64).T).T
+            scores = np.asarray(np.linalg.solve(onto, np.asarray(S @ L, np.float64).T).T)
             scores *= own / np.maximum(own - L.astype(np.float64) ** 2, 0.1 * own)
             members = assign(scores, k, room)
             new = np.zeros_like(L)
@@ -229,38 +224,44 @@ def clique_members(
             before = members
             if settled:
                 break
-        error = float((L.T.astype(np.float64) @ L).__pow__(2).sum() - 2 * np.vdot(S @ L, L))
-        typical = [np.median(scores[(members == c).any(axis=1), c] if (members == c).any() else 1)
-                   for c in range(L.shape[1])]  # fmt: skip
+        error = float(((L.T.astype(np.float64) @ L) ** 2).sum() - 2 * np.vdot(S @ L, L))
+        # 3. In the unit of a typical member; sound images are alike in themselves, and no repeat.
+        groups = [np.flatnonzero((members == c).any(axis=1)) for c in range(L.shape[1])]
+        typical = [np.median(scores[g, c]) if len(g) else 1.0 for c, g in enumerate(groups)]
         unit = scores / np.maximum(typical, 1e-12)
         if error < least:
             best, least = (members, unit), error
-        # 3. Sound images are alike in themselves, and not to a larger one.
-        groups = [
-            np.flatnonzero((members == c).any(axis=1) & (unit[:, c] > 0.5))
-            for c in range(L.shape[1])
-        ]
+        groups = [group[unit[group, c] > 0.5] for c, group in enumerate(groups)]
         within = np.array([_alike(S, group) for group in groups])
         cliques = []
         for c in np.argsort([-len(group) for group in groups], kind="stable"):
-            known = np.concatenate([[-1], *cliques])
-            twice = max((np.isin(groups[c], other).mean() for other in cliques), default=0.0)
-            if len(groups[c]) > 2 and within[c] > 0.5 * np.median(within) and twice < 0.5:
-                cliques.append(groups[c])
-            del known
+            if len(groups[c]) > 2 and within[c] > 0.5 * np.median(within):
+                cliques += [] if _repeats(groups[c], cliques) else [groups[c]]
         if n is not None and len(cliques) >= n:
             break
     return best
+
+
+def _centres(S: Any, cliques: list[Index]) -> NDArray[np.float32]:
+    L = np.zeros((S.shape[0], len(cliques)), np.float32)
+    for c, clique in enumerate(cliques):
+        L[clique, c] = np.sqrt(max(_alike(S, clique), 1e-12))
+    return L
 
 
 def _norm(L: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(np.sqrt(np.maximum((L**2).sum(axis=0), 1e-12)), np.float32)
 
 
-def _alike(S: Similarity, clique: Index) -> float:
+def _alike(S: Any, clique: Index) -> float:
     """Mean similarity of the encodings of a clique with each other."""
     size = len(clique)
     return float(S[clique][:, clique].sum()) / (size * (size - 1)) if size > 1 else 0.0
+
+
+def _repeats(clique: Index, others: list[Index]) -> bool:
+    """Whether it mostly repeats another one."""
+    return any(np.isin(clique, o).sum() > 0.5 * min(len(clique), len(o)) for o in others)
 
 
 def _greedy(
@@ -275,21 +276,25 @@ def _greedy(
     """Cliques of encodings that are all alike, none mostly a repeat of another: from a random
     encoding in fewer than k cliques and the partner most like it, add whoever is most like the
     clique on average, while at least half as like as the members are; then all encodings are
-    judged by the whole, twice."""
+    judged by the whole, twice. idle: seeds that may fail in a row, for each clique there is."""
     m = S.shape[0]
-    row = (lambda i: S[[i]].toarray()[0]) if sparse.issparse(S) else (lambda i: S[i].copy())
-    cliques, used = list(have), np.zeros(m, np.int64)
+    # Overlaps count once: a pair that shares two vectors would become a clique of both.
+    cap = 1.0 if sparse.issparse(S) and float(S.max()) <= k else np.inf
+
+    def row(i: int) -> Any:
+        return S[[i]].toarray()[0] if sparse.issparse(S) else S[i].copy()
+
+    cliques, used, failed = list(have), np.zeros(m, np.int64), 0
     for clique in cliques:
         used[clique] += 1
-    failed = 0
-    for i in np.concatenate([rng.permutation(m) for _ in range(2 * k)]):
-        if (most is not None and len(cliques) - len(have) >= most) or failed > idle * (
-            10 + len(cliques)
-        ):
+    for i in np.concatenate([rng.permutation(m) for _ in range(2 * k)]).tolist():
+        enough = most is not None and len(cliques) - len(have) >= most
+        if enough or failed > idle * (10 + len(cliques)):
             break
         if used[i] >= k:
             continue
         failed += 1
+        # 1. A partner that is in no clique with it.
         near = row(i)
         free = near.copy()
         for clique in cliques:
@@ -300,9 +305,8 @@ def _greedy(
             continue
         close = close[np.argsort(-free[close], kind="stable")[:partners]]
         j = int(close[np.argmax(S[close] @ free)])
-        # Growth counts no pair for more than one shared vector: it would become that of two.
-        cap = 1.0 if sparse.issparse(S) and float(S.max()) <= k else np.inf
-        grown, score, inside = [int(i), j], np.minimum(near, cap) + np.minimum(row(j), cap), 0.0
+        # 2. Grow by the sum of similarities to the members.
+        grown, score = [i, j], np.minimum(near, cap) + np.minimum(row(j), cap)
         inside = 2 * min(float(near[j]), cap)
         score[grown] = -np.inf
         while True:
@@ -314,23 +318,17 @@ def _greedy(
             grown.append(v)
             score += np.minimum(row(v), cap)
             score[v] = -np.inf
+        # 3. All encodings are judged by the whole clique.
         clique = np.array(grown, np.int64)
         for _ in range(2):
-            mean = np.asarray(S[clique].sum(axis=0)).ravel() / len(clique)
+            mean = np.asarray(S[clique].sum(axis=0)).ravel() / max(len(clique), 1)
             mean[clique] *= len(clique) / max(len(clique) - 1, 1)
-            clique = (
-                np.flatnonzero(mean >= max(0.5 * mean[clique].mean(), 1e-9))
-                if len(clique) > 1
-                else clique
-            )
-        repeat = any(
-            np.isin(clique, other).sum() > 0.5 * min(len(clique), len(other)) for other in cliques
-        )
-        if len(clique) < 3 or repeat:
-            continue
-        cliques.append(clique)
-        used[clique] += 1
-        failed = 0
+            least = 0.5 * mean[clique].mean() if len(clique) > 1 else np.inf
+            clique = np.flatnonzero(mean >= max(least, 1e-9))
+        if len(clique) > 2 and not _repeats(clique, cliques):
+            cliques.append(clique)
+            used[clique] += 1
+            failed = 0
     return cliques[len(have) :]
 
 

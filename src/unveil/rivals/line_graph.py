@@ -205,7 +205,8 @@ def line_graph_root(overlaps: Overlaps, trusted: float = 0.5) -> LineGraphRoot:
     same = connected_components(graph == 2, directed=False)[1]
     _, first, copy = np.unique(same, return_index=True, return_inverse=True)
     components, component = connected_components(graph, directed=False)
-    near = [set(graph.indices[a:b].tolist()) for a, b in zip(graph.indptr, graph.indptr[1:])]
+    bounds = zip(graph.indptr[:-1], graph.indptr[1:], strict=True)
+    near = [set(graph.indices[a:b].tolist()) for a, b in bounds]
     once = {int(r): int(c) for c, r in enumerate(first)}
     reduced = [{once[q] for q in near[r] if q in once} for r in first]
     # 2. Each component: its root, if copies agree with it, else the nearest pairs.

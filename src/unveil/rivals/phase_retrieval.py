@@ -6,8 +6,8 @@ is (Balan, Casazza, Edidin 2006), and is found by
     spectral     w₀ ← leading eigenvector of Σ_j T(y_j²)·p_j p_jᵀ, scaled to the mean of y²:
                  "plain" T(s) = s (Netrapalli, Jain, Sanghavi 2013), "truncated" T(s) = s for s ≤ 9
                  (Chen, Candès 2015), "optimal" T(s) = 1 − 1/s, bounded (Luo, Alghamdi, Lu 2019)
-    then         "alternating"  w ← least squares of y·sign(Pᵀw)      (Netrapalli et al.)
-                 "wirtinger"    w ← w − µ·∇Σ(|Pᵀw|² − y²)²            (Candès, Li, Soltanolkotabi 2015)
+    then         "alternating"  w ← least squares of y·sign(Pᵀw)   (Netrapalli et al.)
+                 "wirtinger"    w ← w − µ·∇Σ(|Pᵀw|² − y²)²         (Candès, Li, Soltanolkotabi 2015)
                  "amplitude"    w ← w − µ·∇Σ(|Pᵀw| − y)², pixels whose |Pᵀw| is small beside y
                                 counting less (Wang, Giannakis, Saad, Chen 2018)
 
@@ -117,7 +117,7 @@ def retrieve(
     # 3. Small weights are none: of rounding, or of noise of the size of the residual.
     for i in range(m):
         if not residual[i] <= near or not W[i].any():
-            W[i], residual[i] = 0, max(residual[i], near)
+            W[i], residual[i] = 0.0, max(float(residual[i]), near)
             continue
         least = 1e-3 * np.abs(W[i]).max()
         if residual[i] > tolerance:
@@ -273,7 +273,7 @@ def phase_retrieval(
         vectors=np.asarray(P[used]),
         status=status,
         signed=True,
-        members=W != 0,
+        members=sparse.csr_array(W.astype(bool)),
         residual=np.array(worst),
         reasons=tuple(reasons),
         attack=NAME,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from unveil.experiments.compare.families import FAMILIES, Family
-from unveil.experiments.compare.page import (
+from experiments.compare.families import FAMILIES, Family
+from experiments.compare.page import (
     MEASURES,
     matrix,
     page,

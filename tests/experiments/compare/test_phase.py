@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from unveil.experiments.cells import Cells
-from unveil.experiments.compare import phase
-from unveil.experiments.compare.phase import GROUNDS, N, draw, measure
+from experiments.cells import Cells
+from experiments.compare import phase
+from experiments.compare.phase import GROUNDS, N, draw, measure
 from unveil.scheme import Scheme
 
 TAKES = {"hidden": lambda scheme: scheme.signs == "absolute" and scheme.k_private == 2}

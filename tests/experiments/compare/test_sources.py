@@ -5,8 +5,8 @@ import ast
 import pytest
 
 from unveil.attacks import ATTACKS
-from unveil.experiments.compare import sources
-from unveil.experiments.compare.sources import code_fingerprint
+from experiments.compare import sources
+from experiments.compare.sources import code_fingerprint
 
 
 @pytest.fixture

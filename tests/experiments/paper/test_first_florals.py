@@ -7,7 +7,7 @@ import pytest
 
 import unveil
 from unveil.encode import draw_selection
-from unveil.experiments.paper.first_florals import first_m, has_subsets, has_sunflower, search_finds
+from experiments.paper.first_florals import first_m, has_subsets, has_sunflower, search_finds
 
 
 def subsets(k, n, m, seed):

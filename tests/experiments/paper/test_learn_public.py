@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from unveil.experiments.cells import Cells
-from unveil.experiments.paper import learn_public
-from unveil.experiments.paper.learn_public import _cell, rows, section
+from experiments.cells import Cells
+from experiments.paper import learn_public
+from experiments.paper.learn_public import _cell, rows, section
 
 
 def facts(diagonal, default=1.0, m=20):

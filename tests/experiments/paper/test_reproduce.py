@@ -9,9 +9,9 @@ from click.testing import CliRunner
 
 import unveil
 from unveil import cli
-from unveil.experiments import ITEMS, reproduce
-from unveil.experiments.paper import gram_accuracy
-from unveil.experiments.paper.reproduce import item, page
+from experiments import ITEMS, reproduce
+from experiments.paper import gram_accuracy
+from experiments.reproduce import item, page
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from unveil.experiments.cells import Cells
-from unveil.experiments.paper import sample_complexity
-from unveil.experiments.paper.sample_complexity import (
+from experiments.cells import Cells
+from experiments.paper import sample_complexity
+from experiments.paper.sample_complexity import (
     _all_twice,
     _attack,
     _existence,

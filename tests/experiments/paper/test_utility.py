@@ -4,9 +4,9 @@ drops."""
 import numpy as np
 import pytest
 
-from unveil.experiments.cells import Cells
-from unveil.experiments.paper import utility
-from unveil.experiments.paper.utility import DATA, SCHEMES, _drops, dataset, prepare, synthetic
+from experiments.cells import Cells
+from experiments.paper import utility
+from experiments.paper.utility import DATA, SCHEMES, _drops, dataset, prepare, synthetic
 
 
 @pytest.mark.parametrize("data", DATA)

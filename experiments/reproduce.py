@@ -1,4 +1,4 @@
-"""`unveil reproduce`: measure an item, write its numbers, figures and rows, and the page that tells
+"""`python -m experiments.reproduce [ITEM|all] [--full]`: measure an item, write its numbers, figures and rows, and the page that tells
 of all items there are.
 
 OUT/figures/reproduce-ITEM.{json,csv,svg,png}, OUT/reproduce.md, and OUT/.cells with what is
@@ -14,12 +14,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from unveil import store
 from unveil._version import __version__
 from unveil.checks import InputError
-from unveil.experiments.cells import Cells, Facts
-from unveil.experiments.drawing import save, style
-from unveil.experiments.section import Section, table
+from experiments.cells import Cells, Facts
+from experiments.drawing import save, style
+from experiments.section import Section, table
 from unveil.records import Progress
 
 if TYPE_CHECKING:
@@ -27,9 +29,10 @@ if TYPE_CHECKING:
 
 INTRODUCTION = """# The paper's numbers and figures, measured again
 
-`unveil reproduce all --full` measures everything on this page anew and writes it; \
+`python -m experiments.reproduce all --full` measures everything on this page anew and writes it; \
 without `--full` a quick version, a few
-minutes on two cores, with fewer draws and smaller settings. `unveil reproduce utility` \
+minutes on two cores, with fewer draws and smaller settings. \
+`python -m experiments.reproduce utility` \
 does one item. An interrupted run goes
 on where it stopped; the same seed gives the same numbers, times excepted. \
 Every number below comes from the JSON beside its
@@ -74,7 +77,7 @@ def item(name: str) -> Item:
     """The item of this name; its modules load now."""
     if name not in HOMES:
         raise InputError(f"no item {name!r}: choose one of {', '.join(ITEMS)}, or all")
-    measured, told = (import_module(f"unveil.experiments.paper.{home}") for home in HOMES[name])
+    measured, told = (import_module(f"experiments.paper.{home}") for home in HOMES[name])
     return Item(name, measured.measure, told.draw, told.rows, told.section)
 
 
@@ -133,7 +136,25 @@ def _markdown(name: str, section: Section, facts: dict[str, Any], folder: Path) 
             f"*Verdict:* **{section.verdict}**\n",
             *shown,
             section.body,
-            f"`unveil reproduce {name}{' --full' if facts['full'] else ''} "
+            f"`python -m experiments.reproduce {name}{' --full' if facts['full'] else ''} "
             f"--seed {facts['seed']}`.{size}\n",
         ]
     )
+
+
+@click.command()
+@click.argument("name", default="all", metavar=f"[{'|'.join(ITEMS)}|all]")
+@click.option("--full", is_flag=True, help="The real thing, half an hour; else a few minutes.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("unveil-reproduce"))
+@click.option("--seed", type=click.IntRange(0), default=0, help="Same seed, same numbers.")
+def main(name: str, full: bool, out: Path, seed: int) -> None:
+    """Measure what the paper reports, and say where we agree; writes OUT/reproduce.md."""
+    for one in ITEMS if name == "all" else (name,):
+        section = reproduce(one, out, full=full, seed=seed).section
+        click.echo(f"{section.title}\n  The paper: {section.claim}\n  Measured:  {section.ours}")
+        click.echo(f"  {section.verdict}")
+    click.echo(f"Page: {out / 'reproduce.md'}")
+
+
+if __name__ == "__main__":
+    main()
