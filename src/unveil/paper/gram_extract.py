@@ -244,6 +244,8 @@ def overlap_engine(
     scheme, m, d = encodings.scheme, encodings.m, encodings.d
     if statistic not in ("auto", "folded", "assisted"):
         raise InputError(f"statistic={statistic!r}: choose one of auto, folded, assisted")
+    if not 0 < loss <= 0.5:
+        raise InputError(f"loss={loss}: give a share above 0 and up to 0.5")
     worker_count(workers)
     limit = settle_limit(memory_limit)
     supports = _checked_supports(encodings, public, supports, limit, progress)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from unveil.encode import simulate
+from unveil.paper.learn_public import moment_matrix, solve_sdp
 from unveil.scheme import Scheme
-from unveil.supports.paper.moment import moment_matrix
-from unveil.supports.paper.sdp import solve_sdp, top_coordinates
 
 
 def symmetric(n, seed):
@@ -148,22 +147,3 @@ def test_with_k_of_one_the_program_is_the_largest_diagonal_entry():
 def test_the_bound_holds_for_k_of_one():
     M = symmetric(8, 0)
     assert solve_sdp(M, 1).bound >= M.diagonal().max() - 1e-9
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_support_is_read_off_at_generous_d(seed):
-    M, support = moment(12, 3, 8000, seed)
-    found, margin = top_coordinates(solve_sdp(M, 3).matrix, 3)
-    np.testing.assert_array_equal(found, support)
-    assert 0 < margin <= 1
-
-
-def test_top_coordinates_are_sorted_with_the_margin_to_the_next():
-    v = np.array([0.1, -0.7, 0.2, 0.68])
-    found, margin = top_coordinates(np.outer(v, v), 2)
-    assert found.tolist() == [1, 3]
-    assert margin == pytest.approx(1 - 0.2 / 0.68)
-    assert top_coordinates(np.outer(v, v), 4)[1] == 1.0
-    one = np.diag([0.0, 1.0, 0.0])
-    assert top_coordinates(one, 1)[0].tolist() == [1]
-    assert top_coordinates(one, 2)[1] == 0.0

@@ -6,9 +6,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from unveil.factor import floral_labels, swap_reading
+from unveil.paper.floral import floral_labels, swap_reading
+from unveil.paper.private_image import solve_sign_system
 from unveil.records import Floral
-from unveil.solve.floral.sign_system import BLOCK, solve_sign_system
+
+BLOCK = 1024
 
 
 def incidence(k):

@@ -18,7 +18,7 @@ from unveil import (
 from unveil.checks import InputError
 from unveil.encode import encode
 from unveil.encodings import Selection
-from unveil.factor import read_floral
+from unveil.paper.floral import read_floral
 
 # Instances small enough for seconds; each was seen to hold a floral that other encodings confirm.
 EASY = [

@@ -9,8 +9,7 @@ import pytest
 
 from unveil import Overlaps, find_all_florals, find_floral_submatrix, is_floral
 from unveil.checks import InputError
-from unveil.factor import find_floral_submatrix as module_function
-from unveil.factor import floral_labels, iter_florals
+from unveil.paper.floral import floral_labels, iter_florals
 
 EVERY_K = range(2, 7)
 
@@ -300,7 +299,3 @@ def test_florals_do_not_share_their_labels():
 def test_k_of_one_is_refused():
     with pytest.raises(InputError, match="k_private=1"):
         find_floral_submatrix(Overlaps.from_array(np.eye(6, dtype=int), 1))
-
-
-def test_the_package_and_the_room_hand_out_the_same_function():
-    assert module_function is find_floral_submatrix

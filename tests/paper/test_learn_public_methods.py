@@ -5,8 +5,8 @@ import pytest
 
 from unveil import Encodings, Scheme, learn_public, simulate
 from unveil.checks import InputError
+from unveil.paper.learn_public import METHODS
 from unveil.scheme import FIXED_WEIGHTINGS
-from unveil.supports import METHODS
 
 
 @pytest.mark.parametrize("weighting", FIXED_WEIGHTINGS)
@@ -65,7 +65,11 @@ def test_the_sdp_reports_every_encoding_as_progress():
 @pytest.mark.parametrize(
     ("public", "method", "complaint"),
     [
-        (np.ones((5, 6)), "guess", "method=.guess.: choose one of folded-em, diagonal, sdp"),
+        (
+            np.ones((5, 6)),
+            "guess",
+            "method=.guess.: choose one of folded-em, diagonal, sdp, fast, printed",
+        ),
         (None, "diagonal", "no public vectors"),
         (np.ones((5, 7)), "diagonal", "7 pixels, encodings 6"),
         (np.ones((1, 6)), "sdp", "k_public=2 of only 1"),

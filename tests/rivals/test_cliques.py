@@ -9,10 +9,10 @@ import pytest
 from scipy import sparse
 
 import unveil
-from unveil.rivals.cliques import cliques_and_flow
 from unveil.checks import InputError
 from unveil.encodings import Encodings
 from unveil.records import UNRESOLVED, Overlaps
+from unveil.rivals.cliques import cliques_and_flow
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 hostile = pytest.importorskip(

@@ -4,10 +4,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from tests.factor.floral.test_find_floral_submatrix import gram
+from tests.paper.test_floral import gram
 
 from unveil import Overlaps
-from unveil.factor import floral_labels, read_floral, swap_reading
+from unveil.paper.floral import floral_labels, read_floral, swap_reading
 from unveil.records import Floral
 
 EVERY_K = range(2, 7)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from unveil import Overlaps, Scheme, find_all_florals, simulate
-from unveil.factor import encodings_needed, estimate_n_private, expected_florals
+from unveil.paper.floral import encodings_needed, estimate_n_private, expected_florals
 
 
 def gram(sets):
