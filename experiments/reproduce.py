@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unveil import store
-from unveil._version import __version__
-from unveil.checks import InputError
 from experiments.cells import Cells, Facts
 from experiments.drawing import save, style
 from experiments.section import Section, table
+from unveil import store
+from unveil._version import __version__
+from unveil.checks import InputError
 from unveil.records import Progress
 
 if TYPE_CHECKING:

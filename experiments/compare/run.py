@@ -15,16 +15,16 @@ from pathlib import Path
 
 import numpy as np
 
-from unveil import store
-from unveil._version import __version__
-from unveil.attacks import ATTACKS
-from unveil.checks import InputError
 from experiments.cells import LOST, Cells, Facts
 from experiments.compare import phase
 from experiments.compare.families import FAMILIES, Family
 from experiments.compare.page import page, rows, verdict
 from experiments.compare.trial import CRASHED, LIMIT, RAN, REFUSED, code_of, run_trials
 from experiments.drawing import save, style
+from unveil import store
+from unveil._version import __version__
+from unveil.attacks import ATTACKS
+from unveil.checks import InputError
 from unveil.records import Progress
 
 PHASE = "phase"

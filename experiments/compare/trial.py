@@ -39,13 +39,13 @@ from typing import Any
 
 import numpy as np
 
+from experiments.cells import LOST, Facts
+from experiments.compare.families import Family, Instance, instance
+from experiments.compare.sources import code_fingerprint
 from unveil.attacks import ATTACKS, recover
 from unveil.auditing.risks import NOT, assess
 from unveil.checks import InputError
 from unveil.encode import simulate
-from experiments.cells import LOST, Facts
-from experiments.compare.families import Family, Instance, instance
-from experiments.compare.sources import code_fingerprint
 from unveil.parallel import one_blas_thread
 from unveil.records import Recovery
 from unveil.scoring import score

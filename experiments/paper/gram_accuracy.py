@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.encode import simulate
-from unveil.encode.selection import selection_matrix
-from unveil.encodings import Encodings
 from experiments.bands import power_law, share_band
 from experiments.cells import Cells, Facts
 from experiments.drawing import COLOURS, MARKERS, SERIES, panels
 from experiments.section import Section, table
+from unveil.encode import simulate
+from unveil.encode.selection import selection_matrix
+from unveil.encodings import Encodings
 from unveil.paper import gram_extract
 from unveil.scheme import Scheme
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unveil.encode import simulate
 from experiments.bands import mean_band
 from experiments.cells import Cells, Facts
 from experiments.drawing import COLOURS, MARKERS, SERIES, panels
 from experiments.section import Section, table
-from unveil.scheme import Scheme, Weighting
+from unveil.encode import simulate
 from unveil.paper import learn_public
+from unveil.scheme import Scheme, Weighting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

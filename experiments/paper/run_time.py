@@ -22,14 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unveil.encode import simulate
-from unveil.encode.selection import selection_matrix
 from experiments.bands import power_law
 from experiments.cells import Cells, Facts
 from experiments.drawing import COLOURS, panels
 from experiments.section import Section, table
-from unveil.paper import find_all_florals, find_floral_submatrix
-from unveil.paper import gram_extract
+from unveil.encode import simulate
+from unveil.encode.selection import selection_matrix
+from unveil.paper import find_all_florals, find_floral_submatrix, gram_extract
 from unveil.parallel import one_blas_thread
 from unveil.records import Overlaps
 from unveil.scheme import Scheme

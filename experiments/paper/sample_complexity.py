@@ -14,9 +14,6 @@ from functools import partial
 
 import numpy as np
 
-from unveil.attacks import recover
-from unveil.encode import draw_selection, simulate
-from unveil.encodings import Encodings
 from experiments.bands import power_law
 from experiments.cells import Cells, Facts
 from experiments.paper.first_florals import (
@@ -26,6 +23,9 @@ from experiments.paper.first_florals import (
     has_sunflower,
     search_finds,
 )
+from unveil.attacks import recover
+from unveil.encode import draw_selection, simulate
+from unveil.encodings import Encodings
 from unveil.paper.floral import encodings_needed, expected_florals
 from unveil.scheme import Scheme
 from unveil.scoring import score

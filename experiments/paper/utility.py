@@ -28,10 +28,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.encode import simulate
 from experiments.bands import mean_band
 from experiments.cells import Cells, Facts
 from experiments.paper.training import Init, Run, initial, train
+from unveil.encode import simulate
 from unveil.scheme import Scheme, Signs
 from unveil.seeds import child, root
 

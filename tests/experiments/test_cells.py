@@ -3,7 +3,6 @@
 import json
 
 import pytest
-
 from experiments.cells import LOST, Cells
 
 SETTINGS = [{"n": n} for n in (3, 5, 7)]

@@ -3,7 +3,6 @@
 from itertools import combinations
 
 import numpy as np
-
 from experiments.drawing import COLOURS, SERIES, panels, save, style
 
 

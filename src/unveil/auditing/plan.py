@@ -7,7 +7,7 @@ seconds more.
 Encodings needed. All vectors: each must be used twice or more, and the factorisation must lock in;
 runs of `benchmarks/full_attack.py` give `costs.PER_VECTOR` encodings per private vector, with the
 pixels of `PIXELS_FOR`. The paper's attack: where one floral is to be expected
-(`factor.floral.expectation`).
+(`paper.floral`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The comparison in words: who wins follows the numbers, and the page has them all."""
 
 import pytest
-
 from experiments.compare.families import FAMILIES, Family
 from experiments.compare.page import (
     MEASURES,

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-
-import unveil
-from unveil import cli
-from unveil.attacks import ATTACKS
-from experiments.compare import run as module
 from experiments.compare.families import FAMILIES
 from experiments.compare.page import page, rows
 from experiments.compare.run import PHASE, compare
+
+import unveil
+from experiments.compare import run as module
+from unveil import cli
+from unveil.attacks import ATTACKS
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 FAKE = """

@@ -3,10 +3,10 @@
 import ast
 
 import pytest
-
-from unveil.attacks import ATTACKS
-from experiments.compare import sources
 from experiments.compare.sources import code_fingerprint
+
+from experiments.compare import sources
+from unveil.attacks import ATTACKS
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import sparse
-
-from unveil.attacks import ATTACKS
-from unveil.checks import InputError
 from experiments.cells import LOST
-from experiments.compare import trial
 from experiments.compare.families import FAMILIES, instance
 from experiments.compare.trial import CRASHED, LIMIT, RAN, REFUSED, run_trials, scored
+from scipy import sparse
+
+from experiments.compare import trial
+from unveil.attacks import ATTACKS
+from unveil.checks import InputError
 from unveil.records import Recovery
 
 SMALL = replace(FAMILIES["mixup"], n=12, m=60, d=40)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from experiments.reproduce import item, page
 
 import unveil
-from unveil import cli
 from experiments import ITEMS, reproduce
 from experiments.paper import gram_accuracy
-from experiments.reproduce import item, page
+from unveil import cli
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 

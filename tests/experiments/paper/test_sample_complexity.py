@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-
 from experiments.cells import Cells
-from experiments.paper import sample_complexity
 from experiments.paper.sample_complexity import (
     _all_twice,
     _attack,
@@ -12,6 +10,8 @@ from experiments.paper.sample_complexity import (
     _predicted,
     exponent,
 )
+
+from experiments.paper import sample_complexity
 from unveil.factor import encodings_needed, expected_florals
 
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from experiments.paper.training import Run, _epoch, _logits, initial, train
 
 D = 6

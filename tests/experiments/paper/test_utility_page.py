@@ -1,7 +1,6 @@
 """The words about utility follow the numbers."""
 
 import pytest
-
 from experiments.paper.utility import CHOICES, DATA
 from experiments.paper.utility_page import draw, rows, section
 

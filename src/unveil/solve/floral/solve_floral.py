@@ -9,7 +9,7 @@ solution.
   2  it reproduces most further encodings whose overlaps say that they mix these vectors only; those
      it does not reproduce have wrong overlaps or supports, and are left out and counted
   3  no other values fit at any pixel
-  4  other encodings rule out the second family of sets behind a floral (`factor.floral.reading`)
+  4  other encodings rule out the second family of sets behind a floral (`paper.floral.read_floral`)
   5  other encodings look like sums with these vectors: no wrong k_private
   6  the recovered pixels have the size they are expected to have
 """
