@@ -1,5 +1,5 @@
-"""`python -m experiments.reproduce [ITEM|all] [--full]`: measure an item, write its numbers, figures and rows, and the page that tells
-of all items there are.
+"""`python -m experiments.reproduce [ITEM|all] [--full]`: measure an item, write its numbers,
+figures and rows, and the page that tells of all items there are.
 
 OUT/figures/reproduce-ITEM.{json,csv,svg,png}, OUT/reproduce.md, and OUT/.cells with what is
 finished of an item under way.

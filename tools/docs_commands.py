@@ -50,7 +50,7 @@ ELSEWHERE = {
     "python -m experiments.compare --attack mine": "the same",
     "unveil attack RUN --scheduler tcp": "needs a cluster; tests start one on this machine",
     "unveil audit --private records.npy --scheduler tcp": "the same",
-    "python -m experiments.compare --attack full --scheduler": "two minutes with eight processes; tests of "
+    "python -m experiments.compare --attack full --scheduler": "two minutes; tests of "
     "`unveil.cluster` send work of all kinds to such a cluster",
 }
 """Beginning of a command, and where it is run instead."""

@@ -4,6 +4,7 @@ its own vectors.
     solved_floral      k+2 vectors of one floral with their status
     solved_members     every vector behind given memberships, with its status
     mixture_statuses   public vectors that encodings without a private part mix
+    read_overlaps      the first step of attacks that read overlaps
 
 The rooms that solve and judge lie above these, so they are imported when called.
 """
@@ -16,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unveil.encodings import Encodings
-from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Recovery
+from unveil.encodings import Encodings, as_public
+from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Overlaps, Recovery
 
 if TYPE_CHECKING:
     from unveil.paper.folded_search import Public
@@ -38,6 +39,21 @@ def solved_members(*claim: Any, **options: Any) -> Recovery:
     from unveil.attacks.from_subsets import from_subsets
 
     return from_subsets(*claim, **options)
+
+
+def read_overlaps(
+    encodings: Encodings, public: Any, given: Overlaps | None, how: dict[str, Any]
+) -> tuple[Overlaps, dict[str, Any]]:
+    """(overlaps, {public, supports}): LearnPublic, where the scheme has a public part, and
+    GramExtract, where overlaps are not given."""
+    from unveil.paper.gram_extract import gram_extract
+    from unveil.paper.learn_public import learn_public
+
+    P = as_public(public, encodings) if encodings.scheme.k_public else None
+    S = None if P is None else learn_public(encodings, P, **how)
+    M = None if given is None else given.of(encodings)
+    found = M or gram_extract(encodings, P, supports=S, **how)
+    return found, {"public": P, "supports": S}
 
 
 def mixture_statuses(

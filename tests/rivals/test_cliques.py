@@ -91,18 +91,6 @@ def test_with_a_public_part_vectors_are_near_and_none_is_verified():
     assert (recovery.members.sum(axis=1) == 2).all()
 
 
-def test_weights_are_read_off_labels():
-    scheme = unveil.Scheme(2, 1, "uniform")
-    sim = unveil.simulate(scheme, 16, n_public=1000, m=600, d=600, labels=np.arange(16) % 8, rng=4)
-    told = unveil.recover(sim.encodings, attack="cliques", n_private=16, rng=0)
-    bare = Encodings(sim.encodings.values, scheme)
-    guessed = unveil.recover(bare, attack="cliques", n_private=16, rng=0)
-    sums = np.asarray(told.weights.sum(axis=1)).ravel()
-    right = np.abs(sums - sim.encodings.labels.sum(axis=1)) < 1e-5
-    assert right.mean() > 0.7
-    assert told.evidence["cliques"] == guessed.evidence["cliques"] == 16
-
-
 def test_noise_alone_verifies_nothing_and_is_declined_where_overlaps_are_read():
     """With a public part noise may come back as vectors, unresolved: chance cliques can explain as
     much as real ones must."""

@@ -14,8 +14,8 @@ Instance Encoding?", 2020).
                                           else most likely with the public part as noise
 
 With k images per encoding an encoding is like a clique also because both meet in other images:
-least squares take that out, means would not. Weights that differ are read off labels, where there
-are any, else guessed from the scores. With such weights or with a public part nothing is exact, and
+least squares take that out, means would not. Weights that differ are guessed from the scores. With
+such weights or with a public part nothing is exact, and
 all vectors are unresolved. Centres are a dense m×n matrix: not more than a few thousand images.
 """
 
@@ -102,7 +102,7 @@ def cliques_and_flow(
     # Weights, then values, the rest being noise; cliques of chance explain too little.
     n = scores.shape[1]
     with clock("pixels"):
-        members, weights, noise = _weights(encodings, members, scores, child(seed, "law"))
+        weights, noise = _weights(encodings, members, scores, child(seed, "law"))
         W = sparse.csr_array(
             (weights.ravel().astype(np.float32), members.ravel(), np.arange(m + 1) * k), (m, n)
         )
@@ -148,7 +148,7 @@ def _similarity(
         similarity = sparse.csr_array(
             (M.matrix.data * trust, M.matrix.indices, M.matrix.indptr), shape=(m, m)
         )
-    stored = similarity if sparse.issparse(similarity) else None
+    stored: Any = similarity if sparse.issparse(similarity) else None
     if stored is None and 20 * m * m > limit:
         raise InputError(
             f"similarities of {m:,} encodings need about {20 * m * m / 2**30:.1f} GiB, more than "
@@ -279,10 +279,11 @@ def _greedy(
     judged by the whole, twice. idle: seeds that may fail in a row, for each clique there is."""
     m = S.shape[0]
     # Overlaps count once: a pair that shares two vectors would become a clique of both.
-    cap = 1.0 if sparse.issparse(S) and float(S.max()) <= k else np.inf
+    stored: bool = sparse.issparse(S)
+    cap = 1.0 if stored and float(S.max()) <= k else np.inf
 
     def row(i: int) -> Any:
-        return S[[i]].toarray()[0] if sparse.issparse(S) else S[i].copy()
+        return S[[i]].toarray()[0] if stored else S[i].copy()
 
     cliques, used, failed = list(have), np.zeros(m, np.int64), 0
     for clique in cliques:
@@ -351,33 +352,18 @@ def assign(scores: Reals, k: int, room: int | None = None, steps: int = 200) -> 
 
 def _weights(
     encodings: Encodings, members: Index, scores: Reals, rng: np.random.Generator
-) -> tuple[Index, Reals, float]:
-    """(members, weights (m, k), share of the energy that is not theirs): the scheme's, or read off
-    labels, what they rule out assigned anew, or guessed from scores, which go with the square of a
-    weight; the best of many images that are not there scores about a third."""
-    scheme, labels, k = encodings.scheme, encodings.labels, members.shape[1]
+) -> tuple[Reals, float]:
+    """(weights (m, k), share of the energy that is not theirs): the scheme's, or guessed from
+    scores, which go with the square of a weight; the best of many images that are not there scores
+    about a third."""
+    scheme, k = encodings.scheme, members.shape[1]
     if scheme.fixed_weights:
         total = scheme.private_variance + scheme.public_variance
-        return (
-            members,
-            np.full(members.shape, scheme.private_weight),
-            scheme.public_variance / total,
-        )
+        return np.full(members.shape, scheme.private_weight), scheme.public_variance / total
     drawn = sample_weights(scheme, 20_000, rng)
-    mean = float(drawn[:, :k].mean())
+    mean, own = float(drawn[:, :k].mean()), np.take_along_axis(scores, members, axis=1)
     noise = float(1 - k * mean**2 / (drawn**2).sum(axis=1).mean())
-    if labels is None:
-        own = np.take_along_axis(scores, members, axis=1)
-        return members, mean * np.sqrt(np.clip(1.5 * own - 0.5, 0, 6)), noise
-    # An image has the class of most of its encodings; encodings without it are assigned anew.
-    chosen = np.zeros(scores.shape, np.float32)
-    np.put_along_axis(chosen, members, 1, axis=1)
-    classes = (chosen.T @ labels).argmax(axis=1)
-    members = assign(scores - np.where(labels[:, classes] > 0, 0, 10 * np.abs(scores).max()), k)
-    theirs = classes[members]
-    several = (theirs[:, :, None] == theirs[:, None, :]).sum(axis=2)
-    weights = np.take_along_axis(labels, theirs, axis=1) / several
-    return members, np.where(weights > 0, weights, mean).astype(np.float64), noise
+    return mean * np.sqrt(np.clip(1.5 * own - 0.5, 0, 6)), noise
 
 
 def folded_least_squares(

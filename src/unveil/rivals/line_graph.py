@@ -36,11 +36,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from unveil._finish import solved_members
+from unveil._finish import read_overlaps, solved_members
 from unveil.checks import InputError
-from unveil.encodings import Encodings, as_public
-from unveil.paper.gram_extract import gram_extract
-from unveil.paper.learn_public import learn_public
+from unveil.encodings import Encodings
 from unveil.parallel import Stopwatch
 from unveil.records import AMBIGUOUS, VERIFIED, Overlaps, Progress, Recovery
 from unveil.scheme import FIXED_WEIGHTINGS
@@ -124,7 +122,7 @@ def nearest_pairs(near: Neighbours, rows: Sequence[int], rounds: int = 20) -> di
             votes = Counter(v for r in others for v in pairs[r])
             # What the row has is worth a little more, so that rounds come to an end.
             gain = {v: 2 * t - len(rows_of[v]) + 0.5 * (v in old) for v, t in votes.items()}
-            return Counter({v: g for v, g in gain.items() if g > 0})  # type: ignore[misc]
+            return Counter({v: g for v, g in gain.items() if g > 0})
 
         placed = [r for r in near[i] if r in pairs]
         best, new = 0.0, [next(names), next(names)]
@@ -202,7 +200,10 @@ def line_graph_root(overlaps: Overlaps, trusted: float = 0.5) -> LineGraphRoot:
         keep &= overlaps.confidence >= trusted
     graph.data = np.where(keep, graph.data, 0).astype(np.int8)
     graph.eliminate_zeros()
-    same = connected_components(graph == 2, directed=False)[1]
+    twice = graph.copy()
+    twice.data = (twice.data == 2).astype(np.int8)
+    twice.eliminate_zeros()
+    same = connected_components(twice, directed=False)[1]
     _, first, copy = np.unique(same, return_index=True, return_inverse=True)
     components, component = connected_components(graph, directed=False)
     bounds = zip(graph.indptr[:-1], graph.indptr[1:], strict=True)
@@ -279,12 +280,9 @@ def line_graph(
             "use attack='full'"
         )
     scheme.require_weighting(*FIXED_WEIGHTINGS)
-    P = as_public(public, encodings) if scheme.k_public else None
     how = {"memory_limit": memory_limit, "progress": progress}
     with clock("overlaps"):
-        supports = None if P is None else learn_public(encodings, P, **how)  # type: ignore[arg-type]
-        M = overlaps.of(encodings) if overlaps is not None else None
-        M = M or gram_extract(encodings, P, supports=supports, **how)  # type: ignore[arg-type]
+        M, part = read_overlaps(encodings, public, overlaps, how)
     with clock("root"):
         H = line_graph_root(M)
     facts = {
@@ -295,16 +293,7 @@ def line_graph(
     }
     rows, draw = np.arange(encodings.m), child(root(rng), "pixels")
     found = solved_members(
-        encodings,
-        NAME,
-        rows,
-        H.members,
-        draw,
-        clock,
-        public=P,
-        supports=supports,
-        facts=facts,
-        **how,
+        encodings, NAME, rows, H.members, draw, clock, facts=facts, **part, **how
     )
     # Vectors of components that have two roots are in doubt.
     status, reasons, text = found.status.copy(), list(found.reasons), found.explanation

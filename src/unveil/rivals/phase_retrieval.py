@@ -93,42 +93,27 @@ def retrieve(
     left = np.flatnonzero(residual > tolerance)
     if len(left) and (d < 2 * n - 1 or (k_public or 9) <= 8):
         some = Encodings(encodings.values[left], encodings.scheme, encodings.pixel_rms)
-        k_max = 8 if k_public is None else k_public + 2
-        sparse_w = learn_weights(
-            some,
-            public,
-            k_public=None,
-            k_max=k_max,
-            limit=limit,
-            workers=workers,
-            progress=progress,
-        )
+        k_max, how = 8 if k_public is None else k_public + 2, {"limit": limit, "workers": workers}
+        found = learn_weights(some, public, k_public=None, k_max=k_max, progress=progress, **how)
         place = np.full(len(public.vectors), -1)
         place[usable] = np.arange(n)
-        for i, support, weights in zip(left, sparse_w.indices, sparse_w.weights, strict=True):
-            here = place[support[support >= 0]]
-            y = encodings.magnitudes(slice(i, i + 1))[0].astype(np.float64)
-            w = _settle(y, public.vectors[usable[here]].astype(np.float64), weights[support >= 0])
-            miss = np.abs(w @ public.vectors[usable[here]]) - y
-            relative = float(np.linalg.norm(miss)) / (float(np.linalg.norm(y)) or 1.0)
-            if relative < residual[i]:
-                W[i], residual[i] = 0, relative
-                W[i, here] = w
+        for at, support, w in zip(left, found.indices, found.weights, strict=True):
+            W[at] = 0
+            W[at, place[support[support >= 0]]] = w[support >= 0]
     # 3. Small weights are none: of rounding, or of noise of the size of the residual.
     for i in range(m):
-        if not residual[i] <= near or not W[i].any():
-            W[i], residual[i] = 0.0, max(float(residual[i]), near)
-            continue
-        least = 1e-3 * np.abs(W[i]).max()
-        if residual[i] > tolerance:
-            least = max(least, 6 * residual[i] * np.linalg.norm(W[i]) / np.sqrt(d))
-        support = np.flatnonzero(np.abs(W[i]) > least)
         y = encodings.magnitudes(slice(i, i + 1))[0].astype(np.float64)
-        X = public.vectors[usable[support]].astype(np.float64)
-        w = _settle(y, X, W[i, support])
-        W[i] = 0
-        W[i, support] = w * np.copysign(1.0, w.sum())
-        residual[i] = np.linalg.norm(np.abs(w @ X) - y) / (np.linalg.norm(y) or 1.0)
+        for least in (1e-3, 6 * min(float(residual[i]), near) / np.sqrt(d)):
+            support = np.flatnonzero(np.abs(W[i]) > max(least, 1e-3) * np.abs(W[i]).max(initial=0))
+            X = public.vectors[usable[support]].astype(np.float64)
+            w = _settle(y, X, W[i, support])
+            W[i] = 0
+            W[i, support] = w * np.copysign(1.0, w.sum())
+            residual[i] = np.linalg.norm(np.abs(w @ X) - y) / (np.linalg.norm(y) or 1.0)
+            if residual[i] <= tolerance:
+                break
+        if residual[i] > near:
+            W[i] = 0
     size = (W != 0).sum(axis=1)
     width = max(int(size.max(initial=0)), k_public or 0)
     order = np.argsort(W == 0, axis=1, kind="stable")[:, :width]

@@ -26,18 +26,17 @@ them). Memory: 97 bytes for each pair of those.
 from __future__ import annotations
 
 from math import ceil, log
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 
-from unveil._finish import solved_members
+from unveil._finish import read_overlaps, solved_members
 from unveil.checks import InputError
-from unveil.encodings import Encodings, as_public
+from unveil.encodings import Encodings
 from unveil.paper.floral import estimate_n_private
-from unveil.paper.gram_extract import gram_extract
-from unveil.paper.learn_public import learn_public
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import Overlaps, Progress, Recovery
@@ -69,13 +68,10 @@ def tensor(
             "use attack='full'"
         )
     scheme.require_weighting(*FIXED_WEIGHTINGS)
-    P = as_public(public, encodings) if scheme.k_public else None
     seed, clock = root(rng), Stopwatch()
     how = {"memory_limit": memory_limit, "progress": progress}
     with clock("overlaps"):
-        supports = None if P is None else learn_public(encodings, P, **how)  # type: ignore[arg-type]
-        M = overlaps.of(encodings) if overlaps is not None else None
-        M = M or gram_extract(encodings, P, supports=supports, **how)  # type: ignore[arg-type]
+        M, part = read_overlaps(encodings, public, overlaps, how)
     with clock("decomposition"), one_blas_thread():
         W = boolean_factor(M, child(seed, "tensor"), limit=settle_limit(memory_limit))
     if W is None:
@@ -100,9 +96,7 @@ def tensor(
     members = np.nonzero(W[rows])[1].reshape(len(rows), k).astype(np.int64)
     facts = {"estimated_n_private": W.shape[1], "overlaps_reproduced": float(fit[rows].mean())}
     draw = child(seed, "pixels")
-    return solved_members(
-        encodings, NAME, rows, members, draw, clock, public=P, supports=supports, facts=facts, **how
-    )
+    return solved_members(encodings, NAME, rows, members, draw, clock, facts=facts, **part, **how)
 
 
 def boolean_factor(
@@ -169,11 +163,11 @@ def _at_most(W: Flags, k: int) -> Flags:
     return W[:, W.any(axis=0)]
 
 
-def _rounded(M: ArrayLike, W: Flags) -> Flags:
+def _rounded(M: Any, W: Flags) -> Flags:
     """The rows whose overlaps with W are nearest to M; columns may depend on each other."""
     V = W.astype(np.float32)
     gram = (V.T @ V).astype(np.float64) + 1e-3 * np.eye(V.shape[1])
-    return np.asarray(np.linalg.solve(gram, np.asarray(M @ V).T).T > 0.5)  # type: ignore[operator]
+    return np.asarray(np.linalg.solve(gram, np.asarray(M @ V, np.float64).T).T > 0.5)
 
 
 def _wrong(M: NDArray[np.int8], W: Flags) -> int:
