@@ -14,7 +14,6 @@ ROOT = HERE.parent
 SOURCE = ROOT / "src" / "unveil"
 FILES = sorted(SOURCE.rglob("*.py"))
 ROOM_FILES = [
-ROOM_FILES = [
     f for f in FILES if f.parent not in (SOURCE, SOURCE / "cli") and f.name != "__init__.py"
 ]
 """The command line is tested from outside, whole: tests/test_cli.py and its neighbours."""
