@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from experiments.reproduce import item, page
 
 import unveil
-from experiments import ITEMS, reproduce
+from experiments.reproduce import ITEMS, reproduce
 from experiments.paper import gram_accuracy
 from unveil import cli
 
