@@ -19,7 +19,7 @@ MEASURES = {
 SHORT = {"refused": "–", "limit": "over limit", "crashed": "crashed"}
 INTRODUCTION = """# Which attack wins, where, at what cost?
 
-`unveil compare --full` measures everything on this page anew and writes it; \
+`python -m experiments.compare --full` measures everything on this page anew and writes it; \
 without `--full` a quick version, a few minutes
 on two cores, with two draws and coarse diagrams. `--attack` and `--family` choose. \
 An interrupted run goes on where it stopped.
@@ -192,7 +192,11 @@ def page(facts: Facts, folder: str) -> str:
             "## Where an attack did not run, and why\n",
             table(["attack", "in its own words", "where"], lines),
         ]
-    command = "unveil compare" + (" --full" if facts["full"] else "") + f" --seed {facts['seed']}"
+    command = (
+        "python -m experiments.compare"
+        + (" --full" if facts["full"] else "")
+        + f" --seed {facts['seed']}"
+    )
     quick = "" if facts["full"] else " Quick version: few draws."
     parts.append(
         f"`{command}`, at most {facts['limit']:g} s for an attack on an instance.{quick}\n"

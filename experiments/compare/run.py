@@ -1,4 +1,4 @@
-"""`unveil compare`: every attack on every family of instances, each in a process of its own; one
+"""`python -m experiments.compare`: every attack on every family of instances, each in a process of its own; one
 table, and phase diagrams.
 
 OUT/figures/compare.{json,csv}, OUT/figures/compare-phase*.{svg,png}, OUT/compare.md, and OUT/.cells
