@@ -1,5 +1,5 @@
-"""`python -m experiments.compare`: every attack on every family of instances, each in a process of its own; one
-table, and phase diagrams.
+"""`python -m experiments.compare`: every attack on every family of instances, each in a process of
+its own; one table, and phase diagrams.
 
 OUT/figures/compare.{json,csv}, OUT/figures/compare-phase*.{svg,png}, OUT/compare.md, and OUT/.cells
 with what is finished. A cell is good as long as the code of its attack is the same
