@@ -62,8 +62,8 @@ container-wheels: $(VENV)/.made ## wheels of unveil and all it needs, for contai
 bench: $(VENV)/.bench ## compare with peers, all in one run
 	$(BIN)/python -m benchmarks.run
 
-reproduce: $(VENV)/.core ## the paper's figures and numbers, a quick version; `unveil reproduce all --full` is the real one
-	$(BIN)/unveil reproduce all
+reproduce: $(VENV)/.core ## the paper's figures and numbers, a quick version; `python -m experiments.reproduce all --full` is the real one
+	$(BIN)/python -m experiments.reproduce all
 
 clean: ## remove .venv and every cache
 	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache src/*.egg-info

@@ -18,8 +18,8 @@ import numpy as np
 
 import unveil
 from benchmarks.table import Row
-from unveil.gram.engine.plan import make_plan
-from unveil.gram.levels import folded_levels
+from unveil.paper.overlap_engine import make_plan
+from unveil.paper.overlap_levels import folded_levels
 
 STORE = Path(__file__).resolve().parents[1] / "docs" / "figures" / "frontier.json"
 N, SEEDS, ALLOWED, STEP = 100, 10, 1, 1.25

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from experiments.drawing import COLOURS, panels, save, style
 from scipy.optimize import linear_sum_assignment
 
 import unveil
-from unveil.experiments.drawing import COLOURS, panels, save, style
-from unveil.gram.psi import TOP, psi
+from unveil.paper import psi
 
 STORE = Path(__file__).resolve().parents[1] / "docs" / "figures" / "limits.json"
 N, FIRST_SEED = 50, 70_000
@@ -41,7 +41,7 @@ K_AXIS = {2: (2, 3, 4, 5, 6), 3: (2, 3, 4, 5, 6, 8)}
 def stands_out(k: int, n: int, m: int, d: int, noise: float = 0.0) -> bool:
     """Whether a vector's mk/n encodings are enough for an eigenvalue of the similarities."""
     shared = float(psi(1 / k / (1 + noise**2)))
-    return m * k / n * shared > TOP * np.sqrt(m / d)
+    return m * k / n * shared > (1 - 2 / np.pi) * np.sqrt(m / d)
 
 
 def told(noise: float, draws: int = 200_000) -> float:

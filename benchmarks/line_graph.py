@@ -16,7 +16,7 @@ from scipy import sparse
 
 import unveil
 from benchmarks.table import Row
-from unveil.rivals.line_graph.root import line_graph_root
+from unveil.rivals.line_graph import line_graph_root
 
 Pairs = NDArray[np.int64]
 

@@ -20,9 +20,8 @@ from scipy import sparse
 
 import unveil
 from benchmarks.table import Row
-from unveil.gram import overlap_engine
-from unveil.gram.levels import folded_levels
-from unveil.gram.statistics import feature_rows
+from unveil.paper.gram_extract import overlap_engine
+from unveil.paper.overlap_levels import feature_rows, folded_levels
 
 
 def _truth(sim: unveil.Simulation) -> sparse.csr_array:
@@ -307,9 +306,9 @@ def kills() -> list[Row]:
 
 def units() -> list[Row]:
     """What the plan believes an operation costs, in multiply-adds of the product
-    (`gram/engine/plan.py`), measured here."""
-    from unveil.gram.engine.blocks import _survivors
-    from unveil.gram.engine.likelihood import log_ratios
+    (`paper/overlap_engine.py`), measured here."""
+    from unveil.paper.overlap_engine import _survivors
+    from unveil.paper.overlap_levels import log_ratios
     from unveil.parallel import one_blas_thread
 
     sim = unveil.simulate(unveil.Scheme(2), 1000, m=4096, d=3072, rng=5)
@@ -349,8 +348,7 @@ def units() -> list[Row]:
 def power() -> list[Row]:
     """Standard deviations between neighbouring overlaps and their balanced threshold, per root of a
     pixel."""
-    from unveil.gram.engine.likelihood import _ratio_moments
-    from unveil.gram.levels import Levels, assisted_levels, lattice, squares_levels
+    from unveil.paper.overlap_levels import Levels, _ratio_moments, assisted_levels, lattice
 
     def apart(levels: Levels, q: int) -> float:
         return float(
@@ -362,7 +360,7 @@ def power() -> list[Row]:
         scheme = unveil.Scheme(k)
         low, high = lattice(scheme)[0, q : q + 2]
         (m0, s0), (m1, s1) = (_ratio_moments(low, high, truth) for truth in (low, high))
-        told = f"folded {apart(folded_levels(scheme), q):.3f}, squares {apart(squares_levels(scheme), q):.3f}"
+        told = f"folded {apart(folded_levels(scheme), q):.3f}"
         out.append(
             (
                 f"k={k}, overlap {q} or {q + 1}",

@@ -13,7 +13,7 @@ import numpy as np
 
 import unveil
 from benchmarks.table import Row
-from unveil.rivals.classical import METHODS, STARTS, retrieve_weights
+from unveil.rivals.phase_retrieval import METHODS, STARTS, retrieve_weights
 
 RATIOS = (0.5, 1.5, 2, 2.5, 3, 4, 5, 6)
 M = 40

@@ -389,7 +389,7 @@ def enough(store: dict[str, Any], seeds: int) -> None:
 
 
 def draw(store: dict[str, Any], path: Path = STORE) -> None:
-    from unveil.experiments.drawing import COLOURS, MARKERS, SERIES, panels, save, style
+    from experiments.drawing import COLOURS, MARKERS, SERIES, panels, save, style
 
     with style():
         figure, (left, right) = panels(1, 2, (8.4, 3.6))

@@ -16,7 +16,6 @@ TABLES = {
     "full_unequal": "The full attack: unequal weights, unknown and new in every encoding (fresh seeds 30000, 30001, …)",
     "hostile": "Hostile instances: nothing wrong may be verified (2,000 of them)",
     "learn_public": "LearnPublic: every support exact, and honest where it cannot be",
-    "public_laws": "LearnPublic where vectors are not Gaussian: certain must be right (fresh seeds 53000, 53001, …)",
     "line_graph": "The root of a line graph, and the attack with it (fresh seed 40000)",
     "nothing": "Nothing to find, and how soon that is said (fresh seed 78000)",
     "overlaps": "The overlap engine",

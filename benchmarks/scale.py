@@ -15,9 +15,9 @@ import numpy as np
 import unveil
 from benchmarks.table import Row
 from unveil.attacks.large import LOST
-from unveil.gram import overlap_engine
-from unveil.gram.engine.plan import OverlapPlan, make_plan
-from unveil.gram.levels import folded_levels
+from unveil.paper.gram_extract import overlap_engine
+from unveil.paper.overlap_engine import OverlapPlan, make_plan
+from unveil.paper.overlap_levels import folded_levels
 from unveil.parallel import one_blas_thread
 
 D, N = 3072, 50_000
@@ -104,7 +104,6 @@ def attack() -> list[Row]:
             m,
             1024,
             statistic="folded",
-            doubt="affordable",
             occupancy=4 / n,
             limit=8 << 30,
             loss=LOST,
@@ -121,9 +120,7 @@ def attack() -> list[Row]:
 
 def _plan(m: int) -> OverlapPlan:
     levels = folded_levels(unveil.Scheme(2))
-    return make_plan(
-        levels, m, D, statistic="folded", doubt="affordable", occupancy=4 / N, limit=8 << 30
-    )
+    return make_plan(levels, m, D, statistic="folded", occupancy=4 / N, limit=8 << 30)
 
 
 def _span(seconds: float) -> str:

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 import unveil
 from benchmarks.table import Row
 from unveil.encode import draw_selection, selection_matrix
-from unveil.factor import encodings_needed
 from unveil.factor.cliques import find_cliques
-from unveil.rivals.tensor import intersections as intersection_tensor
-from unveil.rivals.tensor.boolean_factor import boolean_factor
+from unveil.paper.floral import encodings_needed
+from unveil.rivals import tensor as intersection_tensor
+from unveil.rivals.tensor import boolean_factor
 
 SEEDS, STEP = 10, 1.1
 SIZES = (25, 50, 100, 200)
@@ -36,9 +36,9 @@ Factor = Callable[[Incidence, int, int], Incidence]
 
 def by_tensor(M: Incidence, k: int, n: int) -> Incidence:
     found = boolean_factor(
-        unveil.Overlaps.from_array(M, k), np.random.default_rng(0), memory_limit=2 << 30
+        unveil.Overlaps.from_array(M, k), np.random.default_rng(0), limit=2 << 30
     )
-    return np.zeros((len(M), 0), np.int64) if found is None else found.W.astype(np.int64)
+    return np.zeros((len(M), 0), np.int64) if found is None else found.astype(np.int64)
 
 
 def by_union(M: Incidence, k: int, n: int) -> Incidence:
@@ -46,11 +46,17 @@ def by_union(M: Incidence, k: int, n: int) -> Incidence:
         return by_tensor(M, k, n)
 
 
+def _avoids(n, k, size):
+    """C(n−size, k)/C(n, k): the probability that a random k-subset of n avoids a set."""
+    steps = np.arange(k)
+    return np.prod(np.maximum(n - size[..., None] - steps, 0) / np.maximum(n - steps, 1), axis=-1)
+
+
 def union_alone(n: float, k: int) -> NDArray[np.float64]:
     """The likelihoods of avoiding all three, or not: nothing is told by which of them an encoding
     meets."""
     M_ab, M_ac, M_bc, T = np.indices((k + 1,) * 4).astype(np.float64)
-    none = np.clip(intersection_tensor.avoids(n, k, 3 * k - M_ab - M_ac - M_bc + T), 1e-9, 1 - 1e-9)
+    none = np.clip(_avoids(n, k, 3 * k - M_ab - M_ac - M_bc + T), 1e-9, 1 - 1e-9)
     return np.log(np.stack([none] + 7 * [1 - none], axis=-1))
 
 

@@ -20,8 +20,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import unveil
-from unveil.factor.floral.expectation import encodings_needed
-from unveil.gram.psi import psi, psi_inverse
+from unveil.paper import psi, psi_inverse
+from unveil.paper.floral import encodings_needed
 
 np.set_printoptions(precision=2, suppress=True)
 scheme = unveil.Scheme(k_private=2)

@@ -96,8 +96,8 @@ def test_an_import_against_the_flow_would_be_seen(tmp_path):
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(file.read_text())
     (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
-    psi = package / "gram" / "psi.py"
-    psi.write_text(psi.read_text() + "\nfrom unveil.solve import sign_system\n")
+    file = package / "gram" / "correlation.py"
+    file.write_text(file.read_text() + "\nfrom unveil.solve import model\n")
     done = lint_imports(tmp_path / "src", tmp_path)
     assert done.returncode != 0
     assert "unveil.gram" in done.stdout

@@ -662,7 +662,7 @@ class TestProcess:
     def test_help_and_version(self) -> None:
         shown = self.unveil("--help")
         assert shown.returncode == 0
-        for command in ("simulate", "attack", "score", "audit", "plan", "reproduce", "doctor"):
+        for command in ("simulate", "attack", "score", "audit", "plan", "doctor"):
             assert command in shown.stdout
         assert self.unveil().stdout == shown.stdout
         assert re.fullmatch(r"unveil, version \S+\n", self.unveil("--version").stdout)

@@ -7,13 +7,13 @@ import sys
 
 import numpy as np
 import pytest
+from experiments.cells import Cells
 
 import unveil
 from unveil import InputError, Scheme, gram_extract, simulate
 from unveil import cluster as clusters
 from unveil.cluster import connected, mapped_file, results
-from unveil.experiments.cells import Cells
-from unveil.gram import overlap_engine
+from unveil.paper.gram_extract import overlap_engine
 from unveil.parallel import using, where
 
 SMALL = {"memory_limit": 200_000}

@@ -10,7 +10,7 @@ from unveil import Encodings, Overlaps, Scheme, find_all_florals, gram_extract, 
 from unveil.attacks import learn_private_image
 from unveil.encode import encode
 from unveil.encodings import Selection
-from unveil.gram.levels import folded_levels
+from unveil.paper.overlap_levels import folded_levels
 from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.supports import learn_public
 

@@ -45,10 +45,10 @@ ELSEWHERE = {
     "the command line attack smaller ones, and `python -m benchmarks.natural units` these",
     "python -m benchmarks": "minutes to hours: `python -m benchmarks.run` runs all of them",
     "unveil attack runs/demo --attack mine": "the page adds this attack; its test does so too",
-    "unveil compare --attack mine": "the same",
+    "python -m experiments.compare --attack mine": "the same",
     "unveil attack RUN --scheduler tcp": "needs a cluster; tests start one on this machine",
     "unveil audit --private records.npy --scheduler tcp": "the same",
-    "unveil compare --attack full --scheduler": "two minutes with eight processes; tests of "
+    "python -m experiments.compare --attack full --scheduler": "two minutes; tests of "
     "`unveil.cluster` send work of all kinds to such a cluster",
 }
 """Beginning of a command, and where it is run instead."""

@@ -17,7 +17,8 @@ ROOMS = {
     "data": "files, bundled images, tables",
     "encode": "schemes, weights, simulated releases",
     "supports": "public vectors of each encoding",
-    "gram": "encodings that share private vectors",
+    "paper": "Algorithms 1 to 4, as printed and fast",
+    "gram": "similarities of encodings",
     "relations": "signed sums of encodings that vanish",
     "factor": "from overlaps to who mixes whom",
     "solve": "from who mixes whom to pixels",
@@ -29,16 +30,15 @@ ROOMS = {
     "auditing": "a release: verdict, curve, risks",
     "report": "one HTML file",
     "present": "results as tables, files, pictures",
-    "experiments": "the paper again; all attacks compared",
     "cli": "the command line",
 }
 FLOORS = {"read": "#cfe6f5", "solve": "#d7eedd", "attack": "#fbe3cf", "tell": "#ece0f3"}
 """Colours of the four kinds of room, light enough for black text."""
 KIND = {
-    **dict.fromkeys(("data", "encode", "supports", "gram"), "read"),
+    **dict.fromkeys(("data", "encode", "paper", "supports", "gram"), "read"),
     **dict.fromkeys(("relations", "factor", "solve", "certify"), "solve"),
     **dict.fromkeys(("images", "rivals", "attacks"), "attack"),
-    **dict.fromkeys(("scoring", "auditing", "report", "present", "experiments", "cli"), "tell"),
+    **dict.fromkeys(("scoring", "auditing", "report", "present", "cli"), "tell"),
 }
 TITLES = {
     "read": "what is released, and what it shows",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from unveil._version import __version__
 
 if TYPE_CHECKING:
-    from unveil.attacks import learn_private_image, recover
+    from unveil.attacks import recover
     from unveil.auditing.audit import audit
     from unveil.auditing.encoder_lint import lint_encoder
     from unveil.auditing.lint import lint_encodings
@@ -22,12 +22,17 @@ if TYPE_CHECKING:
     from unveil.data import read_challenge
     from unveil.encode import simulate
     from unveil.encodings import Encodings, Selection, Simulation
-    from unveil.factor import find_all_florals, find_floral_submatrix, is_floral
-    from unveil.gram import gram_extract
+    from unveil.paper import (
+        find_all_florals,
+        find_floral_submatrix,
+        gram_extract,
+        is_floral,
+        learn_private_image,
+        learn_public,
+    )
     from unveil.records import Floral, Overlaps, Recovery, Scores, Supports
     from unveil.scheme import Scheme
     from unveil.scoring import ChallengeScores, ImageScores, challenge_scores, image_scores, score
-    from unveil.supports import learn_public
 
 # Where a name is found when it is first asked for. The imports above are for type checkers, which
 # do not run `__getattr__`; a test holds this table against `__all__`.
@@ -50,13 +55,13 @@ _HOME = {
     "audit": "auditing.audit",
     "certify": "certificate",
     "challenge_scores": "scoring",
-    "find_all_florals": "factor",
-    "find_floral_submatrix": "factor",
-    "gram_extract": "gram",
+    "find_all_florals": "paper",
+    "find_floral_submatrix": "paper",
+    "gram_extract": "paper",
     "image_scores": "scoring",
-    "is_floral": "factor",
-    "learn_private_image": "attacks",
-    "learn_public": "supports",
+    "is_floral": "paper",
+    "learn_private_image": "paper",
+    "learn_public": "paper",
     "lint_encoder": "auditing.encoder_lint",
     "lint_encodings": "auditing.lint",
     "plan": "auditing.plan",

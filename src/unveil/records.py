@@ -86,8 +86,7 @@ class Supports(Shown):
     method : str
         The method that found them.
     certain : array of bool of shape (m,), or None
-        The supports to rely on (rules: `supports.folded.confidence`,
-        `supports.correlated.tree_search`); None: the method does not say.
+        The supports to rely on (`paper.folded_search`); None: the method does not say.
     weights : array of shape (m, k), or None
         The weight of each, 0 where there is none; None when the scheme's were used.
     interchangeable : tuple of tuples

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
+from experiments.bands import mean_band, power_law, share_band
 from scipy.stats import binomtest, linregress, t
-
-from unveil.experiments.bands import mean_band, power_law, share_band
 
 
 def test_the_mean_has_students_interval():

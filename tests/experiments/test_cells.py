@@ -3,8 +3,7 @@
 import json
 
 import pytest
-
-from unveil.experiments.cells import LOST, Cells
+from experiments.cells import LOST, Cells
 
 SETTINGS = [{"n": n} for n in (3, 5, 7)]
 

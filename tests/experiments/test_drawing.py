@@ -3,8 +3,7 @@
 from itertools import combinations
 
 import numpy as np
-
-from unveil.experiments.drawing import COLOURS, SERIES, panels, save, style
+from experiments.drawing import COLOURS, SERIES, panels, save, style
 
 
 def some_figure():

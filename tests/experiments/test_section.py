@@ -1,6 +1,6 @@
 """Tables in Markdown."""
 
-from unveil.experiments.section import Section, table
+from experiments.section import Section, table
 
 
 def test_a_table():

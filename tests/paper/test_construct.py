@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import unveil
-from unveil.factor import find_floral_submatrix, read_floral
+from unveil.paper.floral import find_floral_submatrix, read_floral
 from unveil.records import Overlaps
 
 

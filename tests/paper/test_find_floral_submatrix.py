@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import unveil
-from unveil.factor import floral_labels
+from unveil.paper.floral import floral_labels
 
 
 def set_matrix(sets):

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from unveil.gram.psi import TOP, psi, psi_inverse
+from unveil.paper import psi, psi_inverse
+
+TOP = 1 - 2 / np.pi
 
 
 @pytest.mark.parametrize("z", [0.0, 0.2, 0.5, 0.9])

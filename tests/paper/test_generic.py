@@ -5,9 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from unveil.factor import floral_labels
+from unveil.paper.floral import floral_labels
+from unveil.paper.private_image import solve_sign_system
 from unveil.records import Floral
-from unveil.solve import solve_sign_system
 
 
 def incidence(k):

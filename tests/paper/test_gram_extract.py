@@ -5,9 +5,8 @@ import pytest
 from scipy.stats import norm
 
 import unveil
-from unveil.gram import lattice, psi, psi_inverse
-from unveil.gram.engine.plan import level_thresholds
-from unveil.gram.levels import folded_levels
+from unveil.paper import psi, psi_inverse
+from unveil.paper.overlap_levels import folded_levels, lattice
 
 
 def truth(sim):
@@ -33,7 +32,7 @@ def test_it_is_the_printed_algorithm_entry_by_entry():
     printed = np.rint(3 * psi_inverse(centred @ centred.T / Y.shape[1])).astype(int)
     np.fill_diagonal(printed, 3)
     np.testing.assert_array_equal(
-        unveil.gram_extract(sim.encodings, rounding="paper").toarray(), printed
+        unveil.gram_extract(sim.encodings, method="printed").toarray(), printed
     )
 
 
@@ -54,10 +53,9 @@ def test_balanced_thresholds_make_far_fewer_errors_at_overlap_zero():
     """k=3, d=8192: the paper's midpoint turns 1.4% of zeros into ones, the balanced threshold about
     one in 100,000."""
     one_pixel = 1 - 2 / np.pi  # the deviation of (|a| − E|a|)(|b| − E|b|), a and b independent
-    rate = {}
-    for rounding in ("paper", "balanced"):
-        scheme = unveil.Scheme(3)
-        threshold = level_thresholds(folded_levels(scheme), rounding, lattice(scheme))[0, 0]
+    scheme, rate = unveil.Scheme(3), {}
+    thresholds = {"paper": psi(1 / 6), "balanced": folded_levels(scheme).balanced()[0, 0]}
+    for rounding, threshold in thresholds.items():
         rate[rounding] = norm.sf(threshold / (one_pixel / np.sqrt(8192)))
     assert 0.012 < rate["paper"] < 0.016
     assert rate["balanced"] < 2e-5

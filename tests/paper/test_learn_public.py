@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import unveil
-from unveil.supports import moment_matrix, solve_sdp
+from unveil.paper.learn_public import moment_matrix, solve_sdp
 
 
 def test_the_sdp_finds_the_support_and_its_solution_is_nearly_the_projector():

@@ -3,7 +3,7 @@
 import numpy as np
 
 import unveil
-from unveil.supports import moment_matrix
+from unveil.paper.learn_public import moment_matrix
 
 
 def test_the_moment_matrix_is_twice_the_outer_product():

@@ -7,7 +7,7 @@ import pytest
 
 import unveil
 from unveil.encode import draw_selection
-from unveil.factor import encodings_needed, expected_florals
+from unveil.paper.floral import encodings_needed, expected_florals
 
 
 def count(n, k, m, rng):

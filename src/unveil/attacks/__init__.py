@@ -18,15 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil import rivals
 from unveil.attacks.choose import LAST, situation_of, usual
 from unveil.attacks.full import full
-from unveil.attacks.learn_private_image import learn_private_image
 from unveil.attacks.natural import natural
 from unveil.checks import DataLike, InputError, as_array, as_vectors
 from unveil.encodings import Encodings
 from unveil.identify import contradiction, identify, signs_of
 from unveil.logs import logger
 from unveil.mixing import recover_mixture
+from unveil.paper import private_image
+from unveil.paper.private_image import learn_private_image
 from unveil.records import AMBIGUOUS, Overlaps, Progress, Recovery
 from unveil.scheme import Scheme
 from unveil.seeds import Rng
@@ -35,7 +37,9 @@ __all__ = ["ATTACKS", "full", "learn_private_image", "natural", "recover"]
 
 
 def _found() -> dict[str, Callable[..., Recovery]]:
-    modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+    modules: list[Any] = [private_image]
+    for path, room in ((__path__, __name__), (rivals.__path__, rivals.__name__)):
+        modules += [import_module(f"{room}.{module.name}") for module in iter_modules(path)]
     attacks = {module.NAME: module.ATTACK for module in modules if hasattr(module, "ATTACK")}
     # One attack undoes all mixtures; its older names still call it.
     return attacks | dict.fromkeys(("mixing", "mixup", "unmix", "unmask"), recover_mixture)

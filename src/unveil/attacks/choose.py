@@ -25,11 +25,12 @@ from unveil.attacks.full import LARGEST, takes
 from unveil.attacks.noisy_relations import LARGEST as MOST_FOR_NOISY
 from unveil.attacks.normal_pixels import look_normal
 from unveil.attacks.related import LARGEST as MOST_BESIDE_PUBLIC
-from unveil.attacks.tensor import MOST as MOST_IN_TENSOR
 from unveil.attacks.unhidden import nothing_hidden
 from unveil.encodings import Encodings
 from unveil.mixing import takes as mixtures
 from unveil.scheme import EXACT_WEIGHTINGS, Scheme
+
+MOST_IN_TENSOR = 24
 
 MOST_FOR_RELATIONS = 15_000
 """Encodings up to which all pairs are hashed without being asked: a minute's work. Beyond,

@@ -38,6 +38,7 @@ from unveil.gram.similarity import (
     misfit,
     similarity,
 )
+from unveil.paper.learn_public import learn_public
 from unveil.parallel import Stopwatch, must_fit, one_blas_thread
 from unveil.parallel import memory_limit as bytes_allowed
 from unveil.records import Overlaps, Progress, Recovery, Supports
@@ -57,7 +58,6 @@ from unveil.solve.pixels.noisy import NoisySolution, solve_noisy
 from unveil.solve.pixels.settle import Settled, settle
 from unveil.solve.relabelling import relabelled
 from unveil.solve.subsets.feedback import Assignment, feedback
-from unveil.supports.learn_public import learn_public
 
 NAME = "full"
 PIXELS = 300

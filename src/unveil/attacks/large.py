@@ -33,7 +33,8 @@ from unveil.attacks.finish import certified
 from unveil.attacks.units import Task, in_units
 from unveil.encodings import Encodings
 from unveil.factor.cliques import TRUSTED, CliqueSubsets, find_cliques
-from unveil.gram.gram_extract import gram_extract
+from unveil.paper.gram_extract import gram_extract
+from unveil.paper.learn_public import learn_public
 from unveil.parallel import Stopwatch, rows_per_block
 from unveil.parallel import memory_limit as bytes_allowed
 from unveil.records import Overlaps, Progress, Recovery
@@ -43,7 +44,6 @@ from unveil.solve.pairs.growth import grow_pairs
 from unveil.solve.pairs.peeled import solve_by_peeling
 from unveil.solve.pairs.short_feedback import short_feedback
 from unveil.solve.pixels.settle import Settled, settle
-from unveil.supports.learn_public import learn_public
 
 NAME = "full"
 PIXELS = 256

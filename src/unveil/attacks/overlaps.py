@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.encodings import Encodings
-from unveil.gram.gram_extract import gram_extract
+from unveil.paper.gram_extract import gram_extract
+from unveil.paper.learn_public import learn_public
 from unveil.parallel import Stopwatch
 from unveil.records import Overlaps, Progress, Supports
-from unveil.supports.learn_public import learn_public
 
 
 def read_overlaps(

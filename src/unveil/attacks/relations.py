@@ -45,6 +45,7 @@ from unveil.attacks.related import (
 from unveil.attacks.units import Task, in_units
 from unveil.checks import InputError
 from unveil.encodings import Encodings, as_public
+from unveil.paper.learn_public import learn_public
 from unveil.parallel import Stopwatch, one_blas_thread
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import Progress, Recovery
@@ -60,7 +61,6 @@ from unveil.solve.pixels.noisy import NoisySolution
 from unveil.solve.pixels.pixels import PixelSolution
 from unveil.solve.pixels.settle import Settled, with_leftovers
 from unveil.solve.signs.relation_pixels import RelationSolution, solve_by_relations
-from unveil.supports.learn_public import learn_public
 
 NAME = "relations"
 

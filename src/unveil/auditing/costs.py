@@ -21,9 +21,8 @@ import numpy as np
 from unveil.attacks.choose import Situation, why_not
 from unveil.attacks.dense import PIXELS as FEEDBACK_PIXELS
 from unveil.attacks.full import LARGEST, SPARSE_FROM
-from unveil.gram.engine.plan import FLOOR as DOUBT
-from unveil.gram.engine.plan import OverlapPlan, make_plan
-from unveil.gram.levels import folded_levels
+from unveil.paper.overlap_engine import OverlapPlan, make_plan
+from unveil.paper.overlap_levels import folded_levels
 from unveil.parallel import one_blas_thread
 from unveil.scheme import Scheme
 
@@ -178,7 +177,6 @@ def _overlap_plan(scheme: Scheme, n: int, m: int, d: int) -> OverlapPlan:
         m,
         d,
         statistic="folded",
-        doubt="affordable",
         occupancy=density,
         limit=8 << 30,
     )
@@ -209,7 +207,7 @@ def operations(scheme: Scheme, n: int, m: int, d: int, n_public: int, route: str
         work = found.work * (1 + 1 / found.blocks)
         overlaps["overlaps"] = {
             "work": ("product", work),
-            "doubt": ("product", DOUBT),
+            "doubt": ("product", 2.5e9),
             "features": ("value", rows),
         }
     if route == "paper":

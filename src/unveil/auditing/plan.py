@@ -7,7 +7,7 @@ seconds more.
 Encodings needed. All vectors: each must be used twice or more, and the factorisation must lock in;
 runs of `benchmarks/full_attack.py` give `costs.PER_VECTOR` encodings per private vector, with the
 pixels of `PIXELS_FOR`. The paper's attack: where one floral is to be expected
-(`factor.floral.expectation`).
+(`paper.floral`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from unveil.auditing.costs import (
 )
 from unveil.auditing.result import Guarantee, Stage
 from unveil.checks import InputError
-from unveil.factor.floral.expectation import encodings_needed, expected_florals
+from unveil.paper.floral import encodings_needed, expected_florals
 from unveil.parallel import free_memory
 from unveil.relations.expected import expected_relations
 from unveil.rooms import Shown

@@ -26,8 +26,8 @@ from unveil.checks import InputError, as_array, as_vectors, row_blocks
 from unveil.encode import simulate
 from unveil.encodings import Encodings
 from unveil.kept import name_of
+from unveil.paper import learn_public
 from unveil.scheme import Scheme
-from unveil.supports import learn_public
 
 KEPT = 1 << 26
 """Values of drawn encodings kept in memory."""

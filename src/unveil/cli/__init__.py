@@ -7,30 +7,17 @@ not recover. One command, one file. NumPy and all that stands on it load inside 
 that `unveil --help` answers at once.
 """
 
-from unveil.cli import (
-    attack,
-    audit,
-    certify,
-    compare,
-    doctor,
-    export,
-    plan,
-    reproduce,
-    score,
-    simulate,
-)
+from unveil.cli import attack, audit, certify, doctor, export, plan, score, simulate
 from unveil.cli.group import main
 
 __all__ = [
     "attack",
     "audit",
     "certify",
-    "compare",
     "doctor",
     "export",
     "main",
     "plan",
-    "reproduce",
     "score",
     "simulate",
 ]

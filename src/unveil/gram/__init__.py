@@ -1,15 +1,6 @@
-"""Overlaps of encodings: Ψ and its inverse, pair statistics, the blocked engine, GramExtract."""
+"""Similarities that attacks outside the paper use; GramExtract is in `unveil.paper`."""
 
-from unveil.gram.engine.plan import OverlapPlan
-from unveil.gram.gram_extract import gram_extract, overlap_engine
-from unveil.gram.levels import lattice
-from unveil.gram.psi import psi, psi_inverse
+from unveil.paper.gram_extract import gram_extract, overlap_engine, psi, psi_inverse
+from unveil.paper.overlap_levels import lattice
 
-__all__ = [
-    "OverlapPlan",
-    "gram_extract",
-    "lattice",
-    "overlap_engine",
-    "psi",
-    "psi_inverse",
-]
+__all__ = ["gram_extract", "lattice", "overlap_engine", "psi", "psi_inverse"]

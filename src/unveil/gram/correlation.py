@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.gram.psi import psi
-from unveil.gram.statistics import feature_rows
+from unveil.paper.gram_extract import psi
+from unveil.paper.overlap_levels import feature_rows
 
 
 def squared_correlations(magnitudes: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.gram.psi import psi_inverse
+from unveil.paper.gram_extract import psi_inverse
 
 Floats = NDArray[np.float64]
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from unveil.gram.statistics import Floats
+from unveil.paper.overlap_levels import Floats
 
 PATCHES = 8
 """With 4 to 32 of them about as many encodings of photographs are read right; fewer suit pictures

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.encodings import Encodings
-from unveil.gram.levels import polar_nodes
-from unveil.gram.psi import psi
-from unveil.gram.statistics import feature_rows, public_part
+from unveil.paper.gram_extract import psi
+from unveil.paper.overlap_levels import feature_rows, polar_nodes, public_part
 from unveil.records import Supports
 
 CLIP = 5

@@ -1,1 +1,2 @@
-"""Attacks by others, as published: their algorithms, frozen, on our building blocks."""
+"""The attacks that the paper names, one file each: `absolute`, `cliques`, `line_graph`, `tensor`,
+`phase_retrieval`. A file is an attack by its `NAME` and `ATTACK`."""

@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.paper.folded_search import Floats
 from unveil.parallel import rows_per_block
 from unveil.records import Progress
-from unveil.supports.folded.likelihood import Floats
 
 SWEEPS = 3
 """Rounds in which each choice is taken back and made again, with the others in place."""

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-
-from unveil.experiments.compare.families import FAMILIES, instance
+from experiments.compare.families import FAMILIES, instance
 
 
 @pytest.mark.parametrize("name", FAMILIES)

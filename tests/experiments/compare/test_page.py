@@ -1,9 +1,8 @@
 """The comparison in words: who wins follows the numbers, and the page has them all."""
 
 import pytest
-
-from unveil.experiments.compare.families import FAMILIES, Family
-from unveil.experiments.compare.page import (
+from experiments.compare.families import FAMILIES, Family
+from experiments.compare.page import (
     MEASURES,
     matrix,
     page,
@@ -101,7 +100,7 @@ def test_the_page_has_the_verdict_every_number_and_every_reason():
     assert "| one | **100%** | **100%** |" in text
     assert "| two | **50%** | 90%, 2 wrong |" in text
     assert "| a | does not apply: not for these | three, phase diagram |" in text
-    assert "`unveil compare --seed 3`" in text
+    assert "`python -m experiments.compare --seed 3`" in text
     assert "figures/" not in text  # no diagram was drawn
     shown = [{"attack": a, "ground": "k = 2", "share": [[1]]} for a in "ab"]
     text = page({**FOUND, "diagrams": shown}, "figures")

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from experiments.cells import Cells
+from experiments.compare.phase import GROUNDS, N, draw, measure
 
-from unveil.experiments.cells import Cells
-from unveil.experiments.compare import phase
-from unveil.experiments.compare.phase import GROUNDS, N, draw, measure
+from experiments.compare import phase
 from unveil.scheme import Scheme
 
 TAKES = {"hidden": lambda scheme: scheme.signs == "absolute" and scheme.k_private == 2}

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from experiments.compare.families import FAMILIES
+from experiments.compare.page import page, rows
+from experiments.compare.run import PHASE, compare
 
 import unveil
+from experiments.compare import run as module
 from unveil import cli
 from unveil.attacks import ATTACKS
-from unveil.experiments.compare import run as module
-from unveil.experiments.compare.families import FAMILIES
-from unveil.experiments.compare.page import page, rows
-from unveil.experiments.compare.run import PHASE, compare
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 FAKE = """
@@ -33,7 +33,7 @@ def attack(encodings, public=None, *, rng=None, memory_limit=None, progress=None
 
 ATTACK = attack
 """
-CLAIM = """from unveil.experiments.compare.families import FAMILIES, instance
+CLAIM = """from experiments.compare.families import FAMILIES, instance
     X = instance(FAMILIES["mixup"], rng).simulation.private[:{count}] + np.float32({off})
     members = sparse.csr_array((encodings.m, len(X)), dtype=bool)
     return Recovery(X, np.full(len(X), "verified"), True, members, np.zeros(len(X)), ("",) * len(X), NAME, "all", {{}})"""

@@ -3,10 +3,10 @@
 import ast
 
 import pytest
+from experiments.compare.sources import code_fingerprint
 
+from experiments.compare import sources
 from unveil.attacks import ATTACKS
-from unveil.experiments.compare import sources
-from unveil.experiments.compare.sources import code_fingerprint
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from experiments.cells import LOST
+from experiments.compare.families import FAMILIES, instance
+from experiments.compare.trial import CRASHED, LIMIT, RAN, REFUSED, run_trials, scored
 from scipy import sparse
 
+from experiments.compare import trial
 from unveil.attacks import ATTACKS
 from unveil.checks import InputError
-from unveil.experiments.cells import LOST
-from unveil.experiments.compare import trial
-from unveil.experiments.compare.families import FAMILIES, instance
-from unveil.experiments.compare.trial import CRASHED, LIMIT, RAN, REFUSED, run_trials, scored
 from unveil.records import Recovery
 
 SMALL = replace(FAMILIES["mixup"], n=12, m=60, d=40)

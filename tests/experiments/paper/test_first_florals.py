@@ -4,10 +4,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from experiments.paper.first_florals import first_m, has_subsets, has_sunflower, search_finds
 
 import unveil
 from unveil.encode import draw_selection
-from unveil.experiments.paper.first_florals import first_m, has_subsets, has_sunflower, search_finds
 
 
 def subsets(k, n, m, seed):

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from experiments.cells import Cells
+from experiments.paper.gram_accuracy import _cell, _crossing, rows, section
 
+from experiments.paper import gram_accuracy
 from unveil.encode import simulate
-from unveil.experiments.cells import Cells
-from unveil.experiments.paper import gram_accuracy
-from unveil.experiments.paper.gram_accuracy import _cell, _crossing, rows, section
 from unveil.gram import psi_inverse
 from unveil.scheme import Scheme
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from experiments.cells import Cells
+from experiments.paper.learn_public import _cell, rows, section
 
-from unveil.experiments.cells import Cells
-from unveil.experiments.paper import learn_public
-from unveil.experiments.paper.learn_public import _cell, rows, section
+from experiments.paper import learn_public
 
 
 def facts(diagonal, default=1.0, m=20):

@@ -5,13 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from experiments.reproduce import ITEMS, item, page, reproduce
 
-import unveil
-from unveil import cli
-from unveil.experiments import ITEMS, reproduce
-from unveil.experiments.paper import gram_accuracy
-from unveil.experiments.paper.reproduce import item, page
+from experiments.paper import gram_accuracy
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 
@@ -56,30 +52,6 @@ def test_a_second_run_writes_the_same_bytes_without_measuring(tmp_path, monkeypa
     monkeypatch.setattr(gram_accuracy, "_cell", lambda **_: pytest.fail("measured again"))
     again = reproduce("gram-accuracy", tmp_path)
     assert {path: path.read_bytes() for path in again.files} == first
-
-
-@pytest.mark.usefixtures("small")
-def test_the_command_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(gram_accuracy, "draw", lambda facts: {})
-    done = CliRunner().invoke(
-        cli.main, ["reproduce", "gram-accuracy", "--out", str(tmp_path / "a"), "--json"]
-    )
-    assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    assert [entry["item"] for entry in told["items"]] == ["gram-accuracy"]
-    shown = CliRunner().invoke(
-        cli.main, ["reproduce", "gram-accuracy", "--out", str(tmp_path / "a")]
-    )
-    assert told["items"][0]["verdict"] in " ".join(shown.stdout.split())
-
-
-def test_an_unknown_item_is_one_sentence_and_writes_nothing(tmp_path):
-    done = CliRunner().invoke(cli.main, ["reproduce", "utilty", "--out", str(tmp_path / "a")])
-    assert done.exit_code == 2
-    assert "choose one of utility" in done.stderr
-    assert not (tmp_path / "a").exists()
-    with pytest.raises(unveil.InputError, match="choose one of"):
-        item("nothing")
 
 
 def test_the_committed_page_is_made_from_the_committed_numbers():

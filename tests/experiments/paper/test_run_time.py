@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from experiments.cells import Cells
+from experiments.paper.run_time import STAGES, _seconds, _write_down, bounds, section
 
+from experiments.paper import run_time
 from unveil.encode.selection import selection_matrix
-from unveil.experiments.cells import Cells
-from unveil.experiments.paper import run_time
-from unveil.experiments.paper.run_time import STAGES, _seconds, _write_down, bounds, section
 
 
 def test_the_papers_exponents():

@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-
-from unveil.experiments.cells import Cells
-from unveil.experiments.paper import sample_complexity
-from unveil.experiments.paper.sample_complexity import (
+from experiments.cells import Cells
+from experiments.paper.sample_complexity import (
     _all_twice,
     _attack,
     _existence,
     _predicted,
     exponent,
 )
+
+from experiments.paper import sample_complexity
 from unveil.factor import encodings_needed, expected_florals
 
 

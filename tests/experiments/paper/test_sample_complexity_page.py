@@ -1,6 +1,6 @@
 """The words about sample complexity follow the numbers."""
 
-from unveil.experiments.paper.sample_complexity_page import draw, rows, section
+from experiments.paper.sample_complexity_page import draw, rows, section
 
 
 def facts(offset=0.0, real=0, failed=0):

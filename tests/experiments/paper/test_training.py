@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-
-from unveil.experiments.paper.training import Run, _epoch, _logits, initial, train
+from experiments.paper.training import Run, _epoch, _logits, initial, train
 
 D = 6
 

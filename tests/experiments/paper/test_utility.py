@@ -3,10 +3,10 @@ drops."""
 
 import numpy as np
 import pytest
+from experiments.cells import Cells
+from experiments.paper.utility import DATA, SCHEMES, _drops, dataset, prepare, synthetic
 
-from unveil.experiments.cells import Cells
-from unveil.experiments.paper import utility
-from unveil.experiments.paper.utility import DATA, SCHEMES, _drops, dataset, prepare, synthetic
+from experiments.paper import utility
 
 
 @pytest.mark.parametrize("data", DATA)

@@ -1,9 +1,8 @@
 """The words about utility follow the numbers."""
 
 import pytest
-
-from unveil.experiments.paper.utility import CHOICES, DATA
-from unveil.experiments.paper.utility_page import draw, rows, section
+from experiments.paper.utility import CHOICES, DATA
+from experiments.paper.utility_page import draw, rows, section
 
 
 def facts(instahide, mixup, data="by-magnitude", ahead=True):

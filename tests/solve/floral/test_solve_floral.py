@@ -7,9 +7,10 @@ import pytest
 from unveil import Encodings, Overlaps, Scheme, Supports, simulate
 from unveil.encode import encode, selection_matrix
 from unveil.encodings import Selection
-from unveil.factor import find_all_florals, floral_labels, read_floral, swap_reading
+from unveil.paper.floral import find_all_florals, floral_labels, read_floral, swap_reading
+from unveil.paper.private_image import solve_sign_system
 from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED, Floral
-from unveil.solve import solve_floral
+from unveil.solve.floral.solve_floral import judge_floral
 
 D = 1500
 
@@ -60,9 +61,13 @@ def solve(encodings, public, selection, overlaps, floral=None):
     k = encodings.scheme.k_private
     floral = floral or Floral(np.arange(len(floral_labels(k))), floral_labels(k))
     supports = Supports(selection.public, np.ones(encodings.m), "known")
-    return solve_floral(
-        encodings, public, supports, overlaps, floral, read_floral(overlaps, floral)
-    )
+    scheme, c = encodings.scheme, None
+    if public is not None:
+        c = scheme.public_weight * public[selection.public[floral.rows]].sum(axis=1)
+    y = encodings.magnitudes(floral.rows)
+    signs = solve_sign_system(y, floral.incidence, scheme.private_weight, c)
+    reading = read_floral(overlaps, floral)
+    return judge_floral(encodings, public, supports, overlaps, floral, reading, signs)
 
 
 def changed(encodings, rows, pixels, by):

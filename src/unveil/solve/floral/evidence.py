@@ -7,7 +7,7 @@ known part,
 
 Two questions are put to them, both answered in nats of log-likelihood.
 
-`reading`: is it the other family of sets (`factor.floral.reading`)? For a sunflower x_i = (Σ core +
+`reading`: is it the other family of sets (`paper.floral`)? For a sunflower x_i = (Σ core +
 Σ petals)/k − petal_i; these are orthogonal again, so (*) holds with b = g/k − σ (g shared vectors,
 petals σ), or with b = 1 − σ, 2 ≤ |b| ≤ k.
 

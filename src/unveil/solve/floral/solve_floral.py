@@ -9,7 +9,7 @@ Whether its vectors are verified is for the certificate to say.
   2  it reproduces most further encodings whose overlaps say that they mix these vectors only; those
      it does not reproduce have wrong overlaps or supports, and are left out and counted
   3  no other values fit at any pixel
-  4  other encodings rule out the second family of sets behind a floral (`factor.floral.reading`)
+  4  other encodings rule out the second family of sets behind a floral (`paper.floral.read_floral`)
   5  other encodings look like sums with these vectors: no wrong k_private
   6  the recovered pixels have the size they are expected to have
 """
@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from unveil.encode import mix
 from unveil.encodings import Encodings
-from unveil.factor import Reading, estimate_n_private
+from unveil.paper.floral import Reading, estimate_n_private
+from unveil.paper.private_image import SignSolution
 from unveil.records import AMBIGUOUS, UNRESOLVED, Floral, Overlaps, Supports
 from unveil.solve.floral.evidence import Evidence, gather_evidence
-from unveil.solve.floral.sign_system import SignSolution, solve_sign_system
 from unveil.solve.model import FLORAL_LEAST, FLORAL_NOISE, size_in_doubt
 
 CONVINCING = "convincing"
@@ -57,20 +57,25 @@ class FloralSolution:
     members: NDArray[np.bool_]
 
     @property
+    def convincing(self) -> bool:
+        return self.status == CONVINCING
+
+    @property
     def rank(self) -> tuple[int, int]:
         """Larger is better: first the status, then the number of settled pixels."""
         return [UNRESOLVED, AMBIGUOUS, CONVINCING].index(self.status), int(self.signs.settled.sum())
 
 
-def solve_floral(
+def judge_floral(
     encodings: Encodings,
     public: NDArray[np.float32] | None,
     supports: Supports,
     overlaps: Overlaps,
     floral: Floral,
     reading: Reading,
+    signs: SignSolution,
 ) -> FloralSolution:
-    """Solve the floral's sign system and judge the solution by all encodings."""
+    """Judge the solution of a floral's sign system by all encodings."""
     scheme = encodings.scheme
 
     def public_part(rows: NDArray[np.int64]) -> NDArray[np.float64] | None:
@@ -78,11 +83,8 @@ def solve_floral(
             return None
         return mix(public, supports.indices[rows], scheme.public_weight).astype(np.float64)
 
-    # 1. The floral itself.
+    # 1. Whether signs are determined.
     c = public_part(floral.rows)
-    signs = solve_sign_system(
-        encodings.magnitudes(floral.rows), floral.incidence, scheme.private_weight, c
-    )
 
     # 2. Encodings said to mix its vectors only: those that are not reproduced are left out.
     members = reading.members.copy()

@@ -1,0 +1,164 @@
+"""How many encodings? The paper's n^(k − 2/(k+1)) for k+2 vectors (`lem:setsystemexist`), beside
+what all vectors take.
+
+For k = 2 and 3: in nested draws, the m at which a floral first exists, hence the probability that
+one exists as m/n^(k−2/(k+1)) varies; its median against n, with the exponent fitted; whether
+FindFloralSubmatrix finds one exactly when there is one; and the smallest m from which the strongest
+attack of the package recovers *all* n vectors, beside the m at which every vector is in two
+different encodings, below which no attack can (docs/full_attack.md).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from experiments.bands import power_law
+from experiments.cells import Cells, Facts
+from experiments.paper.first_florals import (
+    Subsets,
+    first_m,
+    has_subsets,
+    has_sunflower,
+    search_finds,
+)
+from unveil.attacks import recover
+from unveil.encode import draw_selection, simulate
+from unveil.encodings import Encodings
+from unveil.paper.floral import encodings_needed, expected_florals
+from unveil.scheme import Scheme
+from unveil.scoring import score
+
+VECTORS = {2: (50, 100, 200, 500, 1000), 3: (20, 30, 40, 50, 70, 100)}
+"""n, by k: over a factor of twenty and of five, as far as existence can be decided."""
+QUICK = {2: (50, 100, 200), 3: (20, 30, 40)}
+"""The same for the quick version."""
+LARGEST_SEARCH = 20_000_000
+"""Overlapping pairs beyond which existence is decided without the search."""
+PIXELS = 2048
+"""d of the attack on all vectors: enough that encodings are what limits it."""
+FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
+"""Multiples of the least m possible that are tried in turn."""
+
+
+def exponent(k: int) -> float:
+    return k - 2 / (k + 1)
+
+
+def measure(cells: Cells, full: bool) -> Facts:
+    vectors, draws, searched, attacks = (VECTORS, 200, 10, 3) if full else (QUICK, 40, 4, 1)
+    factors = list(FACTORS if full else FACTORS[3:])
+    # 1. First florals, and all vectors, at each k and n.
+    settings = [{"k": k, "n": n} for k, ns in vectors.items() for n in ns]
+    existing = cells.run(
+        _existence, [{**s, "draws": draws, "searched": searched} for s in settings], "florals"
+    )
+    attacked = cells.run(
+        _attack, [{**s, "draws": attacks, "factors": factors} for s in settings], "all vectors"
+    )
+    points = [
+        {**s, **floral, **attack}
+        for s, floral, attack in zip(settings, existing, attacked, strict=True)
+    ]
+    # 2. Exponents of n, for each k.
+    fits: Facts = {}
+    for k in vectors:
+        some = [point for point in points if point["k"] == k]
+        n = [point["n"] for point in some]
+        fits[str(k)] = {"theory": round(exponent(k), 4)}
+        for what in ("subsets", "predicted", "sunflower", "twice", "attack"):
+            fits[str(k)][what] = {
+                name: round(value, 4)
+                for name, value in power_law(n, [point[what]["median"] for point in some])
+                ._asdict()
+                .items()
+            }
+    return {
+        "draws": draws,
+        "searched": searched,
+        "attacks": attacks,
+        "d": PIXELS,
+        "points": points,
+        "fits": fits,
+    }
+
+
+def _existence(k: int, n: int, draws: int, searched: int, seed: int) -> Facts:
+    """First m of each family, per draw; and how often the search agreed, just before and at the
+    first floral of any kind."""
+    # Nested draws, long enough that a floral exists in nearly all of them.
+    start = encodings_needed(n, k)
+    first: dict[str, list[int]] = {"subsets": [], "sunflower": []}
+    returned = {"asked": 0, "agrees": 0, "real": 0}
+    for draw in range(draws):
+        drawn = _subsets(
+            k, n, 12 * start, np.random.default_rng(np.random.SeedSequence([seed, k, n, draw]))
+        )
+        there = {"subsets": partial(has_subsets, n=n), "sunflower": partial(has_sunflower, n=n)}
+        found = {
+            family: first_m(drawn, exists, start) or len(drawn) for family, exists in there.items()
+        }
+        for family, m in found.items():
+            first[family].append(m)
+        if draw < searched and found["subsets"] ** 2 * k * k / n <= LARGEST_SEARCH:
+            m = min(found.values())
+            before, at, real = (
+                search_finds(drawn[:size], n) for size in (m - 1, m, found["subsets"])
+            )
+            returned["asked"] += 1
+            returned["agrees"] += before == "nothing" and at != "nothing"
+            returned["real"] += real == "subsets"
+    return {
+        **{
+            family: {"median": float(np.median(ms)), "all": sorted(ms)}
+            for family, ms in first.items()
+        },
+        "predicted": {"median": _predicted(n, k, start)},
+        "search": returned,
+    }
+
+
+def _predicted(n: int, k: int, start: int) -> int:
+    """The m at which florals number log 2 in expectation: the median, were they a Poisson
+    process."""
+    low, high = 0, start
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if expected_florals(n, k, middle) >= np.log(2) else (middle, high)
+    return high
+
+
+def _attack(k: int, n: int, draws: int, factors: list[float], seed: int) -> Facts:
+    """Per draw the m at which every vector is in two different encodings, and the least multiple at
+    which all come back."""
+    twice, needed, failed = [], [], 0
+    for draw in range(draws):
+        rng = np.random.default_rng(np.random.SeedSequence([seed, k, n, draw, 1]))
+        # Six times what it takes on average until every vector was drawn twice.
+        most = int(6 * n * (np.log(n) + 2) / k)
+        sim = simulate(Scheme(k), n, m=most, d=PIXELS, rng=rng)
+        bound = first_m(sim.selection.private, partial(_all_twice, n=n), n) or most
+        twice.append(bound)
+        for factor in factors:
+            m = min(most, int(np.ceil(factor * bound)))
+            part = Encodings(sim.encodings.values[:m], sim.encodings.scheme)
+            if score(recover(part, attack="full", rng=seed), sim.private).exact == n:
+                break
+        else:
+            failed += 1
+        needed.append(m)
+    medians = {
+        name: {"median": float(np.median(ms)), "all": sorted(ms)}
+        for name, ms in (("twice", twice), ("attack", needed))
+    }
+    return {**medians, "failed": failed}
+
+
+def _all_twice(subsets: Subsets, n: int) -> bool:
+    different = np.unique(subsets, axis=0)
+    return bool((np.bincount(different.ravel(), minlength=n) >= 2).all())
+
+
+def _subsets(k: int, n: int, m: int, rng: np.random.Generator) -> Subsets:
+    return draw_selection(Scheme(k), n, 0, m, rng, rng).private

@@ -1,1 +1,0 @@
-"""FindFloralSubmatrix: the search, what a floral stands for, and how many to expect."""

@@ -1,1 +1,0 @@
-"""The overlap engine: every pair of encodings once, in blocks, on threads or a cluster."""

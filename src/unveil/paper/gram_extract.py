@@ -1,0 +1,336 @@
+"""GramExtract (`alg:private_attack`, Algorithm 2): how many private vectors two encodings share.
+
+The covariance of |y_i| and |y_j| over the pixels is Ψ of the inner product of their selection
+vectors (`lem:kr17`, `cor:kr17`),
+
+    Ψ(z) = Cov(|a|, |b|) = (2/π)(z·arcsin z + √(1 − z²) − 1),     Ψ(0) = 0,  Ψ(1) = 1 − 2/π,
+
+so that its inverse, rounded, is the Gram matrix of the selection vectors.
+
+method="printed" is the algorithm line by line in NumPy: an m×m matrix, Ψ⁻¹ entry by entry, rounding
+to multiples of 1/k, the public part subtracted afterwards. method="fast" is the same statistic in
+blocks (`overlap_levels`, `overlap_engine`), and departs from the print in four ways:
+
+  * entries are rounded to the lattice z(p, q) that belongs to the known number p of shared public
+    vectors: the printed order is right for weighting="equal" and for k_pub = k_priv only (erratum 1
+    of docs/paper_map.md);
+  * thresholds lie where both errors are equally likely, not at the midpoint of Ψ⁻¹: near z = 0 Ψ is
+    flat, and the midpoint turns far more zeros into ones. About a third of the pixels is enough;
+  * pairs are screened on part of the pixels, pairs in doubt are decided by their likelihood, and
+    with known public vectors a statistic that is linear in the overlap replaces the folded one;
+  * the matrix is sparse, each entry has a confidence, and the number of wrong pairs to expect is
+    part of the result.
+
+Since Ψ increases, rounding z is comparing the covariance with fixed thresholds: no entry is ever
+inverted. Cost: m²/2 products of the screening pixels.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unveil.checkpoint import Checkpoint
+from unveil.checks import DataLike, InputError
+from unveil.cluster import results
+from unveil.encodings import Encodings, as_public
+from unveil.paper.overlap_engine import (
+    Block,
+    OverlapEngine,
+    assemble,
+    make_plan,
+    round_scores,
+    score_rows,
+    weigh_evidence,
+)
+from unveil.paper.overlap_levels import Statistic, public_part, statistic_levels
+from unveil.parallel import memory_limit as settle_limit
+from unveil.parallel import must_fit, where, worker_count
+from unveil.records import Overlaps, Progress, Supports
+
+Choice = Literal["auto"] | Statistic
+
+
+# --- Algorithm 2 as printed ----------------------------------------------------------------------
+
+
+def printed_gram(magnitudes: ArrayLike, k: int, eta: float) -> NDArray[np.float64]:
+    """k·Σ* (m, m) from encodings (m, d) of unit selection vectors; lines as in the paper."""
+    eta_star = eta**2 / 4  # line 1: η* ← O(η²), small enough that Ψ⁻¹(η*) < η
+    z = np.asarray(magnitudes, np.float64).T  # line 2: z_1, …, z_d ∈ R^m
+    centred = z - z.mean(axis=0)  # line 3: μ̂, Σ̂ and its clipped Σ̂'
+    Sigma = np.maximum(centred.T @ centred / len(z), eta_star)
+    Sigma_tilde = psi_inverse(Sigma)  # line 4: Σ̃ ← Ψ⁻¹(Σ̂'), erratum 3: the diagonal is Ψ(1)
+    return np.rint(k * Sigma_tilde)  # lines 5, 6: k·Σ*, Σ* the nearest multiple of 1/k
+
+
+def psi(z: ArrayLike) -> NDArray[np.float64]:
+    """Ψ, even in z, for |z| ≤ 1."""
+    z = np.asarray(z, dtype=np.float64)
+    return np.asarray(2 / np.pi * (z * np.arcsin(z) + np.sqrt(1 - z * z) - 1))
+
+
+def psi_inverse(covariance: ArrayLike, floor: float = 0.0) -> NDArray[np.float64]:
+    """Ψ⁻¹ on [0, 1] of values clipped to [floor, Ψ(1)].
+
+    Ψ is convex and increasing with Ψ(z) ≥ z²/π, so that Newton's steps from √(π·c) descend to the
+    root; they double the digits, and six reach rounding.
+    """
+    c = np.clip(np.asarray(covariance, dtype=np.float64), floor, 1 - 2 / np.pi)
+    z = np.minimum(np.sqrt(np.pi * c), 1.0)
+    for _ in range(6):
+        slope = 2 / np.pi * np.arcsin(z)
+        step = np.divide(psi(z) - c, slope, out=np.zeros_like(z), where=slope > 0)
+        z = np.clip(z - step, 0.0, 1.0)
+    return z
+
+
+def _printed_overlaps(encodings: Encodings, supports: Supports | None, limit: int) -> Overlaps:
+    """Algorithm 2, and lines 1 and 4 to 6 of Algorithm 4: the public part is subtracted after
+    rounding."""
+    scheme, m = encodings.scheme, encodings.m
+    k = scheme.k_private + scheme.k_public
+    must_fit(40 * m * m, f"method='printed' for {m:,} encodings", limit, "use method='fast'")
+    # Selection vectors of unit length: rows in units of their root mean square.
+    Y = encodings.magnitudes().astype(np.float64)
+    Y /= np.maximum(np.sqrt(np.mean(Y**2, axis=1, keepdims=True)), 1e-300)
+    M = printed_gram(Y, k, eta=1 / (2 * k)) / k
+    # ‖w‖² = 2 for the printed weights (erratum 1), 1 for weighting="equal".
+    M *= scheme.public_variance + scheme.private_variance
+    if supports is not None and scheme.k_public:
+        named = supports.incidence(int(supports.indices.max()) + 1)
+        M -= scheme.public_weight**2 * (named @ named.T).toarray()
+    M = np.clip(np.rint(M / scheme.private_weight**2), 0, scheme.k_private)
+    np.fill_diagonal(M, scheme.k_private)
+    return Overlaps.from_array(M.astype(np.int64), scheme.k_private)
+
+
+# --- The same, fast and strong -------------------------------------------------------------------
+
+
+def gram_extract(
+    encodings: Encodings,
+    public: DataLike | None = None,
+    *,
+    supports: Supports | None = None,
+    method: Literal["fast", "printed"] = "fast",
+    statistic: Choice = "auto",
+    loss: float = 1e-6,
+    memory_limit: int | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Overlaps:
+    """How many private vectors each two encodings share (GramExtract).
+
+    Parameters
+    ----------
+    encodings : Encodings
+        The encodings, with their scheme.
+    public : array of shape (n_public, d) or None
+        The public vectors, where the scheme has a public part. With them the assisted statistic is
+        used, which needs far fewer pixels.
+    supports : Supports or None
+        Which public vectors each encoding uses; their share of the overlap is taken off. None:
+        learned here.
+    method : str
+        "fast": in blocks, thresholds where both errors are equally likely. "printed": Algorithm 2
+        line by line, an m×m matrix, none of the options below.
+    statistic : str
+        "auto": assisted when the public part is known, else folded with likelihood where in doubt.
+        "folded", "assisted": this product alone.
+    loss : float
+        The share of overlapping pairs that a screen on part of the pixels may lose.
+    memory_limit : int or None
+        Bytes that may be taken; None: half of what is free.
+    workers : int or None
+        Threads, or processes of a local cluster; None: one per core. The result does not depend on
+        it.
+    scheduler : str or None
+        None: threads. "processes": a local Dask cluster. "tcp://…": an existing one.
+    checkpoint : path or None
+        Folder for finished blocks: the same call after an interruption goes on from there.
+    progress : callable or None
+        progress(stage, done, total), called as blocks are done.
+
+    Returns
+    -------
+    Overlaps
+        Sparse, with a confidence for every entry and the number of wrong pairs to expect.
+
+    Raises
+    ------
+    InputError
+        Where there is no private part, options contradict each other, or Dask is asked for and not
+        installed.
+
+    References
+    ----------
+    `alg:private_attack`, `lem:gramextract`, `lem:kr17` of the paper; docs/scale.md.
+
+    Examples
+    --------
+    >>> import unveil
+    >>> sim = unveil.simulate(unveil.Scheme(2), n_private=8, m=20, d=1500, rng=0)
+    >>> overlaps = unveil.gram_extract(sim.encodings)
+    >>> first, second = sim.selection.private[:2].tolist()
+    >>> int(overlaps.toarray()[0, 1]) == len(set(first) & set(second))
+    True
+    """
+    # 1. Checked input, and the plan for it.
+    limit = settle_limit(memory_limit)
+    if method not in ("fast", "printed"):
+        raise InputError(f"method={method!r}: choose one of fast, printed")
+    if method == "printed":
+        supports = _checked_supports(encodings, public, supports, limit, progress)
+        return _printed_overlaps(encodings, supports, limit)
+    engine = overlap_engine(
+        encodings,
+        public,
+        supports=supports,
+        statistic=statistic,
+        loss=loss,
+        memory_limit=memory_limit,
+        workers=workers,
+        progress=progress,
+    )
+    # 2. Blocks, those of an earlier run included.
+    folder = checkpoint if checkpoint is not None else where().checkpoint
+    kept = None
+    if folder is not None:
+        kept = Checkpoint(Path(folder), *engine.decided_by())
+    workers = workers if workers is not None else where().workers
+    scheduler = scheduler if scheduler is not None else where().scheduler
+    blocks = _blocks(engine, kept, workers, scheduler, limit, progress)
+    # 3. What they say together: fractions, confidence, errors to expect.
+    table = np.sum([block.table for block in blocks], axis=0)
+    fractions, wrong = weigh_evidence(table, engine.plan, engine.levels)
+    k = encodings.scheme.k_private
+    matrix, confidence = assemble(blocks, encodings.m, k, fractions)
+    return Overlaps(matrix, k, wrong, confidence)
+
+
+def overlap_engine(
+    encodings: Encodings,
+    public: DataLike | None = None,
+    *,
+    supports: Supports | None = None,
+    statistic: Choice = "auto",
+    loss: float = 1e-6,
+    doubt: float = 14.0,
+    doubt_share: float = 0.25,
+    doubt_least: float = 2.5e9,
+    doubt_pixel: float = 600.0,
+    sample: int = 256,
+    memory_limit: int | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> OverlapEngine:
+    """Checked input and the plan for it, before any block is computed; `engine.plan` says what will
+    happen.
+
+    doubt         log-likelihood ratio below which a rounding is in doubt: one error in a million
+    doubt_share   what deciding doubtful pairs may cost, as a share of the rest; doubt_least: what
+                  it may always cost, in multiply-adds (a tenth of a second); doubt_pixel: what one
+                  pixel's likelihood costs
+    sample        encodings, evenly spaced, whose pairs tell how dense the overlaps are
+    """
+    # 1. A question that can be asked, and the public part.
+    scheme, m, d = encodings.scheme, encodings.m, encodings.d
+    if statistic not in ("auto", "folded", "assisted"):
+        raise InputError(f"statistic={statistic!r}: choose one of auto, folded, assisted")
+    if not 0 < loss <= 0.5:
+        raise InputError(f"loss={loss}: give a share above 0 and up to 0.5")
+    worker_count(workers)
+    limit = settle_limit(memory_limit)
+    supports = _checked_supports(encodings, public, supports, limit, progress)
+    vectors = as_public(public, encodings) if public is not None else None
+    part = None
+    if supports is not None:
+        supports.incidence(len(vectors) if vectors is not None else int(supports.indices.max()) + 1)
+        part = public_part(encodings, supports.indices, vectors)
+    # 2. The statistic, and the densities of a sample. Half a pair more: a sample that shows none
+    #    does not say that there are none.
+    chosen: Statistic = "folded" if statistic == "auto" else statistic
+    if statistic == "auto" and part is not None and part.vectors is not None:
+        chosen = "assisted"
+    levels = statistic_levels(chosen, scheme, part)
+    rows = np.unique(np.linspace(0, m - 1, min(m, sample)).astype(np.intp))
+    C, shared = score_rows(encodings.values, rows, chosen, part)
+    upper = np.triu_indices(len(rows), 1)
+    scores, p = C[upper], shared[upper]
+    occupancy = float(((scores >= levels.balanced()[p, 0]).sum() + 0.5) / (len(p) + 1))
+    counts = np.bincount(p, minlength=scheme.k_public + 1)
+    shares = tuple((counts / counts.sum()).tolist()) if len(p) else (1.0,)
+    how = {"statistic": chosen, "occupancy": occupancy, "shared": shares}
+    plan = make_plan(levels, m, d, limit=limit, loss=loss, **how)  # type: ignore[arg-type]
+    # 3. How much doubt the likelihood can afford: the most doubtful pairs of the sample.
+    if statistic == "auto" and chosen == "folded" and len(p):
+        pairs = m * (m - 1) / 2
+        affordable = max(doubt_share * plan.work, doubt_least) / (doubt_pixel * d * pairs)
+        margin = np.sort(round_scores(scores, p, plan, levels)[2])
+        widest = doubt if affordable >= 1 else float(np.quantile(margin, affordable))
+        if widest >= 1:  # narrower would decide next to nothing
+            how["doubt"] = min(doubt, widest)
+            plan = make_plan(levels, m, d, limit=limit, loss=loss, **how)  # type: ignore[arg-type]
+    return OverlapEngine(encodings.values, scheme, plan, levels, part, min(limit // 4, 512 << 20))
+
+
+def _checked_supports(
+    encodings: Encodings,
+    public: DataLike | None,
+    supports: Supports | None,
+    limit: int,
+    progress: Progress | None,
+) -> Supports | None:
+    """The supports, learned where they are not given; None without a public part."""
+    scheme = encodings.scheme
+    if scheme.k_private < 1:
+        raise InputError("k_private=0: encodings without a private part have no private overlaps")
+    if supports is None and scheme.k_public:
+        from unveil.paper.learn_public import learn_public
+
+        supports = learn_public(encodings, public, memory_limit=limit, progress=progress)
+    if supports is not None and supports.indices.shape != (encodings.m, scheme.k_public):
+        raise InputError(
+            f"supports of shape {supports.indices.shape} for {encodings.m} encodings with "
+            f"k_public={scheme.k_public}: learn them from these encodings"
+        )
+    return supports if scheme.k_public else None
+
+
+def _blocks(
+    engine: OverlapEngine,
+    checkpoint: Checkpoint | None,
+    workers: int | None,
+    scheduler: str | None,
+    limit: int,
+    progress: Progress | None,
+) -> list[Block]:
+    """All blocks in the order of (i, j), whatever the order they were finished in."""
+    tasks = engine.plan.tasks
+    done: dict[tuple[int, int], Block] = {}
+    if checkpoint is not None:
+        found = {task: checkpoint.read(task) for task in tasks}
+        done = {task: Block(**kept) for task, kept in found.items() if kept is not None}
+    left = [task for task in tasks if task not in done]
+    if progress and done:
+        progress("overlaps", len(done), len(tasks))
+    if scheduler is None:  # threads share the limit; processes bring their own memory
+        workers = max(1, min(worker_count(workers), (limit // 2) // engine.plan.bytes_per_task))
+    for task, block in results(_block, engine, left, workers=workers, scheduler=scheduler):
+        if checkpoint is not None:
+            checkpoint.write(task, vars(block))
+        done[task] = block
+        if progress:
+            progress("overlaps", len(done), len(tasks))
+    return [done[task] for task in sorted(tasks)]
+
+
+def _block(engine: OverlapEngine, task: tuple[int, int]) -> Block:
+    return engine.block(*task)

@@ -1,1 +1,0 @@
-"""Cliques of similar encodings, and a flow that gives each its members."""

@@ -1,1 +1,0 @@
-"""What three encodings share, as a tensor, decomposed."""

@@ -1,1 +1,0 @@
-"""LearnPublic by search in the folded-normal likelihood: the default."""

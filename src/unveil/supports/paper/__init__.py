@@ -1,1 +1,0 @@
-"""LearnPublic as printed: the moment matrix, the semidefinite program, diagonal thresholding."""

@@ -1,1 +1,0 @@
-"""LearnPublic where weights are unknown, or where there is no private part."""
