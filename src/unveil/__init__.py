@@ -13,8 +13,7 @@ from unveil._version import __version__
 if TYPE_CHECKING:
     from unveil.attacks import learn_private_image, recover
     from unveil.auditing.audit import audit
-    from unveil.auditing.encoder_lint import lint_encoder
-    from unveil.auditing.lint import lint_encodings
+    from unveil.auditing.lint import lint_encoder, lint_encodings
     from unveil.auditing.plan import Plan, plan
     from unveil.auditing.result import Audit, Finding
     from unveil.checks import InputError
@@ -55,7 +54,7 @@ _HOME = {
     "is_floral": "factor",
     "learn_private_image": "attacks",
     "learn_public": "supports",
-    "lint_encoder": "auditing.encoder_lint",
+    "lint_encoder": "auditing.lint",
     "lint_encodings": "auditing.lint",
     "plan": "auditing.plan",
     "read_challenge": "data",
