@@ -5,7 +5,7 @@ the truth, and say so.
     2  sample    some of the records with as many encodings each: the first answer, in seconds
     3  whole     all of them at once, by every attacker, who knows least first      `trial`
     4  again     more draws, and fewer encodings: intervals and the curve
-    5  beside    what if, what the encoder gives away, who can be linked            `what_if`, `lint`
+    5  beside    what if, what the encoder gives away, who can be linked    `what_if`, `lint`
     6  words     the verdict, from what was measured and from nothing else          `verdict`
 
 The work is fixed by the data and the seed. The clock can only end it: then what the sample gave up
@@ -19,6 +19,7 @@ import time as clock_time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from math import sqrt
 from typing import Any
 
@@ -32,7 +33,7 @@ from unveil.auditing.meaning import links_of, meanings_of
 from unveil.auditing.outcome import distinct
 from unveil.auditing.pictures import draw_pictures
 from unveil.auditing.release import Encoder, Release
-from unveil.auditing.result import Audit, Finding
+from unveil.auditing.result import Audit, Finding, WhatIf
 from unveil.auditing.trial import Clock, Trial, run_trial
 from unveil.auditing.verdict import (
     Result,
@@ -42,7 +43,7 @@ from unveil.auditing.verdict import (
     describe,
     level_of,
     records_of,
-    threat,
+    threats_of,
     verdict_of,
     weakest,
 )
@@ -143,8 +144,9 @@ def audit(
     bench = _Bench(case, relative_tolerance, seeds, Clock(limit or 120.0), progress)
     results = bench.attack()
     curve = bench.curve(results)
-    points = ()
+    points: tuple[WhatIf, ...] = ()
     if axes:
+        bench.enter("")
         points = what_if_points(
             case.release.changed(encoder=None, given=None),
             axes,
@@ -178,6 +180,7 @@ class _Bench:
         """few: records of a sample, which also stand for all in further draws and the curve."""
         self.case, self.tolerance, self.seeds, self.clock = case, tolerance, seeds, clock
         self._progress, self._said, self._stage = progress, "", ""
+        self._told = (0.0, 0.0, 0.0)
         release = case.release
         n = len(release.private)
         self.small: Release | None = None
@@ -190,7 +193,10 @@ class _Bench:
         first = len(distinct(release.private)[0])
         names = case.data.columns or tuple(f"{i + 1}" for i in range(release.private.shape[1]))
         self.words = Words(names, case.data.noun, n, first, release.m, release.shape is not None)
-        self.points: list[list[Trial]] = []
+
+    def enter(self, stage: str) -> None:
+        """What is worked at from now on."""
+        self._stage = stage
 
     def report(self, stage: str, done: int, total: int) -> None:
         """Where the work is, and what was found so far."""
@@ -222,17 +228,30 @@ class _Bench:
         return [self._again(result) if result is main else result for result in results]
 
     def _trial(
-        self, part: Release, attacker: Attacker, small: bool, best: Trial | None, m: int | None = None
+        self,
+        part: Release,
+        attacker: Attacker,
+        small: bool,
+        best: Trial | None,
+        m: int | None = None,
     ) -> Trial:
         # The first answer comes in any case; the clock ends what follows.
         clock = Clock(None) if small and best is None else self.clock
         return run_trial(
-            part, attacker, 0, m, tolerance=self.tolerance, clock=clock, progress=self.report, best=best
+            part,
+            attacker,
+            0,
+            m,
+            tolerance=self.tolerance,
+            clock=clock,
+            progress=self.report,
+            best=best,
         )
 
     def _found(self, trial: Trial, small: bool) -> None:
-        if level_of(trial) != "nothing":
-            self._said = describe(trial, small, self.words)
+        """What is told so far: the best of those who have all records still to find."""
+        if level_of(trial) != "nothing" and (not self._said or trial.worth > self._told):
+            self._said, self._told = describe(trial, small, self.words), trial.worth
 
     def _again(self, result: Result) -> Result:
         """Further draws of what counts, on the sample where there is one."""
@@ -266,7 +285,9 @@ class _Bench:
         assert best is not None
         return best
 
-    def curve(self, results: Sequence[Result], most: int = 5, flat: float = 0.1) -> list[list[Trial]]:
+    def curve(
+        self, results: Sequence[Result], most: int = 5, flat: float = 0.1
+    ) -> list[list[Trial]]:
         """Trials by number of encodings, where the share of values changes: the ends first, then
         the middle of the steepest interval.
 
@@ -278,7 +299,9 @@ class _Bench:
         high = part.m
         whole = (main.sample or main.whole, *main.again)
         points: dict[int, list[Trial]] = {high: [trial for trial in whole if trial is not None]}
-        low = min(max(part.scheme.k_private + 2, round(self.case.low * high / self.case.release.m)), high)
+        low = min(
+            max(part.scheme.k_private + 2, round(self.case.low * high / self.case.release.m)), high
+        )
         if level_of(main.best) == "nothing" or low == high:
             return list(points.values())
         attacker = main.best.attacker
@@ -295,7 +318,7 @@ def _middle(shares: dict[int, float], flat: float) -> int | None:
     """The number of encodings to try next; None where the curve is known well enough."""
     ordered = sorted(shares)
     gaps = []
-    for a, b in zip(ordered[:-1], ordered[1:], strict=True):
+    for a, b in pairwise(ordered):
         middle, rise = round(sqrt(a * b)), abs(shares[b] - shares[a])
         if rise >= flat and b / a >= 1.2 and middle not in (a, b):
             gaps.append((rise * np.log(b / a), middle))
@@ -303,7 +326,12 @@ def _middle(shares: dict[int, float], flat: float) -> int | None:
 
 
 def _said(
-    case: Case, bench: _Bench, results: list[Result], points: Any, changed: Any, facts: dict[str, Any]
+    case: Case,
+    bench: _Bench,
+    results: list[Result],
+    points: Any,
+    changed: Any,
+    facts: dict[str, Any],
 ) -> Audit:
     """Everything in its place of the record."""
     release, data, words = case.release, case.data, bench.words
@@ -314,13 +342,17 @@ def _said(
     nothing = level_of(trial) == "nothing"
     linked = links_of(release) if nothing or not release.stated else None
     curve = curve_of(points, release.m / max(1, (bench.small or release).m))
-    threats = tuple(threat(result) for result in results)
+    threats = threats_of(results)
     group = distinct(part.private)[1]
     members = part.draw(trial.draw).members
     flat = [one for several in points for one in several if one.draw == 0]
     attack = next((attempt.attack for attempt in threats[results.index(main)].tried), "none")
     shown = {**vars(release.scheme), "noise": release.noise}
-    assumed = {**{key: shown[key] for key in ("k_private", "k_public", "weighting", "signs", "pairing")}, "m": release.m, "noise": release.noise}
+    assumed = {
+        **{key: shown[key] for key in ("k_private", "k_public", "weighting", "signs", "pairing")},
+        "m": release.m,
+        "noise": release.noise,
+    }
     assumed["encodings made by"] = (
         "the scheme" if release.stated else "the encoder" if release.encoder else "somebody else"
     )
@@ -331,7 +363,8 @@ def _said(
             words,
             _attacked(case, results, main),
             _asides(case, bench),
-            linked.words if linked is not None and linked.sure and nothing else "",
+            "" if linked is None or not linked.sure or not nothing else linked.words,
+            own_make=not release.stated,
         ),
         scheme=shown,
         data={
@@ -422,7 +455,10 @@ def _findings(case: Case, bench: _Bench) -> tuple[Finding, ...]:
         n, pool = min(len(release.private), 200), release.public
         try:
             found += lint_encoder(
-                release.encoder, n, 0 if pool is None else min(200, len(pool)), progress=bench.report
+                release.encoder,
+                n,
+                0 if pool is None else min(200, len(pool)),
+                progress=bench.report,
             )
         except InputError as error:
             found.append(Finding(f"The encoder cannot be looked into: {error}.", "low", ""))

@@ -93,9 +93,7 @@ def load(
         )
     # 2. The encodings.
     given = None if encodings is None else _encodings(encodings, d)
-    release = Release(
-        data.values, others, scheme, 0, noise, seed, data.image_shape, encoder, given
-    )
+    release = Release(data.values, others, scheme, 0, noise, seed, data.image_shape, encoder, given)
     top = None if release.stated else len(release.draw(0).values)
     low, high = _range(m, scheme, n, data.image_shape is not None, top)
     if 8 * high * d > limit:

@@ -253,7 +253,9 @@ def _sign_masks(encodings: Encodings, most: int = 1500) -> Finding | None:
         return Finding("Signs are hidden.", "fine", "")
     # Noise that was added to magnitudes makes small ones negative, and is no mask.
     if np.mean(np.minimum(Y, 0) ** 2) < 0.02 * np.mean(Y**2):
-        return Finding("Signs are hidden; what is negative is small, as noise makes it.", "fine", "")
+        return Finding(
+            "Signs are hidden; what is negative is small, as noise makes it.", "fine", ""
+        )
     if len(Y) < 2 or encodings.d < 20:
         return None
     if encodings.scheme.signs == "kept":
@@ -415,7 +417,8 @@ def _seeds(
     if same:
         return [
             Finding(
-                "Two calls without a seed return the same encodings: the seed is fixed in the code.",
+                "Two calls without a seed return the same encodings: the seed is fixed in the "
+                "code.",
                 "high",
                 "Who has the code knows every subset, weight and mask; what is left is linear "
                 "algebra.",

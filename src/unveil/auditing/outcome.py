@@ -248,14 +248,14 @@ def _pairs(
         for j in some:
             order = rng.permutation(n)
             x = np.where(doubt[:, j], np.inf, vectors[:, j])[:, None]
-            for total, rows in zip(said, (slice(None), order), strict=True):
+            for total, rows in zip(said, (np.arange(n), order), strict=True):
                 t = yard.truth[rows, j]
                 gap = np.abs(np.abs(x) - np.abs(t)) if hidden else np.abs(x - t)
                 total += np.where(gap <= bound[j], surprise[rows, j], 0.0)
         evidence, permuted = np.maximum(evidence, said[0]), np.maximum(permuted, said[1])
     # Columns that are the only one cannot be permuted: there the number of pairs has to do.
     null = float(permuted.max()) if len(some) > 1 else 0.0
-    return evidence + shared - max(null, np.log(r * n / chance))
+    return np.asarray(evidence + shared - max(null, np.log(r * n / chance)))
 
 
 def _shared(members: sparse.csr_array, incidence: sparse.csr_array) -> Doubles:
@@ -280,7 +280,7 @@ def _turned(vectors: Doubles, yard: Yardstick, pairs: Doubles) -> Doubles:
     total = votes.sum(axis=0)
     own = np.zeros_like(yard.truth)
     np.add.at(own, best, votes)
-    return vectors * np.sign(total - own[best])
+    return np.asarray(vectors * np.sign(total - own[best]))
 
 
 def _outcome(

@@ -30,7 +30,10 @@ def draw_pictures(
     if incidence is not None:
         by_record = incidence.tocsc()[:, trial.rows[order]]
         using = np.array(
-            [by_record.indices[a] if b > a else 0 for a, b in zip(by_record.indptr[:-1], by_record.indptr[1:], strict=True)]
+            [
+                by_record.indices[a] if b > a else 0
+                for a, b in zip(by_record.indptr[:-1], by_record.indptr[1:], strict=True)
+            ]
         )
     mixed = np.abs(values[using])
     span = float(truth.min()), float(truth.max())

@@ -123,7 +123,11 @@ class Trial:
     def worth(self) -> tuple[float, float, float]:
         """What counts between two trials, also of samples of different sizes."""
         n = max(1, self.records)
-        return self.share(EXACT), float(self.outcome.record[self.counted].sum()) / n, self.share(NEAR)
+        return (
+            self.share(EXACT),
+            float(self.outcome.record[self.counted].sum()) / n,
+            self.share(NEAR),
+        )
 
 
 def run_trial(
@@ -146,7 +150,9 @@ def run_trial(
     # Equal records are one record, also in the memberships.
     members = None if shown.members is None else group[shown.members]
     records = release.private[first]
-    yard = Yardstick.of(records, tolerance, release.shape is not None) if best is None else best.yard
+    yard = (
+        Yardstick.of(records, tolerance, release.shape is not None) if best is None else best.yard
+    )
     known = np.arange(len(first)) % 2 == 0
     counted = ~known if attacker is INSIDER else np.ones(len(first), bool)
     clock = clock or Clock(None)

@@ -16,7 +16,7 @@ draws is mostly seen too small, by its median, so what exceeds chance is divided
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import binomtest
@@ -70,8 +70,11 @@ class Result:
         taken back by an attack on the whole that ran out of time."""
         both = [trial for trial in (self.whole, self.sample) if trial is not None]
         # Less than one record in twenty is no difference between two draws; then the whole counts.
-        if len(both) == 2 and both[1].worth[0] - both[0].worth[0] < 0.05:
-            if both[1].worth[1] - both[0].worth[1] < 0.15:
+        if len(both) == 2:
+            values, records = (
+                b - a for a, b in zip(both[0].worth[:2], both[1].worth, strict=False)
+            )
+            if values < 0.05 and records < 0.15:
                 return both[0]
         return max(both, key=lambda trial: trial.worth)
 
@@ -118,8 +121,18 @@ def weakest(results: Sequence[Result]) -> Result:
     return results[0]
 
 
-def threat(result: Result) -> Threat:
-    """One attacker, as it is reported."""
+def threats_of(results: Sequence[Result]) -> tuple[Threat, ...]:
+    """Every attacker, as it is reported. Who knows more is no less of a threat."""
+    out: list[Threat] = []
+    order: tuple[Level, ...] = ("nothing", "partly", "leaks")
+    for result in results:
+        one = _threat(result)
+        before = out[-1].level if out else "nothing"
+        out.append(replace(one, level=max(one.level, before, key=order.index)))
+    return tuple(out)
+
+
+def _threat(result: Result) -> Threat:
     trial = result.best
     n = max(1, trial.records)
     shares = [one.back(2) / max(1, one.records) for one in result.draws]
@@ -178,7 +191,11 @@ def columns_of(result: Result, names: Sequence[str]) -> tuple[Column, ...]:
 
 
 def records_of(
-    result: Result, data: Dataset, points: Sequence[Trial], places: np.ndarray, members: np.ndarray | None
+    result: Result,
+    data: Dataset,
+    points: Sequence[Trial],
+    places: np.ndarray,
+    members: np.ndarray | None,
 ) -> tuple[RecordRisk, ...]:
     """Every record that was attacked, as the trial of the headline shows it; places: where its rows
     stand in the data; members: of its encodings."""
@@ -198,7 +215,9 @@ def records_of(
             a, b = outcome.values[i] - middle, yard.truth[i] - middle
             size = float(np.linalg.norm(a) * np.linalg.norm(b))
             correlation = float(a @ b) / size if size else 0.0
-        came = sorted(p.m for p in points if len(p.rows) == len(trial.rows) and p.outcome.record[i] >= 2)
+        came = sorted(
+            p.m for p in points if len(p.rows) == len(trial.rows) and p.outcome.record[i] >= 2
+        )
         row = int(places[trial.rows[i]])
         status, reason = "", "no recovered vector is near it"
         if seen and trial.recovery is not None:
@@ -236,9 +255,7 @@ def curve_of(points: Sequence[Sequence[Trial]], scale: float) -> tuple[CurvePoin
         values = float(np.mean([trial.share() for trial in trials]))
         mean = float(np.mean(exact))
         m = round(trials[0].m * scale)
-        out.append(
-            CurvePoint(m, mean, float(np.mean(back)) - mean, low, high, values, len(trials))
-        )
+        out.append(CurvePoint(m, mean, float(np.mean(back)) - mean, low, high, values, len(trials)))
     return tuple(sorted(out, key=lambda point: point.m))
 
 
@@ -314,9 +331,12 @@ def verdict_of(
     attacked: str,
     asides: Sequence[str] = (),
     linked: str = "",
+    *,
+    own_make: bool = False,
 ) -> Verdict:
     """Level, headline and sentences; linked: what somebody who holds candidate records can do,
-    where nothing came back otherwise."""
+    where nothing came back otherwise. Of a mixture that is to be expected, and is said; an encoder
+    of somebody's own make (own_make) may not be relied on then."""
     main = weakest(results)
     trial = main.best
     level = level_of(trial)
@@ -328,10 +348,12 @@ def verdict_of(
             f"Nothing recovered: {names} got nothing of {trial.records} {words.record}s from "
             f"{words.m:,} encodings. This is no proof of safety."
         )
-        if linked:
+        if linked and own_make:
             level = "partly"
             sentences.append(headline)
             headline = f"Do not rely on this: nothing comes back, but {linked}."
+        elif linked:
+            sentences.append(f"{linked[:1].upper()}{linked[1:]}.")
     else:
         start = "Do not release" if level == "leaks" else "Do not rely on this"
         told = describe(trial, main.sampled, words)
@@ -381,8 +403,8 @@ def _open_values(trial: Trial, words: Words) -> list[str]:
         return []
     right = (trial.outcome.value[trial.counted][:, trial.yard.varies] == EXACT)[opened]
     return [
-        f"{int(opened.sum()):,} values are left open by the equations; the attack guesses them, and "
-        f"{right.mean():.0%} of these guesses are right. They count in their {words.noun}s."
+        f"{int(opened.sum()):,} values are left open by the equations; the attack guesses them, "
+        f"and {right.mean():.0%} of these guesses are right. They count in their {words.noun}s."
     ]
 
 
@@ -406,7 +428,9 @@ def _others(results: Sequence[Result], main: Result, words: Words) -> list[str]:
             continue
         if trial.attacker.released and not main.best.attacker.released:
             if level_of(trial) == "nothing":
-                who = "From the encodings alone" if trial.attacker.key == "blind" else "With the pool"
+                who = (
+                    "From the encodings alone" if trial.attacker.key == "blind" else "With the pool"
+                )
                 out.append(f"{who} nothing came back.")
         elif trial.worth[0] > main.best.worth[0] + 0.02 and level_of(trial) != "nothing":
             told = describe(trial, result.sampled, words)

@@ -50,8 +50,8 @@ def what_if(
 ) -> tuple[WhatIf, ...]:
     """Points of every axis: one for each value and each attacker, the strongest first.
 
-    records, columns : int    Attacked of more: a point then takes seconds. Under noise fewer columns
-                              give a little less away.
+    records, columns : int    Attacked of more: a point then takes seconds. Under noise fewer
+                              columns give a little less away.
     """
     n, d = release.private.shape
     rows = np.linspace(0, n - 1, min(n, records)).astype(np.int64)
