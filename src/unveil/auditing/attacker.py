@@ -112,12 +112,11 @@ class Sight:
 @dataclass(frozen=True)
 class Attack:
     """An attack that can be run; `free`: weights are not known, so that results have no scale of
-    their own; `view`: it looks at single encodings."""
+    their own."""
 
     name: str
     run: Callable[[], Recovery]
     free: bool = False
-    view: bool = False
 
 
 def attacks_of(attacker: Attacker, sight: Sight) -> list[Attack] | str:
@@ -150,7 +149,9 @@ def _blind(sight: Sight) -> Iterator[Attack]:
     release = sight.release
     scheme = release.scheme
     if not release.stated or not scheme.fixed_weights:
-        yield Attack("copies", lambda: copies(sight), free=not release.stated, view=True)
+        yield Attack("copies", lambda: copies(sight), free=not release.stated)
+    if not release.stated and sight.draw.values.shape[1] >= 8:
+        yield Attack("copies, scaled", lambda: scaled_copies(sight))
     if scheme.k_public:
         # Who does not know the pool can take public vectors for private ones, where they weigh the
         # same: more unknowns, the same equations. Images do without the pool.
@@ -231,25 +232,28 @@ def _roots(values: Floats) -> Floats | None:
 
 
 def copies(sight: Sight) -> Recovery:
-    """Every encoding, claimed to be a record. Where the make is unknown the records may have been
-    scaled and shifted each by itself: the encoding that correlates most with a record is then
-    claimed on the record's own scale as well, so that one of few columns says nothing."""
+    """Every encoding, claimed to be a record."""
     values = sight.draw.values
-    m, d = values.shape
-    vectors, rows = values, np.arange(m)
-    if not sight.release.stated and d >= 8:
-        truth = sight.records
-        y, t = (
-            part - part.mean(axis=1, keepdims=True, dtype=np.float64) for part in (values, truth)
-        )
-        size = np.maximum(np.linalg.norm(y, axis=1), 1e-30)
-        product = t @ y.T
-        best = (product / size).argmax(axis=1)
-        factor = product[np.arange(len(t)), best] / size[best] ** 2
-        scaled = factor[:, None] * y[best] + truth.mean(axis=1, keepdims=True)
-        vectors = np.concatenate([values, scaled.astype(np.float32)])
-        rows = np.concatenate([rows, best])
-    return _claim(sight, vectors, rows[:, None], "copies", "encodings taken for records")
+    rows = np.arange(len(values))[:, None]
+    return _claim(sight, values, rows, "copies", "encodings taken for records")
+
+
+def scaled_copies(sight: Sight) -> Recovery:
+    """For each record the encoding that correlates most with it, claimed on the record's own scale
+    and level, which the encoder may have taken off. Two numbers of each record are given away by
+    that, so that a record of few columns says nothing."""
+    truth = sight.records
+    y, t = (
+        part - part.mean(axis=1, keepdims=True, dtype=np.float64)
+        for part in (sight.draw.values, truth)
+    )
+    size = np.maximum(np.linalg.norm(y, axis=1), 1e-30)
+    product = t @ y.T
+    best = (product / size).argmax(axis=1)
+    factor = product[np.arange(len(t)), best] / size[best] ** 2
+    scaled = factor[:, None] * y[best] + truth.mean(axis=1, keepdims=True)
+    said = "encodings taken for records, each on its own scale"
+    return _claim(sight, scaled.astype(np.float32), best[:, None], "copies, scaled", said)
 
 
 def substitution(sight: Sight) -> Recovery:
