@@ -143,7 +143,6 @@ ENCODERS = {
     "scaled": (lambda x, p, rng: 0.3 * x, "leaks"),
     "records standardised": (lambda x, p, rng: (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True), "leaks"),
     "magnitudes": (lambda x, p, rng: np.abs(_mix(x, rng)), "leaks"),
-    "k = 3 unsaid": (lambda x, p, rng: np.abs(_mix(x, rng, 3)), "leaks"),
     "one mask for all": (lambda x, p, rng: _mix(x, rng) * _coins(x, rng), "leaks"),
     "MixUp": (lambda x, p, rng: _mix(x, rng), "leaks"),
     "squares": (lambda x, p, rng: _mix(x, rng) ** 2, "leaks"),
@@ -158,7 +157,7 @@ ENCODERS = {
 @pytest.mark.parametrize("name", ENCODERS)
 def test_the_users_encoder_is_what_is_attacked(name):
     encoder, level = ENCODERS[name]
-    found = unveil.audit(GAUSS, encoder=encoder, **QUICK)
+    found = unveil.audit(GAUSS, encoder=encoder, time=20, **QUICK)
     assert found.verdict.level == level, found.verdict
     assert found.assumed["encodings made by"] == "the encoder"
 
