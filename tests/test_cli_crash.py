@@ -24,7 +24,6 @@ import pytest
 from click.testing import CliRunner
 
 from unveil import cli, files, store
-from unveil.attacks import recover
 from unveil.files import PART
 
 CHANGES = {
@@ -201,58 +200,6 @@ def test_a_file_cut_short_is_never_a_file(how: str, size: int, run: Path, tmp_pa
     assert call("attack", tmp_path / "run", *QUICK) in (0, 3)
     assert call("simulate", tmp_path / "new", *SMALL) == 0
     assert call("attack", tmp_path / "run", "--out", tmp_path / "found", *QUICK) in (0, 3)
-
-
-AUDIT = [
-    "audit",
-    "--private",
-    "mine.npy",
-    "--m",
-    "20:40",
-    "--seeds",
-    2,
-    "--effort",
-    1,
-    "--out",
-    "out",
-    "--json",
-]
-
-
-def test_an_audit_killed_at_random_moments_ends_with_the_same_facts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def quick(encodings: Any, public: Any, *, rng: Any, **_: Any) -> Any:
-        return recover(encodings, public, attack="paper", rng=rng)
-
-    monkeypatch.setattr("unveil.auditing.trials.recover", quick)
-    np.save(
-        tmp_path / "mine.npy", np.random.default_rng(0).standard_normal((8, 40)).astype(np.float32)
-    )
-    began = time.monotonic()
-    assert end(start(tmp_path, *AUDIT)) == 0
-    took = time.monotonic() - began
-    shutil.move(tmp_path / "out", tmp_path / "whole")
-    for share in np.random.default_rng(1).uniform(0.1, 1, 4):
-        end(start(tmp_path, *AUDIT), within=share * took)
-        for path in (tmp_path / "out").rglob("*"):
-            if path.is_file() and PART not in str(path):
-                is_whole(path)
-    assert end(start(tmp_path, *AUDIT)) == 0
-    assert not parts(tmp_path)
-    one, two = (
-        json.loads((tmp_path / name / "audit.json").read_text()) for name in ("whole", "out")
-    )
-    for facts in (one, two):
-        facts["run"] = facts["stages"] = None  # seconds
-        facts["provenance"].pop("date")
-        for threat in facts["threats"]:
-            for attempt in threat["tried"]:
-                attempt["seconds"] = None
-    assert one == two
-    names = [{p.name for p in (tmp_path / name / "trials").iterdir()} for name in ("whole", "out")]
-    assert names[0] == names[1]
-    assert len(names[0]) > 2
 
 
 def test_a_killed_reproduction_ends_with_the_same_bytes(

@@ -23,7 +23,11 @@ def test_honest_encodings_get_nothing_above_low(signs, k_public):
         sim = unveil.simulate(scheme, 200, n_public=50 if k_public else 0, m=150, d=400, rng=seed)
         supports = Supports(sim.selection.public, np.ones(150), "truth") if k_public else None
         found = lint_encodings(
-            sim.encodings, supports=supports, n_public=50, chosen=sim.selection.private, n_private=200
+            sim.encodings,
+            supports=supports,
+            n_public=50,
+            chosen=sim.selection.private,
+            n_private=200,
         )
         assert grave(found) == []
         assert any("Weights are the same" in f.what for f in found)
