@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import unveil
-from unveil.auditing.result import Audit, RecordRisk, Stage, Verdict
+from unveil.auditing.result import Audit, RecordRisk, Verdict
 from unveil.report import write_json, write_report
 
 folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path()
@@ -22,24 +22,28 @@ records = tuple(
         j,
         f"vector {j}",
         "exact",
-        "verified",
-        float(scores.error[found[j]]),
-        1.0,
-        uses[j],
-        280,
-        "re-encoding agrees",
+        values=300,
+        open=0,
+        error=float(scores.error[found[j]]),
+        correlation=1.0,
+        encodings=uses[j],
+        from_m=280,
+        status="verified",
+        reason="re-encoding agrees",
     )
     if j in found
     else RecordRisk(
         j,
         f"vector {j}",
         "not recovered",
-        "",
-        None,
-        None,
-        uses[j],
-        None,
-        "no verified vector equals it",
+        values=0,
+        open=0,
+        error=None,
+        correlation=None,
+        encodings=uses[j],
+        from_m=None,
+        status="",
+        reason="no verified vector equals it",
     )
     for j in range(len(sim.private))
 )
@@ -54,7 +58,6 @@ audit = Audit(
     attack=recovery.attack,
     explanation=recovery.explanation,
     records=records,
-    stages=tuple(Stage(name, seconds) for name, seconds in recovery.seconds.items()),
     run={"seed": 0},
 )
 print(

@@ -12,6 +12,7 @@ import os
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -23,7 +24,6 @@ import pytest
 from click.testing import CliRunner
 
 from unveil import cli, files, store
-from unveil.attacks import recover
 from unveil.files import PART
 
 CHANGES = {
@@ -202,56 +202,64 @@ def test_a_file_cut_short_is_never_a_file(how: str, size: int, run: Path, tmp_pa
     assert call("attack", tmp_path / "run", "--out", tmp_path / "found", *QUICK) in (0, 3)
 
 
-AUDIT = [
-    "audit",
-    "--private",
-    "mine.npy",
-    "--m",
-    "20:40",
-    "--seeds",
-    2,
-    "--effort",
-    1,
-    "--out",
-    "out",
-    "--json",
-]
-
-
-def test_an_audit_killed_at_random_moments_ends_with_the_same_facts(
+def test_a_killed_reproduction_ends_with_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def quick(encodings: Any, public: Any, *, rng: Any, **_: Any) -> Any:
-        return recover(encodings, public, attack="paper", rng=rng)
+    def made_up(k: int, steps: list[int], repeats: int, seed: int) -> dict[str, Any]:
+        wrong = {how: [5000 // (step + 1) for step in steps] for how in ("paper", "balanced")}
+        return {"d": [step * k**4 for step in steps], "pairs": 10_000 + seed, **wrong}
 
-    monkeypatch.setattr("unveil.auditing.trials.recover", quick)
-    np.save(
-        tmp_path / "mine.npy", np.random.default_rng(0).standard_normal((8, 40)).astype(np.float32)
-    )
-    began = time.monotonic()
-    assert end(start(tmp_path, *AUDIT)) == 0
-    took = time.monotonic() - began
-    shutil.move(tmp_path / "out", tmp_path / "whole")
-    for share in np.random.default_rng(1).uniform(0.1, 1, 4):
-        end(start(tmp_path, *AUDIT), within=share * took)
-        for path in (tmp_path / "out").rglob("*"):
+    monkeypatch.setattr("unveil.experiments.paper.gram_accuracy._cell", made_up)
+    args = ["reproduce", "gram-accuracy", "--json"]
+    assert call(*args, "--out", tmp_path / "whole") == 0
+    (tmp_path / "broken").mkdir()
+    for change in (2, 6, 11):
+        assert end(start(tmp_path / "broken", *args, "--out", "out", die_at=change)) < 0
+        for path in (tmp_path / "broken").rglob("*"):
             if path.is_file() and PART not in str(path):
                 is_whole(path)
-    assert end(start(tmp_path, *AUDIT)) == 0
+    assert end(start(tmp_path / "broken", *args, "--out", "out")) == 0
+    assert not parts(tmp_path)
+    whole, out = contents(tmp_path / "whole"), contents(tmp_path / "broken/out")
+    assert whole.keys() == out.keys()
+    same = [name for name in whole if whole[name] == out[name]]
+    assert {Path(name).suffix for name in same} >= {".csv", ".json", ".svg", ".png"}
+
+
+def anew(folder: Path, args: list[str], die_at: int = 0) -> int:
+    """As `start` and `end`, in a new process: one that was forked believes that the servers of its
+    parent's own processes are its children."""
+    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); "
+    code += f"import test_cli_crash as t; t._work({str(folder)!r}, {args!r}, {die_at}, 0, 0)"
+    return subprocess.run([sys.executable, "-c", code], timeout=PATIENCE).returncode
+
+
+def test_a_killed_comparison_ends_with_the_same_facts(tmp_path: Path) -> None:
+    """At the stored trial, at the page, at a figure: what is there is whole, and the next run goes
+    on from it."""
+    args = ["compare", "--attack", "mixup", "--family", "mixup", "--json", "--out", "out"]
+    (tmp_path / "whole").mkdir()
+    assert anew(tmp_path / "whole", args) == 0
+    (tmp_path / "broken").mkdir()
+    deaths = 0
+    for change in (4, 9):
+        deaths += anew(tmp_path / "broken", args, change) < 0
+        for path in (tmp_path / "broken").rglob("*"):
+            if path.is_file() and PART not in str(path):
+                is_whole(path)
+    assert deaths == 2
+    assert anew(tmp_path / "broken", args) == 0
     assert not parts(tmp_path)
     one, two = (
-        json.loads((tmp_path / name / "audit.json").read_text()) for name in ("whole", "out")
+        json.loads((tmp_path / name / "out/figures/compare.json").read_text())
+        for name in ("whole", "broken")
     )
-    for facts in (one, two):
-        facts["run"] = facts["stages"] = None  # seconds
-        facts["provenance"].pop("date")
-        for threat in facts["threats"]:
-            for attempt in threat["tried"]:
-                attempt["seconds"] = None
-    assert one == two
-    names = [{p.name for p in (tmp_path / name / "trials").iterdir()} for name in ("whole", "out")]
+    assert one["families"].keys() == two["families"].keys() == {"mixup"}
+    assert one["asked"] == two["asked"]
+    names = [
+        {p.name for p in (tmp_path / run / "out/.cells").iterdir()} for run in ("whole", "broken")
+    ]
     assert names[0] == names[1]
-    assert len(names[0]) > 2
 
 
 def test_two_at_once_leave_one_of_the_two(run: Path, tmp_path: Path) -> None:

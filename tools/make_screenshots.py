@@ -36,7 +36,7 @@ def photograph(page: Path, target: Path, size: tuple[int, int]) -> Path:
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "images"
-    audit = unveil.audit("fashion-mnist", n_private=30, effort=8, rng=0)
+    audit = unveil.audit("fashion-mnist", sample=30, rng=0)
     with TemporaryDirectory() as place:
         report = audit.save(Path(place) / "report.html")
         for name, size in SIZES.items():

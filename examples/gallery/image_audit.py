@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import unveil
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-audit = unveil.audit("fashion-mnist", n_private=16, m=100, effort=0, seeds=1, rng=0)
+audit = unveil.audit("fashion-mnist", sample=16, m=100, seeds=1, rng=0)
 print(audit.verdict.headline)
 
 shown = audit.pictures

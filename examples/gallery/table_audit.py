@@ -17,13 +17,13 @@ with TemporaryDirectory() as place:
     table = Path(place) / "people.csv"
     header = "age,income,height,weight,pulse,pressure"
     np.savetxt(table, people, delimiter=",", header=header, comments="", fmt="%.1f")
-    audit = unveil.audit(table, m=(20, 120), sensitive="income", effort=1, seeds=2, rng=0)
+    audit = unveil.audit(table, m=(20, 120), sensitive="income", seeds=2, rng=0)
 print(audit.verdict.headline)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 m = [point.m for point in audit.curve]
 left.fill_between(m, [p.low for p in audit.curve], [p.high for p in audit.curve], alpha=0.2)
-left.plot(m, [point.exact for point in audit.curve], "o-")
+left.plot(m, [point.exact + point.approximate for point in audit.curve], "o-")
 left.set(xlabel="encodings released", ylabel="records that come back", ylim=(-0.02, 1.02))
 left.set_title("from how many encodings on")
 who = [threat.knows for threat in audit.threats]

@@ -13,10 +13,10 @@ folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 rng = np.random.default_rng(0)
 classes = np.repeat([0, 1], 8)
 records = rng.normal(size=(16, 12)) + np.outer(classes, np.ones(12))
-audit = unveil.audit(records, m=80, labels=classes, what_if="m", effort=0, seeds=1, rng=0)
+audit = unveil.audit(records, m=80, labels=classes, what_if="m", seeds=1, rng=0)
 print(audit.verdict.headline)
 
-points = audit.what_if
+points = [point for point in audit.what_if if point.attacker == "blind"]
 m = [point.value for point in points]
 figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
 axis.fill_between(m, [p.low for p in points], [p.high for p in points], color="#D55E00", alpha=0.15)

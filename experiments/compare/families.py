@@ -3,7 +3,7 @@
 `FAMILIES` is all there is to know. What counts as recovered is decided by the family:
 
   exact    private vectors that are verified and right at every pixel (`unveil.score`)
-  close    private vectors that correlate by more than 0.9 with what came back (`auditing.risks`):
+  close    private vectors that correlate by more than 0.9 with what came back (`auditing.outcome`):
            where nothing can be exact
   ssim     mean likeness of images (`scoring.images`)
   public   encodings whose public vectors were all found, and no other; nothing is private there

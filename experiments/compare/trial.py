@@ -43,7 +43,7 @@ from experiments.cells import LOST, Facts
 from experiments.compare.families import Family, Instance, instance
 from experiments.compare.sources import code_fingerprint
 from unveil.attacks import ATTACKS, recover
-from unveil.auditing.risks import NOT, assess
+from unveil.auditing.outcome import Yardstick, assess
 from unveil.checks import InputError
 from unveil.encode import simulate
 from unveil.parallel import one_blas_thread
@@ -184,7 +184,8 @@ def scored(recovery: Recovery, family: Family, drawn: Instance) -> Facts:
         "wrong": scores.wrong,
         "explanation": recovery.explanation,
     }
-    out["close"] = float((assess(recovery, simulation.private).outcome > NOT).mean())
+    yard = Yardstick.of(simulation.private, 1e-2, images=True)
+    out["close"] = float((assess(recovery, yard).record >= 2).mean())
     if family.measure == "ssim":
         assert simulation.encodings.shape is not None
         # Who returns two images for every encoding has no more guesses than the others: those that

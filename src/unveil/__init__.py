@@ -13,8 +13,7 @@ from unveil._version import __version__
 if TYPE_CHECKING:
     from unveil.attacks import recover
     from unveil.auditing.audit import audit
-    from unveil.auditing.encoder_lint import lint_encoder
-    from unveil.auditing.lint import lint_encodings
+    from unveil.auditing.lint import lint_encoder, lint_encodings
     from unveil.auditing.plan import Plan, plan
     from unveil.auditing.result import Audit, Finding
     from unveil.certificate import certify
@@ -62,7 +61,7 @@ _HOME = {
     "is_floral": "paper",
     "learn_private_image": "paper",
     "learn_public": "paper",
-    "lint_encoder": "auditing.encoder_lint",
+    "lint_encoder": "auditing.lint",
     "lint_encodings": "auditing.lint",
     "plan": "auditing.plan",
     "read_challenge": "data",

@@ -9,12 +9,15 @@ from unveil.auditing.result import Audit, CurvePoint, RecordRisk, Verdict
 
 def audit_result():
     risks = [
-        RecordRisk(0, "=HYPERLINK(1)", "exact", "verified", 0.0, 1.0, 5, 20, "proved"),
-        RecordRisk(1, "<b>Ann</b>", "not recovered", "", None, float("nan"), 3, None, "too few"),
+        RecordRisk(0, "=HYPERLINK(1)", "exact", 6, 0, 0.0, 1.0, 5, 20, "verified", "proved"),
+        RecordRisk(1, "<b>Ann</b>", "not recovered", 0, 0, None, None, 3, None, "", "too few"),
     ]
-    curve = (CurvePoint(10, 0.0, 0.0, 0.2, 0.0, 3), CurvePoint(40, 0.5, 0.3, 0.7, 0.5, 3))
+    curve = (
+        CurvePoint(10, 0.0, 0.0, 0.0, 0.2, 0.0, 3),
+        CurvePoint(40, 0.5, 0.0, 0.3, 0.7, 0.5, 3),
+    )
     return Audit(
-        verdict=Verdict("leaks", "1 of 2 records comes back", ("By relations.",)),
+        verdict=Verdict("leaks", "1 of 2 records comes back", "", ("By relations.",)),
         scheme={"k_private": 2},
         data={"kind": "features"},
         m=40,

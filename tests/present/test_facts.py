@@ -15,7 +15,7 @@ def refuse(text):
 
 def test_it_is_strict_json(result):
     content = json.loads(result.to_json(), parse_constant=refuse)
-    assert content["schema"] == 1
+    assert content["schema"] == 2
     assert len(content) > 1
 
 
@@ -35,7 +35,7 @@ def test_scores_have_their_counts(results):
 def test_an_audit_is_in_the_form_of_the_schema(tmp_path):
     jsonschema = pytest.importorskip("jsonschema")
     private = np.random.default_rng(0).standard_normal((12, 8))
-    audit = unveil.audit(private, m=60, effort=0, seeds=1, rng=0)
+    audit = unveil.audit(private, m=60, seeds=1, rng=0)
     jsonschema.validate(json.loads(audit.to_json()), audit_schema())
     saved = json.loads(audit.save(tmp_path / "audit.json").read_text())
     jsonschema.validate(saved, audit_schema())

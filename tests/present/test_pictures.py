@@ -42,7 +42,7 @@ def test_what_has_nothing_to_show_says_so(results):
     empty = unveil.Recovery.empty(results["encodings"], "relations", "no relations", {})
     with pytest.raises(unveil.InputError, match="no relations"):
         empty.plot()
-    with pytest.raises(unveil.InputError, match="effort"):
+    with pytest.raises(unveil.InputError, match="no leakage curve"):
         replace(results["audit"], curve=()).plot()
     with pytest.raises(TypeError, match="no picture"):
         plot(results["scores"])

@@ -133,13 +133,13 @@ def test_headings_sort_both_ways_and_unknown_values_stay_last(view, make_audit):
     assert column(browser, 0) == [str(i) for i in range(40)]
     assert click_heading(browser, "#") == "descending"
     assert column(browser, 0) == [str(i) for i in reversed(range(40))]
-    assert click_heading(browser, "record") == "ascending"
+    assert click_heading(browser, "image") == "ascending"
     assert column(browser, 1) == [f"image-{i}.png" for i in range(40)]  # image-2 before image-10
     for direction in ("ascending", "descending"):
         assert click_heading(browser, "from m") == direction
-        known = [int(text) for text in column(browser, 3) if text != "–"]
+        known = [int(text) for text in column(browser, 5) if text != "–"]
         assert known == sorted(known, reverse=direction == "descending")
-        assert column(browser, 3)[len(known) :] == ["–"] * 10
+        assert column(browser, 5)[len(known) :] == ["–"] * 20
     assert len(browser.find_elements("css selector", "[aria-sort]")) == 1
 
 
@@ -158,7 +158,7 @@ def test_filters_leave_what_matches(view, make_audit):
 
 
 def test_thousands_of_rows_are_laid_out_a_hundred_at_a_time(view, make_audit):
-    browser = view(make_audit(3000, images=1))
+    browser = view(make_audit(3000))
     assert len(column(browser, 0)) == 100
     assert browser.find_element("id", "shown").text == "3,000 records, the first 100 shown"
     click_heading(browser, "#")
@@ -264,7 +264,6 @@ def test_printed_it_has_no_buttons_and_keeps_its_colours(view, whole_audit):
         assert not browser.execute_script(shown, "#theme")
         assert not browser.execute_script(shown, "#filters")
         assert browser.execute_script(shown, ".attackers")
-        assert browser.execute_script(shown, ".panels svg")
         cut = "return getComputedStyle(document.querySelector('.scroll')).overflow"
         assert browser.execute_script(cut) == "visible"
     finally:

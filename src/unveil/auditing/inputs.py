@@ -1,79 +1,86 @@
-"""The data that an audit is about: records, public vectors, and where encodings come from.
+"""What an audit is about, checked before any work: records, public vectors, where encodings come
+from, how many there are.
 
-Records come from a path, an array or a name (`data.dataset`); public vectors in the units of the
-private ones. Encodings come from the scheme, from the user's encoder, or from a file
-(`auditing.release`).
+Public vectors are brought to the units of the private ones. A table with more than `most` records
+is audited by a sample that keeps the number of encodings per record; what was left out is said.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil import store
-from unveil.auditing.audit_options import Data, Options
+from unveil.auditing.outcome import distinct
 from unveil.auditing.plan import encodings_for_all
-from unveil.auditing.release import Encode, Release, by_encoder, must_match, with_k_found
-from unveil.auditing.risks import distinct
+from unveil.auditing.release import Encoder, Release
 from unveil.checks import DataLike, InputError, as_array, as_vectors
 from unveil.data import Dataset, gaussian_vectors, load_dataset
-from unveil.data.dataset import BUNDLED
 from unveil.data.features import SUFFIXES, read_features
 from unveil.data.labels import read_labels
 from unveil.npy import read_array
-from unveil.scheme import EXACT_WEIGHTINGS, Scheme
+from unveil.parallel import memory_limit
+from unveil.scheme import Scheme
 from unveil.seeds import child, root
 
-FEW_IMAGES, MANY_IMAGES = 5, 50
-"""Encodings per image of a release of images with weights of their own, where nothing is said: the
-challenge has 50."""
+Data = DataLike | Dataset
+AXES = ("noise", "k", "m")
+"""What can be changed in "what if"."""
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """The data of an audit, where its encodings come from, and from how few to how many of them are
-    attacked."""
+    """The data of an audit and where its encodings come from.
+
+    low : from how few encodings on the curve is asked for; places : where the records of the
+    release stand in `data`; left_out : how many records are not among them.
+    """
 
     data: Dataset
     release: Release
     low: int
-    high: int
+    places: NDArray[np.int64]
     column: int | None = None
     labels: NDArray[np.int64] | None = None
+
+    @property
+    def left_out(self) -> int:
+        return len(self.data.names) - len(self.places)
 
 
 def load(
     private: Data | None,
     public: Data | None,
-    options: Options,
+    scheme: Scheme | None,
     *,
-    n_private: int | None,
-    n_public: int | None,
-    d: int | None,
+    m: int | tuple[int, int] | None,
+    noise: float,
+    seed: int,
     sample: int | None,
+    encoder: Encoder | None,
+    encodings: Data | None,
+    sensitive: int | str | None,
+    labels: DataLike | None,
+    most: int = 2000,
 ) -> Case:
-    """Everything an audit starts from."""
-    family, scheme = root(options.seed), options.scheme
+    """Everything an audit starts from; most: records that are attacked at once."""
+    scheme = Scheme() if scheme is None else scheme
+    _must_be_auditable(scheme, encoder, encodings)
+    family, limit = root(seed), memory_limit(None)
     # 1. The records.
     _must_hold_records(private)
-    data = load_dataset(
-        private,
-        n=n_private,
-        d=d,
-        sample=sample,
-        limit=options.limit // 4,
-        rng=child(family, "private"),
-    )
-    if options.encodings is not None and data.kind == "features":
+    rng = child(family, "private")
+    data = load_dataset(private, sample=sample, most=1 << 30, limit=limit // 4, rng=rng)
+    if encodings is not None and data.kind == "features":
         # Who encoded a table did so in its own units.
-        data = replace(data, values=as_vectors(data.restore(data.values), "private"))
-    n, pixels = data.values.shape
-    if data.image_shape is None:
-        scheme.require_weighting(*EXACT_WEIGHTINGS)
-    others = _public(public, data, scheme, n_public, child(family, "public"), options.limit)
+        data = replace(
+            data, values=as_vectors(data.restore(data.values), "private"), mean=0.0, scale=1.0
+        )
+    n, d = data.values.shape
+    others = _public(public, data, scheme, child(family, "public"), limit)
     if scheme.k_private > n:
         raise InputError(
             f"k_private={scheme.k_private} of only {n} private records: lower k_private or add "
@@ -85,74 +92,59 @@ def load(
             f"all {n} records are {zero}: there is nothing to tell apart; give records that differ"
         )
     # 2. The encodings.
-    make, draws, top = _make(options, data, others)
-    low, high = _range(options.m, scheme, n, data.image_shape is not None, top)
-    if 8 * high * pixels > options.limit:
+    given = None if encodings is None else _encodings(encodings, d)
+    release = Release(data.values, others, scheme, 0, noise, seed, data.image_shape, encoder, given)
+    top = None if release.stated else len(release.draw(0).values)
+    low, high = _range(m, scheme, n, data.image_shape is not None, top)
+    if 8 * high * d > limit:
         raise InputError(
-            f"{high:,} encodings of {pixels:,} values are more than the memory limit: lower m, or "
-            "raise memory_limit"
+            f"{high:,} encodings of {d:,} values are more than the memory limit: lower m, or "
+            "sample the records"
         )
-    release = Release(
-        private=data.values,
-        public=others,
-        scheme=scheme,
-        top=high if top is None else top,
-        noise=options.noise,
-        seed=options.seed,
-        shape=data.image_shape,
-        make=make,
-        draws=draws,
-    )
-    return Case(
-        data,
-        with_k_found(release),
-        low,
-        high,
-        _column(options.sensitive, data),
-        _labels(options.labels, n),
-    )
+    release = replace(release, m=high)
+    # 3. As many records as can be attacked at once.
+    places = np.arange(n)
+    if n > most and given is None:
+        places = np.sort(child(family, "sample").choice(n, most, replace=False))
+        release = release.sample(places)
+    return Case(data, release, low, places, _column(sensitive, data), _labels(labels, n))
 
 
-def trials_folder(out: Path | None) -> Path | None:
-    """Where trials are kept: in a new folder, or in one that an audit made."""
-    if out is None:
+def seconds_of(time: float | str | None) -> float | None:
+    """Seconds of "90s", "10m", "2h" or a number."""
+    if time is None:
         return None
-    if not holds_audits(out):
-        store.must_be_new(out)
-    return out / "trials"
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smh]?)\s*", str(time))
+    seconds = float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]] if found else 0.0
+    if isinstance(time, bool) or seconds <= 0:
+        raise InputError(f"time={time!r}: give seconds, or a text like 90s, 10m or 2h")
+    return seconds
 
 
-def holds_audits(out: Path) -> bool:
-    """Whether audits made this folder: one, or those that run when nothing is said, each in a
-    folder of its own."""
-    return any((out / name / "trials").is_dir() for name in ("", *BUNDLED))
+def axes_of(what_if: str | None) -> tuple[str, ...]:
+    if what_if is None or what_if == "all":
+        return () if what_if is None else AXES
+    if what_if not in AXES:
+        raise InputError(f"what_if={what_if!r}: choose one of {', '.join(AXES)}, all")
+    return (what_if,)
 
 
-def _make(
-    options: Options, data: Dataset, public: NDArray[np.float32] | None
-) -> tuple[Encode | None, int | None, int | None]:
-    """What makes the encodings, how often it can, and how many it makes; None: as the scheme
-    does."""
-    if options.encoder is not None:
-        make = by_encoder(options.encoder, data.values, public, options.seed)
-        return make, None, len(make(0))
-    if options.encodings is not None:
-        values = must_match(_read_encodings(options.encodings), data.values)
-        return (lambda number: values), 1, len(values)
-    return None, None, None
-
-
-def _read_encodings(source: Data) -> NDArray[np.float32]:
-    if isinstance(source, Dataset):
-        return source.values
-    if isinstance(source, (str, Path)):
-        path = Path(source)
-        table = path.suffix.lower() in SUFFIXES
-        source = read_features(path).values if table else read_array(path)
-    values = as_array(source, "encodings")
-    if values.ndim > 2:
-        values = values.reshape(len(values), -1)
-    return as_vectors(values, "encodings")
+def _must_be_auditable(scheme: Scheme, encoder: Encoder | None, encodings: Data | None) -> None:
+    if not isinstance(scheme, Scheme):
+        raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
+    if encoder is not None and encodings is not None:
+        raise InputError("encoder and encodings: give what makes them, or what was made")
+    made = encoder is not None or encodings is not None
+    if not scheme.k_private or (scheme.k_private + scheme.k_public < 2 and not made):
+        raise InputError(
+            f"k_private={scheme.k_private}, k_public={scheme.k_public}: nothing private is mixed "
+            "with anything; use k_private of 2 or more"
+        )
+    if scheme.weighting == "unknown" and not made:
+        raise InputError(
+            "weighting='unknown': no encodings can be made without a law of weights; state it, or "
+            "give encodings= or encoder="
+        )
 
 
 def _range(
@@ -160,64 +152,67 @@ def _range(
 ) -> tuple[int, int]:
     """From how few to how many encodings; `top`: how many there are, where they are not drawn."""
     least = scheme.k_private + 2
-    # What is there decides, where encodings were made by others.
-    if m is None and top is not None:
-        return min(max(least, top // 8), top), top
-    # Images with weights of their own take many looks at each of them.
-    if m is None and images and scheme.weighting not in EXACT_WEIGHTINGS:
-        return FEW_IMAGES * n, MANY_IMAGES * n
     if m is None:
-        return max(least, n // 2), encodings_for_all(scheme, n)
+        high = encodings_for_all(scheme, n, images) if top is None else top
+        return min(max(least, high // 8), high), high
     low, high = (max(least, m // 8), m) if isinstance(m, (int, np.integer)) else m
     whole = all(isinstance(count, (int, np.integer)) for count in (low, high))
     if isinstance(m, bool) or not whole or low < 1 or high < 2:
         raise InputError(
             f"m={m!r}: give a number of encodings of 2 or more, or a range (low, high)"
         )
-    # A small m was meant as it is: then there is no range to trace.
-    if low > high and not isinstance(m, tuple):
-        low = high
-    if low > high:
+    if low > high and isinstance(m, tuple):
         raise InputError(f"m from {low} to {high}: give the smaller number first")
-    if top is not None:
-        low, high = min(low, top), min(high, top)
-    return int(low), int(high)
+    high = int(high) if top is None else min(int(high), top)
+    return min(int(low), high), high
+
+
+def _encodings(source: Data, d: int) -> NDArray[np.float32]:
+    """Encodings that somebody else made of records of d values."""
+    if isinstance(source, Dataset):
+        values = source.values
+    else:
+        if isinstance(source, (str, Path)):
+            path = Path(source)
+            table = path.suffix.lower() in SUFFIXES
+            source = read_features(path).values if table else read_array(path)
+        array = as_array(source, "encodings")
+        values = as_vectors(array.reshape(len(array), -1), "encodings")
+    if values.shape[1] != d:
+        raise InputError(
+            f"encodings have {values.shape[1]} values each, the records {d}: they must come from "
+            "the same space"
+        )
+    return values
 
 
 def _public(
-    public: Data | None,
-    data: Dataset,
-    scheme: Scheme,
-    n_public: int | None,
-    rng: np.random.Generator,
-    limit: int,
+    public: Data | None, data: Dataset, scheme: Scheme, rng: np.random.Generator, limit: int
 ) -> NDArray[np.float32] | None:
     """Public vectors in the units of the private ones, or None when the scheme mixes none."""
     if scheme.k_public == 0:
-        if public is not None or n_public:
+        if public is not None:
             raise InputError(
                 "public vectors with k_public=0: say how many an encoding mixes (k_public), or "
                 "leave them out"
             )
         return None
     d = data.values.shape[1]
-    # 1. From where they are.
-    # Public rows of a table are standardised like the private ones: the encoder adds them up.
     table = isinstance(public, (str, Path)) and Path(public).suffix.lower() in SUFFIXES
     if public is None:
         if data.kind != "gaussian":
             raise InputError(
                 f"k_public={scheme.k_public} but no public vectors: give them with public"
             )
-        vectors = gaussian_vectors(200 if n_public is None else n_public, d, rng)
+        vectors = gaussian_vectors(200, d, rng)
     elif table and data.kind == "features":
+        # Public rows of a table are standardised like the private ones: the encoder adds them up.
         vectors = read_features(public, limit=limit // 4).values  # type: ignore[arg-type]
         if vectors.shape[1] == d:
             scale = np.where(np.asarray(data.scale) > 0, data.scale, 1.0)
             vectors = as_vectors((vectors - data.mean) / scale, "public")
     else:
         vectors = load_dataset(public, most=1 << 30, limit=limit // 4, rng=rng).values
-    # 2. Whether they fit.
     if vectors.shape[1] != d:
         raise InputError(
             f"public vectors have {vectors.shape[1]} values, private ones {d}: they must come "
@@ -243,8 +238,7 @@ def _column(sensitive: int | str | None, data: Dataset) -> int | None:
     """The index of the sensitive column, given by its place or by its name."""
     if sensitive is None:
         return None
-    names = tuple(getattr(data, "columns", ()))
-    d = data.values.shape[1]
+    names, d = data.columns, data.values.shape[1]
     # A name wins over a number: a column may be called 7.
     if isinstance(sensitive, str) and sensitive in names:
         return names.index(sensitive)

@@ -1,71 +1,52 @@
-"""What a report shows rather than tells: originals, encodings and recoveries side by side, and a
-piece of the overlaps."""
+"""Originals, encodings and recoveries of images side by side."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.auditing.release import Release
 from unveil.auditing.result import Pictures
-from unveil.auditing.risks import NOT
 from unveil.auditing.trial import Trial
-from unveil.data import Dataset
-from unveil.encodings import Encodings
-
-MOST, PIXELS = 100, 1 << 20
-"""Images shown, and pixels of them in all."""
-SIDE = 120
-"""Encodings in the picture of the overlaps."""
 
 
 def draw_pictures(
-    data: Dataset, encodings: Encodings, chosen: NDArray[np.int64] | None, main: Trial, n: int
+    release: Release, trial: Trial, names: tuple[str, ...], most: int = 100, pixels: int = 1 << 20
 ) -> Pictures:
-    """`chosen` (m, k): the records of each encoding, None where they are not known; `main.shown`
-    (n, d): what was recovered of each."""
-    overlaps = None if chosen is None else _overlaps(chosen[: encodings.m])
-    shape = data.image_shape
-    if shape is None or main.shown is None:
-        return Pictures(overlaps=overlaps)
-    count = min(MOST, n, max(1, PIXELS // data.values.shape[1]))
-    # Recovered ones first, best first: what the reader wants to see.
-    order = np.lexsort((-np.nan_to_num(main.correlation, nan=-1.0), main.outcome == NOT))[:count]
-    # One encoding that uses each record; where that is not known, just the first ones.
-    using = np.arange(len(order)) % encodings.m
-    if chosen is not None:
-        using = np.array([_first((chosen[: encodings.m] == i).any(axis=1)) for i in order])
-    Y = encodings.magnitudes(using)
-    Y = Y / max(float(Y.max(initial=0)), 1e-30)
-    span = data.values.min(), data.values.max()
+    """Those that came back first, the best first.
 
-    def image(values: NDArray[np.float32]) -> NDArray[np.float32]:
-        scaled = (values - span[0]) / max(float(span[1] - span[0]), 1e-30)
+    most, pixels : int    Images shown, and pixels of them in all.
+    """
+    shape = release.shape
+    if shape is None:
+        return Pictures()
+    values, truth = release.draw(trial.draw).values, trial.yard.truth
+    count = min(most, len(truth), max(1, pixels // truth.shape[1]))
+    right = np.abs(np.nan_to_num(trial.outcome.values, nan=np.inf) - truth).mean(axis=1)
+    order = np.lexsort((right, -trial.outcome.record))[:count]
+    # One encoding that uses each record; where that is not known, just the first ones.
+    incidence = release.draw(trial.draw).incidence(len(release.private))
+    using = np.arange(count) % len(values)
+    if incidence is not None:
+        by_record = incidence.tocsc()[:, trial.rows[order]]
+        using = np.array(
+            [
+                by_record.indices[a] if b > a else 0
+                for a, b in zip(by_record.indptr[:-1], by_record.indptr[1:], strict=True)
+            ]
+        )
+    mixed = np.abs(values[using])
+    span = float(truth.min()), float(truth.max())
+
+    def image(part: NDArray[np.float32]) -> NDArray[np.float32]:
+        scaled = (part - span[0]) / max(span[1] - span[0], 1e-30)
         return np.asarray(np.clip(scaled, 0, 1), np.float32).reshape(count, *shape)
 
     # Black stands for what did not come back: a grey square would look like a result.
-    shown = main.shown[order]
-    shown[~shown.any(axis=1)] = span[0]
+    shown = np.nan_to_num(trial.outcome.values[order], nan=span[0])
     return Pictures(
-        originals=image(data.values[order]),
-        encodings=Y.astype(np.float32).reshape(count, *shape),
+        originals=image(truth[order].astype(np.float32)),
+        encodings=(mixed / max(float(mixed.max(initial=0)), 1e-30)).reshape(count, *shape),
         recoveries=image(shown),
-        names=tuple(data.names[i] for i in order),
-        overlaps=overlaps,
+        names=tuple(names[i] for i in order),
     )
-
-
-def _overlaps(chosen: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Shared records of encodings that use the most used records, sorted by the most used record
-    they have: blocks show."""
-    uses = np.bincount(chosen.ravel())
-    # Sorted by use, so that encodings of one record stand together and the eye sees blocks.
-    rank = np.argsort(np.argsort(-uses, kind="stable"))
-    key = np.sort(rank[chosen], axis=1)
-    rows = np.lexsort(key.T[::-1])[:SIDE]
-    W = np.zeros((len(rows), len(uses)), np.float32)
-    np.put_along_axis(W, chosen[rows], 1.0, axis=1)
-    return np.asarray(W @ W.T)
-
-
-def _first(rows: NDArray[np.bool_]) -> int:
-    return int(rows.argmax())

@@ -1,13 +1,15 @@
-"""Before running: which attack, what holds, how many seconds, how much memory, how many encodings
-would be needed.
+"""How many encodings does which attack need? Answered from the scheme and counts alone.
 
-Seconds and bytes come from `auditing.costs`; kernels are compiled once per machine, `COMPILE`
-seconds more.
+Every record must be in two different encodings at least, or its values cannot be told from those of
+its partners: uses of a record are nearly Poisson with mean u = m·k/n, and n·(1 + u)·e^(−u) records
+are used less than twice. Beyond that each attack has a need of its own:
 
-Encodings needed. All vectors: each must be used twice or more, and the factorisation must lock in;
-runs of `benchmarks/full_attack.py` give `costs.PER_VECTOR` encodings per private vector, with the
-pixels of `PIXELS_FOR`. The paper's attack: where one floral is to be expected
-(`paper.floral`).
+    relations       four encodings whose signed sum is zero; k = 2, or few records
+    overlaps        similarities of whole encodings; any k, many columns
+    linear algebra  signs kept: encodings are plain sums
+    floral          the paper's attack: where one floral submatrix is to be expected
+    own weights     weights drawn anew
+    images          pixels that look like pixels
 """
 
 from __future__ import annotations
@@ -18,89 +20,61 @@ from typing import Any
 
 import numpy as np
 
-from unveil.attacks.choose import Situation, usual
-from unveil.attacks.full import LARGEST
-from unveil.auditing.costs import (
-    NOMINAL,
-    PER_VECTOR,
-    Machine,
-    attack_seconds,
-    memory_needed,
-    operations,
-    relation_seconds,
-    route,
-    stage_seconds,
-    this_machine,
-)
-from unveil.auditing.result import Guarantee, Stage
 from unveil.checks import InputError
-from unveil.paper.floral import encodings_needed, expected_florals
-from unveil.parallel import free_memory
+from unveil.factor.floral.expectation import encodings_needed, expected_florals
 from unveil.relations.expected import expected_relations
 from unveil.rooms import Shown
-from unveil.scheme import EXACT_WEIGHTINGS, Scheme
+from unveil.scheme import Scheme
 
-COMPILE = 30.0
-"""Seconds to compile all kernels, a rough figure: told beside the forecast, never added to it."""
-PAPER = "enough encodings for the paper's attack"
-PIXELS_FOR = {2: 120, 3: 300, 4: 600, 5: 1000, 6: 1400}
-"""Pixels from which on all 100 vectors came back from 700 encodings in 9 or 10 of 10 seeds
-(`benchmarks/full_attack.py`)."""
 
-FEWEST_PIXELS = 4
-"""Continuous pixels with which exact relations are told from chance (`docs/exact_relations.md`)."""
-SELDOM = 0.1
-"""Vectors used less than twice that are to be expected: in nine of ten releases there is none."""
-STEP = 0.1
-"""Uses per vector from one guess at what is needed to the next."""
+@dataclass(frozen=True)
+class Need:
+    """What one attack needs: `encodings` for `records` of the records; `enough`: these are there;
+    `why`: the reason in words. encodings 0: no number is enough."""
+
+    attack: str
+    encodings: int
+    records: str
+    enough: bool
+    why: str
 
 
 @dataclass(frozen=True)
 class Plan(Shown):
-    """What a call of `unveil.recover` would do on data of any distribution: those that look
-    Gaussian are left to `full` first, and take less. `str(plan)` says it in words.
+    """What attacks need on this scheme; `str(plan)` says it in words.
 
-    seconds: all stages of `attack`, without compiling; tried, most_seconds: the attacks that follow
-    each other where the one before does not get through, and what all of them take on data that are
-    not Gaussian; memory: peak bytes of the process; needed: encodings for all vectors
+    needs : one per attack that applies, the one that needs least first.
+    feasible : one of them should get all records from m encodings.
     """
 
-    attack: str
     scheme: Scheme
     n_private: int
+    n_public: int
     m: int
     d: int
-    n_public: int
-    seconds: float
-    compile_seconds: float
-    memory: int
-    stages: tuple[Stage, ...]
-    preconditions: tuple[Guarantee, ...]
-    needed: int
-    needed_by_paper: int
+    noise: float
+    needs: tuple[Need, ...]
     advice: str
-    tried: tuple[str, ...] = ()
-    most_seconds: float = 0.0
 
     @property
     def feasible(self) -> bool:
-        """Whether all that the chosen attack needs holds."""
-        return all(
-            item.holds
-            for item in self.preconditions
-            if item.what != PAPER or self.attack == "paper"
-        )
+        return any(need.enough and need.records == "all" for need in self.needs)
+
+    @property
+    def attack(self) -> str:
+        """The attack that should get most: of those that have enough the first, else the first."""
+        return next((need.attack for need in self.needs if need.enough), self.needs[0].attack)
+
+    @property
+    def needed(self) -> int:
+        """Encodings from which on all records should come back, by the least of the attacks."""
+        return min(need.encodings for need in self.needs if need.records == "all")
 
     def facts(self) -> dict[str, Any]:
-        out = {
-            name: value
-            for name, value in vars(self).items()
-            if name not in ("scheme", "stages", "preconditions")
-        }
+        out = {name: value for name, value in vars(self).items() if name not in ("scheme", "needs")}
         out["scheme"] = dict(vars(self.scheme))
-        out["stages"] = {stage.name: stage.seconds for stage in self.stages}
-        out["preconditions"] = [dict(vars(item)) for item in self.preconditions]
-        return {**out, "feasible": self.feasible}
+        out["needs"] = [dict(vars(need)) for need in self.needs]
+        return {**out, "attack": self.attack, "needed": self.needed, "feasible": self.feasible}
 
     def __str__(self) -> str:
         return self.advice
@@ -114,9 +88,8 @@ def plan(
     *,
     n_public: int = 0,
     noise: float = 0.0,
-    machine: Machine | None = None,
 ) -> Plan:
-    """Forecast an attack: which one, how long, how much memory, and whether it should succeed.
+    """How many encodings which attack needs. Nothing is attacked, and no time is forecast.
 
     Parameters
     ----------
@@ -127,18 +100,16 @@ def plan(
     m : int
         Encodings; None: as many as all vectors need.
     d : int
-        Pixels of a vector.
+        Values of a vector.
     n_public : int
         Public vectors to choose from.
     noise : float
-        Standard deviation added to every pixel.
-    machine : Machine
-        Seconds per operation; None: measured here, in a few hundredths of a second.
+        Standard deviation added to every value, relative to the size of the data.
 
     Returns
     -------
     Plan
-        Attack, seconds, bytes, what must hold and what is missing; `str(plan)` says it in words.
+        What each attack needs and whether that is there; `str(plan)` says it in words.
 
     Examples
     --------
@@ -146,22 +117,14 @@ def plan(
     >>> found = unveil.plan(unveil.Scheme(k_private=2), n_private=100, m=700, d=512)
     >>> found.attack, found.feasible
     ('relations', True)
-    >>> print(found)
-    All 100 private vectors should come back from 700 encodings by exact relations.
     >>> unveil.plan(n_private=100, m=50).feasible
     False
     """
-    # 1. Numbers that can be.
     scheme = Scheme() if scheme is None else scheme
     if not isinstance(scheme, Scheme):
         raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
-    counts_given = (
-        ("n_private", n_private, 1),
-        ("m", 1 if m is None else m, 1),
-        ("d", d, 1),
-        ("n_public", n_public, 0),
-    )
-    for name, value, least in counts_given:
+    counts = (("n_private", n_private, 1), ("m", 1 if m is None else m, 1), ("d", d, 1))
+    for name, value, least in (*counts, ("n_public", n_public, 0)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise InputError(f"{name}={value!r}: give a whole number, {least} or more")
     k = scheme.k_private
@@ -174,146 +137,90 @@ def plan(
             f"k_public={scheme.k_public} of only {n_public} public vectors: lower k_public or "
             "raise n_public"
         )
-    if k < 2:
-        raise InputError(f"k_private={k}: forecasts are for k_private of 2 or more")
-    scheme.require_weighting(*EXACT_WEIGHTINGS)
-    # 2. How many encodings, and which attack.
-    needed = encodings_for_all(scheme, n_private)
-    m = needed if m is None else int(m)
-    way = route(scheme, n_private, m, d)
-    attack = _attack(scheme, n_private, m, d)
-    # 3. What it costs, stage by stage.
-    counts = operations(scheme, n_private, m, d, n_public, way)
-    speed = machine or this_machine()
-    times = stage_seconds(counts, speed)
-    slower = speed.value / NOMINAL.value
-    if attack == "relations":
-        times = {name: slower * seconds for name, seconds in relation_seconds(m, d).items()}
-    stages = tuple(Stage(name, seconds) for name, seconds in times.items())
-    memory = memory_needed(scheme, n_private, m, d, n_public, way)
-    by_paper = encodings_needed(n_private, k) if n_private >= k + 2 else 0
-    # 4. What must hold.
-    conditions = _preconditions(scheme, n_private, m, d, needed, memory, noise, attack)
-    seconds = sum(stage.seconds for stage in stages)
-    # 5. And what it costs where the first attack does not get through.
-    tried = usual(Situation(scheme, m))
-    each = (attack_seconds(name, scheme, n_private, m, d, n_public, hard=True) for name in tried)
-    return Plan(
-        attack=attack,
-        scheme=scheme,
-        n_private=n_private,
-        m=m,
-        d=d,
-        n_public=n_public,
-        seconds=seconds,
-        compile_seconds=COMPILE,
-        memory=memory,
-        stages=stages,
-        preconditions=conditions,
-        needed=needed,
-        needed_by_paper=by_paper,
-        advice=_advice(attack, n_private, m, needed, conditions),
-        tried=tried,
-        most_seconds=max(seconds, slower * sum(each)),
-    )
+    if k < 1:
+        raise InputError("k_private=0: nothing private is mixed; use k_private of 1 or more")
+    m = encodings_for_all(scheme, n_private) if m is None else int(m)
+    needs = tuple(_needs(scheme, n_private, m, d, noise))
+    advice = _advice(needs, n_private, m)
+    return Plan(scheme, n_private, n_public, m, d, noise, needs, advice)
 
 
-def encodings_for_all(scheme: Scheme, n: int) -> int:
-    """From about how many encodings on all n private vectors come back.
+def encodings_for_all(
+    scheme: Scheme, n: int, images: bool = False, per_record: int = 7, per_image: int = 50
+) -> int:
+    """From about how many encodings on all n private vectors should come back.
 
-    Every vector must be in two different encodings at least: m·k/n of Poisson uses, n·P(fewer than
-    2) below 1/10.
+    per_record : int    Encodings per record from which on attacks on fixed weights lock in
+                        (`benchmarks/golden.py`).
+    per_image : int     Of images with weights drawn anew: the challenge has 50.
     """
     k = max(1, scheme.k_private)
-    # Uses of a vector are nearly Poisson: (1 + u)·e^−u is the chance of fewer than two.
+    if images and not scheme.fixed_weights:
+        return per_image * n
+    return max(per_record * n, ceil(_uses(n) * n / k), k + 10)
+
+
+def _uses(n: int, seldom: float = 0.1) -> float:
+    """Mean uses per record at which `seldom` records of n are used less than twice."""
     uses = 1.0
-    while n * (1 + uses) * np.exp(-uses) > SELDOM:
-        uses += STEP
-    needed = max(ceil(PER_VECTOR * n), ceil(uses * n / k), k + 10)
-    return needed if scheme.fixed_weights and not scheme.k_public else min(LARGEST, needed)
+    while n * (1 + uses) * np.exp(-uses) > seldom:
+        uses += 0.1
+    return uses
 
 
-def _attack(scheme: Scheme, n: int, m: int, d: int) -> str:
-    """The first of the usual attacks that should get through: relations only where there are
-    enough of them."""
-    # Two relations for each encoding connect all of them with room to spare.
-    enough = _relations(scheme, n, m) >= 2 * m and d >= FEWEST_PIXELS
-    names = usual(Situation(scheme, m))
-    return next(name for name in names if name != "relations" or enough)
+def _needs(scheme: Scheme, n: int, m: int, d: int, noise: float) -> list[Need]:
+    k, twice = scheme.k_private, ceil(_uses(n) * n / max(1, scheme.k_private))
+    out = []
+    if not scheme.fixed_weights:
+        kept = scheme.signs == "kept"
+        many = (10 if kept else 20) * n
+        why = "signs kept: mixtures lie in the simplex of the records"
+        if not kept:
+            why = "weights drawn anew and signs hidden; needs many columns of generic values"
+        out.append(Need("own weights", max(many, twice), "all", m >= max(many, twice), why))
+        images = "weights drawn anew, pixels of natural images; 50 per image are usual, 5 a start"
+        out.append(Need("images", 50 * n, "all", m >= 50 * n, images))
+        return out
+    if scheme.signs == "kept":
+        why = f"plain sums: rank n, and every record used twice ({m * k / n:.1f} uses each)"
+        out.append(Need("linear algebra", max(n, twice), "all", m >= max(n, twice), why))
+    if k >= 2 and n > 2 * k:
+        related = _encodings_for_relations(n, k)
+        least = max(related, twice)
+        why = "two exact relations per encoding; four columns are enough, of any distribution"
+        if noise:
+            why = "relations hold up to noise: only for small noise and many columns"
+        out.append(Need("relations", least, "all", m >= least and d >= 4 and not noise, why))
+    needed = encodings_for_all(scheme, n)
+    columns = 30 * k * k
+    why = f"similarities of encodings, {columns:,} or more generic columns ({d:,} here)"
+    out.append(Need("overlaps", needed, "all", m >= needed and d >= columns, why))
+    if n >= k + 2 and k >= 2:
+        floral = encodings_needed(n, k)
+        why = f"the paper's attack: {expected_florals(n, k, m):.2g} florals to be expected"
+        out.append(Need("floral", floral, f"{k + 2}", m >= floral, why))
+    return sorted(out, key=lambda need: (need.records != "all", not need.enough, need.encodings))
 
 
-def _relations(scheme: Scheme, n: int, m: int) -> float:
-    """Exact relations to be expected; none where weights differ, and with a public part they are
-    not counted on."""
-    if not scheme.fixed_weights or scheme.k_public:
-        return 0.0
-    return expected_relations(n, min(m, comb(n, scheme.k_private)), scheme.k_private)
+def _encodings_for_relations(n: int, k: int) -> int:
+    """The least m with two relations per encoding, by bisection."""
+    low, high = k + 2, min(comb(n, k), 10**7)
+    if expected_relations(n, high, k) < 2 * high:
+        return high
+    while low < high:
+        middle = (low + high) // 2
+        if expected_relations(n, middle, k) >= 2 * middle:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
-def _preconditions(
-    scheme: Scheme, n: int, m: int, d: int, needed: int, memory: int, noise: float, attack: str
-) -> tuple[Guarantee, ...]:
-    # 1. What there is of each: pixels needed grow with the square of what encodings are missing.
-    k = scheme.k_private
-    least = int(PIXELS_FOR.get(k, 1400 * (k / 6) ** 2) * max(1.0, 7 * n / max(m, 1)) ** 2)
-    florals = expected_florals(n, k, m)
-    uses = m * k / n
-    # With two exact relations per encoding a handful of continuous pixels is enough, whatever their
-    # distribution.
-    relations = _relations(scheme, n, m)
-    by_relations = relations >= 2 * m and d >= FEWEST_PIXELS
-    # 2. Whether it is enough.
-    return (
-        Guarantee(
-            "an attack on all vectors applies",
-            attack != "paper",
-            f"{m:,} encodings; full: with a public part up to {LARGEST:,}",
-        ),
-        Guarantee(
-            "enough encodings",
-            m >= needed,
-            f"{m:,} of about {needed:,}, {uses:.1f} uses of each vector",
-        ),
-        Guarantee(
-            "enough pixels",
-            d >= least or by_relations,
-            f"{d:,} of about {least:,} for k_private={k}; {relations:.2g} exact relations to be "
-            "expected" + (", with which a few continuous ones are enough" if by_relations else ""),
-        ),
-        Guarantee(
-            "more than 2·k_private vectors",
-            n > 2 * k,
-            f"{n} vectors; of 2·k_private two sets give the same encodings",
-        ),
-        Guarantee(PAPER, florals >= 1, f"{florals:.2g} florals to be expected"),
-        Guarantee(
-            "no noise",
-            noise == 0,
-            "exact values need exact encodings" if noise else "encodings are exact",
-        ),
-        Guarantee(
-            "enough memory",
-            memory < free_memory(),
-            f"{memory / 2**30:.2f} GiB of {free_memory() / 2**30:.1f} free",
-        ),
-    )
-
-
-def _advice(attack: str, n: int, m: int, needed: int, conditions: tuple[Guarantee, ...]) -> str:
-    missing = [
-        item.what
-        for item in conditions
-        if not item.holds and (item.what != PAPER or attack == "paper")
-    ]
-    who = {
-        "relations": "exact relations",
-        "full": "the full attack",
-        "mixing": "the attack on mixtures",
-        "paper": "the paper's attack",
-    }[attack]
-    if not missing:
-        return f"All {n} private vectors should come back from {m:,} encodings by {who}."
-    return (
-        f"By {who} not all of {n} private vectors should come back from {m:,} encodings: missing "
-        f"are {', '.join(missing)}."
-    )
+def _advice(needs: tuple[Need, ...], n: int, m: int) -> str:
+    whole = [need for need in needs if need.records == "all"]
+    able = [need.attack for need in whole if need.enough]
+    if able:
+        return f"All {n} private vectors should come back from {m:,} encodings, by {able[0]}."
+    least = min(whole, key=lambda need: need.encodings)
+    short = f": by {least.attack} it takes about {least.encodings:,}" if m < least.encodings else ""
+    return f"Not all of {n} private vectors should come back from {m:,} encodings{short}."

@@ -1,8 +1,8 @@
-"""What an audit found: one record that terminal, JSON and report all show, and nothing that has to
+"""What an audit found: one record that terminal, JSON and report all show, with nothing that has to
 be computed again.
 
 Every part can be read by itself; pictures are arrays, everything else turns into JSON as it is
-(`Audit.facts`).
+(`Audit.facts`). Counts are of distinct records; what they mean is said in `auditing.outcome`.
 """
 
 from __future__ import annotations
@@ -17,119 +17,151 @@ from numpy.typing import NDArray
 from unveil.rooms import Pictured
 
 Level = Literal["leaks", "partly", "nothing"]
-Outcome = Literal["exact", "approximate", "not recovered"]
+RecordState = Literal["exact", "approximate", "in part", "not recovered"]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """level "leaks": records came back; "partly": only approximately, or a few; "nothing": no
-    attack got anything."""
+    """What to do, in one line, and what belongs to it.
+
+    level : "leaks": values come back exactly to whoever has what is released and public; "partly":
+    few of them, approximately, or to somebody who knows more; "nothing": no attack got anything.
+    attacked : what was attacked, and what that means for the rest; on the first screen.
+    """
 
     level: Level
     headline: str
+    attacked: str = ""
     sentences: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
+class Column:
+    """One column of a table, over the records that were attacked.
+
+    exact, approximate : values back exactly, and besides approximately; of `records`.
+    open : values that the equations leave open, and the attack guessed; right ones count.
+    low, high : interval of the share that is back exactly, over records and draws.
+    guess : share that one guess for all records has right; lift : (share − guess)/(1 − guess).
+    leaks : more values are back, exactly or approximately, than chance explains.
+    """
+
+    name: str
+    exact: int
+    approximate: int
+    records: int
+    open: int
+    low: float
+    high: float
+    guess: float
+    lift: float
+    leaks: bool
+
+
+@dataclass(frozen=True)
 class RecordRisk:
-    """One private record: error is the largest pixel difference, correlation that of all pixels
-    (signs aligned);
-    from_m: the smallest number of encodings with which it came back, None when it never did."""
+    """One private record.
+
+    values, open : how many of its values are back exactly, and how many are open.
+    error : largest difference of a determined value; correlation : of all values with the record.
+    encodings : how many mix it in; from_m : the fewest encodings with which it came back.
+    status, reason : the attack's own word, found without the truth.
+    """
 
     index: int
     name: str
-    outcome: Outcome
-    status: str
+    outcome: RecordState
+    values: int
+    open: int
     error: float | None
     correlation: float | None
     encodings: int
     from_m: int | None
+    status: str
     reason: str
 
 
 @dataclass(frozen=True)
-class CurvePoint:
-    """Fraction of records recovered from m encodings: mean over seeds, with a confidence band
-    low..high."""
-
-    m: int
-    exact: float
-    low: float
-    high: float
-    approximate: float
-    runs: int
-
-
-@dataclass(frozen=True)
-class Stage:
-    name: str
-    seconds: float
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something an encoder gives away, or a guarantee that does not hold: what, with what
-    consequence, and the cure."""
-
-    what: str
-    severity: Literal["high", "medium", "low", "fine"]
-    consequence: str
-    cure: str = ""
-
-
-@dataclass(frozen=True)
-class Guarantee:
-    what: str
-    holds: bool
-    why: str
-
-
-@dataclass(frozen=True)
 class Attempt:
-    """One attack that was run: what it got of the distinct records, in how many seconds."""
+    """One attack that was run: what it got of the records, and of all values, in how many
+    seconds."""
 
     attack: str
     exact: int
     approximate: int
+    values: float
     seconds: float
     note: str = ""
+    stopped: bool = False
 
 
 @dataclass(frozen=True)
 class Threat:
-    """One kind of attacker, and the strongest attack it has.
+    """One kind of attacker, and the most it got.
 
-    key: "blind", "public", "told" or "insider"; knows: the same in words, for the table
-    exact, approximate, records: counts of distinct records, of the best attempt
-    low, high: interval of the share recovered, over records and draws
-    control: share that guessing without the encodings gets; residual: risk above it, with interval
-    values: share of all single values that came back right; None where it was not measured
-    guessed_values: share of them that a guess has right
-    tried: attacks that ran, best first; not_tried: attack and why
+    key, knows : "blind", "public", "told" or "insider"; the same in words.
+    level : what it would be called by itself.
+    exact, approximate, in_part, records : counts of records; low, high : interval of the share that
+    is back exactly or approximately.
+    columns : how many columns leak; values, guess : share of all values back exactly, and what one
+    guess per column has.
+    sampled : the records were a sample of all; stopped : an attack was ended by the clock.
+    tried : attacks that ran, best first; why_not : why none did, where none did.
     """
 
     key: str
     knows: str
+    level: Level
     exact: int
     approximate: int
+    in_part: int
     records: int
     low: float
     high: float
-    control: float
-    residual: float
-    residual_low: float
-    residual_high: float
-    values: float | None = None
-    guessed_values: float = 0.0
+    columns: int
+    values: float
+    guess: float
+    sampled: bool = False
+    stopped: bool = False
     tried: tuple[Attempt, ...] = ()
-    not_tried: tuple[tuple[str, str], ...] = ()
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """Shares of records back from m encodings, the mean over `runs` draws: exactly, and besides
+    approximately; low, high: interval of both together."""
+
+    m: int
+    exact: float
+    approximate: float
+    low: float
+    high: float
+    values: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """The same records with another noise, k or m, and one attacker: share of records back exactly
+    or approximately, with its interval, and of values back exactly. utility: what encodings are
+    then worth; epsilon: of differential privacy."""
+
+    axis: str
+    value: float
+    attacker: str
+    recovered: float
+    low: float
+    high: float
+    values: float
+    utility: float | None = None
+    epsilon: float | None = None
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """What it means to those who decide. kind: "singling out", "linkability" or "inference"; rate
-    with its interval beside what a guess without the encodings gets."""
+    """An answer for those who decide: singling out, linkability, inference; `rate` beside what a
+    guess gets (`control`)."""
 
     kind: str
     words: str
@@ -140,49 +172,35 @@ class Meaning:
 
 
 @dataclass(frozen=True)
-class WhatIf:
-    """One point of "what if": the share of records that comes back when `axis` ("noise", "k", "m")
-    has this value, and what the encodings are still worth.
+class Finding:
+    """Something an encoder gives away: what, with what consequence, and the cure."""
 
-    utility: accuracy of a plain classifier trained on them where labels are given, else one minus
-    the relative error of the data; None where not measured
-    epsilon: of the Gaussian mechanism with this noise, where `axis` is "noise"
-    """
-
-    axis: str
-    value: float
-    recovered: float
-    low: float
-    high: float
-    utility: float | None = None
-    epsilon: float | None = None
+    what: str
+    severity: Literal["high", "medium", "low", "fine"]
+    consequence: str
+    cure: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Pictures:
-    """What people would rather see than read. Images are (count, height, width) or (count, height,
-    width, 3) in [0, 1].
-
-    images: originals, encodings (one that uses it) and recoveries of some records, `names` their
-    captions; None for data that are no images. overlaps: a small matrix of shared private vectors,
-    encodings sorted so that its structure shows.
-    """
+    """Images (count, height, width[, 3]) in [0, 1]: originals, one encoding that uses each, and
+    recoveries, `names` their captions; None for data that are no images."""
 
     originals: NDArray[np.float32] | None = None
     encodings: NDArray[np.float32] | None = None
     recoveries: NDArray[np.float32] | None = None
     names: tuple[str, ...] = ()
-    overlaps: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Audit(Pictured):
-    """The whole of it. `scheme`, `data`, `model`, `run`, `assumed` and `provenance` are plain facts
-    (strings, numbers, lists, dicts).
+    """The whole of it. `scheme`, `data`, `assumed`, `run` and `provenance` are plain facts.
 
-    threats: one per kind of attacker, the weakest that knows least first
-    assumed: k, weights, signs, m as they were taken to be; provenance: date, hash of the data, and
-    the command that repeats the audit
+    columns : one per column, of tables; () for images.
+    threats : one per kind of attacker, who knows least first.
+    attack, explanation : the attack of the headline, and what it says of itself.
+    assumed : k, weights, signs, m as they were taken to be; provenance : date, hash of the data,
+    and the command that repeats the audit.
     """
 
     verdict: Verdict
@@ -192,16 +210,14 @@ class Audit(Pictured):
     attack: str
     explanation: str
     records: tuple[RecordRisk, ...]
-    curve: tuple[CurvePoint, ...] = ()
-    stages: tuple[Stage, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    guarantees: tuple[Guarantee, ...] = ()
-    model: Mapping[str, Any] = field(default_factory=dict)
-    run: Mapping[str, Any] = field(default_factory=dict)
+    columns: tuple[Column, ...] = ()
     threats: tuple[Threat, ...] = ()
-    meanings: tuple[Meaning, ...] = ()
+    curve: tuple[CurvePoint, ...] = ()
     what_if: tuple[WhatIf, ...] = ()
+    meanings: tuple[Meaning, ...] = ()
+    findings: tuple[Finding, ...] = ()
     assumed: Mapping[str, Any] = field(default_factory=dict)
+    run: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     pictures: Pictures = field(default_factory=Pictures)
 
@@ -221,10 +237,8 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.generic)):
         return _plain(value.tolist())
-    if isinstance(value, np.generic):
-        return _plain(value.item())
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value

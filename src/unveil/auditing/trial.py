@@ -1,121 +1,216 @@
-"""What one trial of an audit is, and what came of it; `auditing.trials` runs them.
+"""One trial: so many encodings of one draw, one attacker, held against the truth.
 
-An `Arm` is one way to attack: who attacks, by which attack, and what the encodings are taken for.
+    1  lay the encodings before the attacker, with what it knows
+    2  run its attacks in turn until nothing is left to get, or time is over
+    3  hold each recovery against the truth; the best one counts
+
+A trial may be of a sample of the records, encoded with as many encodings per record: small enough
+to finish, and the same question. What was stopped by the clock says so; it is no evidence of
+safety.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+import time
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.auditing.risks import EXACT, NOT
-from unveil.scheme import Scheme
+from unveil.auditing.attacker import INSIDER, Attack, Attacker, Sight, attacks_of
+from unveil.auditing.outcome import EXACT, NEAR, Outcome, Yardstick, assess, disguised, distinct
+from unveil.auditing.release import Draw, Release
+from unveil.auditing.result import Attempt
+from unveil.checks import InputError
+from unveil.records import Progress, Recovery
 
-Key = Literal["blind", "public", "told", "insider"]
-COMPLETE = 0.99
-"""Share of encodings that an attack explains, from which on another can add nothing."""
+
+class OutOfTime(Exception):
+    """Raised from the progress callback of an attack that outran the clock."""
 
 
-@dataclass(frozen=True)
-class Arm:
-    """who: the kind of attacker; scheme: what the encodings are taken for; words: how that differs
-    from what was stated, empty where it does not; view: what is done to them first
-    (`as_found.VIEWS`)."""
+class Clock:
+    """Seconds that are left; None: without end."""
 
-    who: Key
-    attack: str
-    scheme: Scheme
-    words: str = ""
-    view: str = ""
+    def __init__(self, seconds: float | None) -> None:
+        self._end = None if seconds is None else time.monotonic() + seconds
 
     @property
-    def title(self) -> str:
-        return f"{self.attack} ({self.words})" if self.words else self.attack
+    def left(self) -> float | None:
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
+    @property
+    def over(self) -> bool:
+        return self.left == 0.0
+
+    def bounding(self, progress: Progress | None) -> Progress:
+        """The callback, which ends the attack that calls it once time is over."""
+
+        def report(stage: str, done: int, total: int) -> None:
+            if self.over:
+                raise OutOfTime
+            if progress is not None:
+                progress(stage, done, total)
+
+        return report
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What one attack got: outcome, error, correlation, status and reason per record; shown (n, d):
-    the recovery of each record (zero where there is none), kept for the trial that is reported in
-    full.
+    """What one attacker got from m encodings of one draw.
 
-    signed: signs are known, not up to one per pixel; explained: share of the encodings the attack
-    explains; control, values, guessed_values: as in
-    `risks`; linked, falsely: share of pairs of encodings with a common record that it links, and of
-    those without; NaN: not known; stopped: it was cut short by the clock
+    Attributes
+    ----------
+    attacker, draw, m : Attacker, int, int
+        Who, which draw, from how many encodings.
+    rows : int array of shape (n,)
+        The distinct records that were attacked, as places in the release's records.
+    counted : bool array of shape (n,)
+        Those that count: an insider's own do not.
+    yard, outcome : Yardstick, Outcome
+        These records, and what became of them.
+    recovery : Recovery or None
+        What the best attack returned.
+    tried : tuple of Attempt
+        Every attack that ran.
+    why_not : str
+        Why none ran; "" where one did.
+    stopped : bool
+        The clock ended it.
     """
 
-    m: int
+    attacker: Attacker
     draw: int
-    who: Key
-    attack: str
-    explanation: str
-    outcome: NDArray[np.int8]
-    error: NDArray[np.float64]
-    correlation: NDArray[np.float64]
-    status: tuple[str, ...]
-    reasons: tuple[str, ...]
-    wrong: int
-    verified: int
-    seconds: Mapping[str, float]
-    signed: bool = False
-    explained: float = 0.0
-    control: float = 0.0
-    values: float = 0.0
-    guessed_values: float = 0.0
-    linked: float = float("nan")
-    falsely: float = float("nan")
-    shown: NDArray[np.float32] | None = None
+    m: int
+    rows: NDArray[np.int64]
+    counted: NDArray[np.bool_]
+    yard: Yardstick
+    outcome: Outcome
+    recovery: Recovery | None = None
+    tried: tuple[Attempt, ...] = ()
+    why_not: str = ""
     stopped: bool = False
 
     @property
-    def exact(self) -> float:
-        return float((self.outcome == EXACT).mean())
+    def records(self) -> int:
+        """How many records count."""
+        return int(self.counted.sum())
 
-    @property
-    def recovered(self) -> float:
-        return float((self.outcome > NOT).mean())
-
-    @property
-    def worth(self) -> tuple[int, int, float]:
-        """What counts between two trials: records exactly, records at all, single values."""
-        return int((self.outcome == EXACT).sum()), int((self.outcome > NOT).sum()), self.values
-
-    @property
+    @cached_property
     def complete(self) -> bool:
-        """Whether nothing is left for another attack."""
-        explained = self.explained >= COMPLETE and self.verified > 0 and not self.wrong
-        return bool((self.outcome == EXACT).all()) or explained
+        return self.outcome.complete(self.yard)
 
+    @property
+    def wrong(self) -> int:
+        return self.outcome.wrong
 
-def packed(trial: Trial) -> dict[str, NDArray[Any]]:
-    """As it is kept on disk."""
-    arrays: dict[str, NDArray[Any]] = {
-        name: getattr(trial, name) for name in ("outcome", "error", "correlation")
-    }
-    if trial.shown is not None:
-        # Only of the trial that is drawn: the others would fill the disk.
-        arrays["shown"] = trial.shown
-    about = {name: value for name, value in vars(trial).items() if name not in (*arrays, "shown")}
-    return {**arrays, "about": np.array(json.dumps(about))}
+    def back(self, least: int = 2) -> int:
+        """Records that are back: exactly (3), also approximately (2), also in part (1)."""
+        return int((self.outcome.record[self.counted] >= least).sum())
 
+    def columns(self, least: int = EXACT) -> NDArray[np.int64]:
+        """Values that are back (d,), of each column."""
+        return np.asarray((self.outcome.value[self.counted] >= least).sum(axis=0))
 
-def unpacked(kept: dict[str, Any]) -> Trial | None:
-    """None where the fields are not those of a trial: it was kept by other code."""
-    try:
-        about = json.loads(str(kept.pop("about")))
-        return Trial(
-            **{
-                **kept,
-                **about,
-                "status": tuple(about["status"]),
-                "reasons": tuple(about["reasons"]),
-            }
+    def share(self, least: int = EXACT) -> float:
+        """Of all values that vary."""
+        varies = self.yard.varies
+        found = self.outcome.value[self.counted][:, varies] >= least
+        return float(found.mean()) if found.size else 0.0
+
+    @property
+    def worth(self) -> tuple[float, float, float]:
+        """What counts between two trials, also of samples of different sizes."""
+        n = max(1, self.records)
+        return (
+            self.share(EXACT),
+            float(self.outcome.record[self.counted].sum()) / n,
+            self.share(NEAR),
         )
-    except (ValueError, TypeError, KeyError):
-        return None
+
+
+def run_trial(
+    release: Release,
+    attacker: Attacker,
+    number: int = 0,
+    m: int | None = None,
+    *,
+    tolerance: float = 1e-2,
+    clock: Clock | None = None,
+    progress: Progress | None = None,
+    best: Trial | None = None,
+) -> Trial:
+    """One attacker on the first m encodings of a draw; best: what somebody who knows less got from
+    the same encodings, which this attacker has as well."""
+    draw = release.draw(number)
+    m = len(draw.values) if m is None else min(m, len(draw.values))
+    first, group = distinct(release.private)
+    shown = draw.first(m)
+    # Equal records are one record, also in the memberships.
+    members = None if shown.members is None else group[shown.members]
+    records = release.private[first]
+    yard = (
+        Yardstick.of(records, tolerance, release.shape is not None) if best is None else best.yard
+    )
+    known = np.arange(len(first)) % 2 == 0
+    counted = ~known if attacker is INSIDER else np.ones(len(first), bool)
+    clock = clock or Clock(None)
+    sight = Sight(
+        release, Draw(shown.values, members), records, known, clock.left, clock.bounding(progress)
+    )
+    trial = Trial(attacker, number, m, first, counted, yard, Outcome.nothing(yard))
+    if best is not None:
+        trial = replace(trial, outcome=best.outcome, recovery=best.recovery)
+    if best is not None and best.complete:
+        return replace(trial, why_not="nothing was left to recover")
+    attacks = attacks_of(attacker, sight)
+    if isinstance(attacks, str):
+        return replace(trial, why_not=attacks)
+    for attack in attacks:
+        trial = _attempt(trial, attack, sight, clock)
+        if trial.complete or trial.stopped:
+            break
+    return trial
+
+
+def _attempt(trial: Trial, attack: Attack, sight: Sight, clock: Clock) -> Trial:
+    """The trial after one more attack."""
+    start = time.perf_counter()
+    if clock.over:
+        return replace(trial, stopped=True)
+    stopped = False
+    try:
+        recovery = attack.run()
+    except OutOfTime:
+        stopped = True
+        recovery = Recovery.empty(sight.encodings(), attack.name, "stopped: time was over", {})
+    except InputError as error:
+        # What one attack refuses, a limit of memory or a make of data, is its own result.
+        recovery = Recovery.empty(sight.encodings(), attack.name, f"refused: {error}", {})
+    incidence = sight.draw.incidence(len(sight.records))
+    outcome = assess(recovery, trial.yard, incidence, free_scale=attack.free)
+    if attack.free:
+        vectors = recovery.vectors[: 2 * len(sight.records)]
+        other = disguised(vectors, trial.yard)
+        outcome = max(outcome, other, key=lambda o: (o.value[:, trial.yard.varies].sum(), o.worth))
+    if trial.attacker is INSIDER:
+        outcome = outcome.without(sight.known)
+    if attack.free:
+        # A wrong vector is a fault of the attack only where it was told the true scheme.
+        outcome = replace(outcome, wrong=0)
+    state = outcome.record[trial.counted]
+    done = Attempt(
+        recovery.attack if attack.name == "recover" else attack.name,
+        int((state == 3).sum()),
+        int((state == 2).sum()),
+        float((outcome.value[trial.counted][:, trial.yard.varies] == EXACT).mean()),
+        time.perf_counter() - start,
+        recovery.explanation,
+        stopped,
+    )
+    trial = replace(trial, tried=(*trial.tried, done), stopped=stopped)
+    before = trial.outcome.without(sight.known) if trial.attacker is INSIDER else trial.outcome
+    if outcome.worth > before.worth:
+        return replace(trial, outcome=outcome, recovery=recovery)
+    return replace(trial, outcome=before)

@@ -1,5 +1,4 @@
-"""`unveil audit`: what leaks if encodings of this data are released? Verdict, leakage curve,
-report."""
+"""`unveil audit`: what leaks if encodings of this data are released? Verdict, columns, report."""
 
 from __future__ import annotations
 
@@ -30,13 +29,8 @@ from unveil.cli.options import (
 from unveil.cli.provenance import provenance
 from unveil.cli.terminal import console, echo_json, progress_bar
 
-DEFAULT = {
-    "gaussian": {"n_private": 50, "d": 512, "effort": 6.0},
-    "fashion-mnist": {"n_private": 30, "effort": 5.0},
-}
+DEFAULT = {"gaussian": {"n_private": 50, "d": 512}, "fashion-mnist": {"n_private": 30}}
 """What is audited when nothing is said: small enough for a minute in all."""
-DEMO_EFFORT = 20.0
-"""Of the demo, for two minutes in all."""
 
 
 @main.command()
@@ -62,20 +56,20 @@ DEMO_EFFORT = 20.0
     type=float,
     default=0.0,
     show_default=True,
-    help="Standard deviation added to every pixel.",
+    help="Standard deviation added to every value.",
 )
 @click.option("--n-private", type=COUNT, help="Records, where they are drawn or bundled.")
 @click.option("--n-public", type=COUNT, help="Public vectors, where they are drawn.")
-@click.option("--d", type=COUNT, help="Pixels, where vectors are drawn.")
+@click.option("--d", type=COUNT, help="Values of a record, where records are drawn.")
 @click.option("--sample", type=COUNT, help="Audit so many of the records, drawn at random.")
 @click.option(
-    "--seeds", type=COUNT, default=3, show_default=True, help="Independent draws of subsets."
+    "--seeds", type=COUNT, default=3, show_default=True, help="Independent draws of the mixture."
 )
 @click.option(
-    "--effort",
-    type=float,
-    help="Forecast seconds of attacks and curve; the clock ends them at 5 times, after 3 minutes "
-    "at least.  [default: 40]",
+    "--time",
+    metavar="90s|10m|2h",
+    help="When attacks end; what was not attacked whole is said.  "
+    "[default: two minutes for the attack on all records]",
 )
 @click.option(
     "--relative-tolerance",
@@ -83,7 +77,7 @@ DEMO_EFFORT = 20.0
     type=float,
     default=TOLERANCE,
     show_default=True,
-    help="Largest error of a value, relative to the rms of the data.",
+    help="Largest error of a value that is back exactly, relative to the spread of its column.",
 )
 @click.option(
     "--encoder",
@@ -101,7 +95,7 @@ DEMO_EFFORT = 20.0
 @click.option(
     "--what-if",
     type=click.Choice(["noise", "k", "m", "all"]),
-    help="Also: what comes back, and what is left, as noise, k or m change.",
+    help="Also: what every attacker gets as noise, k or m change, and what is left of use.",
 )
 @click.option(
     "--labels",
@@ -116,7 +110,7 @@ DEMO_EFFORT = 20.0
 @click.option(
     "--fail-on",
     type=click.Choice(GATES),
-    help="Exit code 1 if records leak; 'approximate': or leak in part; 'any': or anything does.",
+    help="Exit code 1 if values leak; 'approximate': or leak in part; 'any': or anything does.",
 )
 @workers_options
 @memory_option
@@ -126,7 +120,7 @@ DEMO_EFFORT = 20.0
     type=PATH,
     default=Path("unveil-audit"),
     show_default=True,
-    help="Folder for report and finished trials.",
+    help="Folder for report.html and audit.json, which replace older ones.",
 )
 @config_option("private", "public", "out", "encodings", "truth", "labels")
 @as_json
@@ -144,40 +138,40 @@ def audit(
     """What leaks if encodings of this data are released?
 
     Encodes the records as the scheme (or your encoder) would, attacks, holds what comes back
-    against the truth, and writes a report. With no options: Gaussian vectors and bundled images. An
-    interrupted audit goes on where it stopped.
+    against the truth value by value, and writes a report. With no options: Gaussian vectors and
+    bundled images.
 
     Exit code 0: done, whatever the verdict; 1: the gate of --fail-on is closed; 2: bad input.
     """
     from unveil import store
     from unveil.auditing.audit import audit as run
-    from unveil.auditing.inputs import holds_audits
     from unveil.checks import InputError
     from unveil.report.page import write_json, write_report
 
     # 1. What is audited, and with what options.
     scheme = scheme_of(options)
-    records, source, options = settled(private, demo, options)
-    if demo is not None:
-        records, options["public"], scheme = demo_images()
-        options.setdefault("effort", DEMO_EFFORT)
+    sizes = {"n_private", "d", "n_public", "m", "public", "sample"}
     several = (
-        records is None
-        and not {"n_private", "d", "n_public", "m", "public", "sample"} & options.keys()
+        private is None
+        and demo is None
+        and options["encodings"] is None
+        and all(options[name] is None for name in sizes)
     )
-    if several and "labels" in options:
+    if several and options["labels"] is not None:
         raise InputError("--labels without --private: say which records they are of")
-    if several and not holds_audits(out):
-        store.must_be_new(out)
-    names = [*DEFAULT] if several else [records if records is not None else "gaussian"]
+    _must_be_ours(out, several)
     given = (ctx.obj or {}).get("args", [])
     facts, closed = [], False
-    for name in names:
+    for name in [*DEFAULT] if several else [private]:
+        folder = out / name if several and name else out
+        wanted = {**options, **DEFAULT[name]} if several and name else dict(options)
+        records, source, wanted = settled(name, demo, wanted, k_public=scheme.k_public)
+        law = scheme
+        if demo is not None:
+            records, wanted["public"], law = demo_images()
         # 2. The audit.
-        folder = out / name if several else out
-        extra = {**DEFAULT[name], **options} if several else options
-        with progress_bar("audit", not as_json) as progress:
-            found = run(name, scheme, out=folder, progress=progress, **extra)
+        with progress_bar("audit", not as_json, every=2.0) as progress:
+            found = run(records, law, progress=progress, **wanted)
         found = replace(found, provenance=provenance(found.provenance, given, source))
         # 3. Report and JSON, together or not at all.
         folder.mkdir(parents=True, exist_ok=True)
@@ -194,12 +188,17 @@ def audit(
         if not as_json:
             show(console(), found, report)
             if fail_on:
-                _show_gate(fail_on, reason)
+                passed = "[green]passed[/]" if not reason else f"[red]failed[/], {escape(reason)}"
+                console().print(f"Gate --fail-on {fail_on}: {passed}.", soft_wrap=True)
     if as_json:
         echo_json(facts[0] if len(facts) == 1 else {"audits": facts})
     return FAILED if closed else 0
 
 
-def _show_gate(gate: str, reason: str) -> None:
-    passed = "[green]passed[/]" if not reason else f"[red]failed[/], {escape(reason)}"
-    console().print(f"Gate --fail-on {gate}: {passed}.", soft_wrap=True)
+def _must_be_ours(out: Path, several: bool) -> None:
+    """A folder that is new, empty, or holds a report of an earlier audit, which is replaced."""
+    from unveil import store
+
+    folders = [out / name for name in DEFAULT] if several else [out]
+    if not any((folder / "audit.json").is_file() for folder in folders):
+        store.must_be_new(out)

@@ -17,11 +17,12 @@ DEMO = 40
 
 
 def settled(
-    private: str | None, demo: str | None, options: dict[str, Any]
+    private: str | None, demo: str | None, options: dict[str, Any], *, k_public: int
 ) -> tuple[Any, list[Path], dict[str, Any]]:
     """The records, the files they and the encodings come from, and the options of `unveil.audit`
-    that were given."""
+    that were given; k_public: whether drawn records need a drawn pool."""
     from unveil.checks import InputError
+    from unveil.data import gaussian_vectors, load_dataset
     from unveil.data.labels import read_labels
     from unveil.seeds import child, root
 
@@ -49,13 +50,19 @@ def settled(
         options["encoder"] = load_encoder(options["encoder"])
     # 3. Records and encodings; a path alone is left to the audit, which reads it.
     records: Any = private
+    n, d, n_public = (options.pop(name) for name in ("n_private", "d", "n_public"))
+    family = root(options["rng"])
     if encodings is not None:
         options["encodings"], records = _release(encodings, source or private, shape)
-    elif shape is not None:
-        from unveil.data import load_dataset
-
-        rng = child(root(options["rng"]), "private")
-        records = load_dataset(private, sample=options.pop("sample"), shape=shape, rng=rng)
+    elif demo is None and (n or d or shape is not None or private in (None, "gaussian")):
+        sample = options.pop("sample")
+        rng = child(family, "private")
+        records = load_dataset(private, n=n, d=d, sample=sample, shape=shape, rng=rng)
+        if n_public and k_public and options["public"] is None:
+            width = records.values.shape[1]
+            options["public"] = gaussian_vectors(n_public, width, child(family, "public"))
+    if n_public and not k_public:
+        raise InputError("--n-public without --k-public: say how many an encoding mixes")
     options = {name: value for name, value in options.items() if value is not None}
     files = [path for path in (source, encodings) if path is not None]
     return records, files, options

@@ -1,4 +1,4 @@
-"""What `unveil audit` shows on the terminal: verdict, attackers, what it means, curve, what if."""
+"""What `unveil audit` shows on the terminal: verdict, what was attacked, columns, attackers."""
 
 from __future__ import annotations
 
@@ -17,67 +17,76 @@ if TYPE_CHECKING:
 COLOURS = {"leaks": "red", "partly": "yellow", "nothing": "green"}
 
 
-def show(terminal: Console, found: Audit, report: Path) -> None:
-    """The whole of it, verdict first, the place of the report last."""
-    from unveil.report.words import noun, worded
-
-    # Verdict first: whoever reads one line reads that one.
-    verdict, say = found.verdict, worded(found)
-    terminal.print(
-        Panel(escape(verdict.headline), border_style=COLOURS[verdict.level], style="bold")
-    )
-    source, records = found.data.get("source", ""), found.data.get("records", len(found.records))
-    values = found.data.get("pixels", "")
-    how = found.data.get("encoded as")
-    terminal.print(
-        f"{escape(str(source))}: {records} records of {values} {noun(found)}"
-        f"{f', encoded with {how}' if how else ''}."
-    )
+def show(terminal: Console, found: Audit, report: Path, rows: int = 12) -> None:
+    """The whole of it, verdict first, the place of the report last; rows: columns listed, those
+    that leak most."""
+    verdict = found.verdict
+    panel = Panel(escape(verdict.headline), border_style=COLOURS[verdict.level], style="bold")
+    terminal.print(panel)
+    if verdict.attacked:
+        terminal.print(escape(verdict.attacked))
+    data = found.data
+    how = f", encoded with {data['encoded as']}" if data.get("encoded as") else ""
+    terminal.print(escape(f"{data.get('source', '')}: {data.get('records')} records{how}."))
+    _columns(terminal, found, rows)
     for sentence in verdict.sentences:
-        terminal.print(escape(say(sentence)))
+        terminal.print(escape(sentence))
     _threats(terminal, found)
     for meaning in found.meanings:
-        terminal.print(
-            f"[bold]{escape(meaning.kind.capitalize())}[/]: {escape(say(meaning.words))}"
-        )
+        terminal.print(f"[bold]{escape(meaning.kind.capitalize())}[/]: {escape(meaning.words)}")
     _curve(terminal, found)
     _what_if(terminal, found)
     for finding in found.findings:
         # What is well is in the report; a terminal is for what needs doing.
         if finding.severity != "fine":
-            terminal.print(
-                f"[bold]{finding.severity}[/]: {escape(say(finding.what))} "
-                f"{escape(say(finding.cure))}"
-            )
+            said = f"{escape(finding.what)} {escape(finding.cure)}"
+            terminal.print(f"[bold]{finding.severity}[/]: {said}")
     terminal.print(f"Report: {escape(str(report))}", soft_wrap=True)
 
 
-def _threats(terminal: Console, found: Audit) -> None:
-    from unveil.report.words import hue, why_untried, worded
+def _columns(terminal: Console, found: Audit, rows: int) -> None:
+    if not found.columns:
+        return
+    titles = ("column", "exactly", "nearly", "of", "95%", "guess", "lift")
+    table = Table(*titles, box=box.SIMPLE)
+    table.columns[0].overflow = "fold"
+    for column in found.columns[:rows]:
+        opened = f" ({column.open} open)" if column.open else ""
+        table.add_row(
+            escape(column.name) + ("" if column.leaks else " [dim](no more than by chance)[/]"),
+            f"{column.exact}{opened}",
+            str(column.approximate),
+            str(column.records),
+            f"{column.low:.0%}–{column.high:.0%}",
+            f"{column.guess:.0%}",
+            f"{column.lift:.0%}",
+        )
+    terminal.print(table)
+    if len(found.columns) > rows:
+        terminal.print(f"… and {len(found.columns) - rows} more columns in the report.")
 
+
+def _threats(terminal: Console, found: Audit) -> None:
     if not found.threats:
         return
-    table = Table(
-        "the attacker",
-        "best attack",
-        "records back (95%, records and draws)",
-        "guessing",
-        box=box.SIMPLE,
-    )
+    titles = ("the attacker", "best attack", "records back (95%)", "values back", "guessing")
+    table = Table(*titles, box=box.SIMPLE)
     for threat in found.threats:
         best = threat.tried[0].attack if threat.tried else "–"
-        if threat.tried and hue(threat) == "not-recovered":
-            best = f"none in {len(threat.tried)} run{'s' if len(threat.tried) > 1 else ''}"
         back = f"{threat.exact}"
         if threat.approximate:
             back += f" + {threat.approximate} nearly"
-        back += f" of {threat.records} ({threat.low:.0%}–{threat.high:.0%})"
-        guess = f"{threat.control:.0%}"
-        # A dash and the reason: nothing recovered because nothing was tried is no result.
-        if not threat.tried:
-            why = worded(found)(why_untried(threat))
-            back, guess = escape(f"not tried: {why}" if why else "not tried"), "–"
-        table.add_row(escape(threat.knows), escape(best), back, guess)
+        if threat.in_part:
+            back += f" + {threat.in_part} in part"
+        back += f" of {threat.records}{' of a sample' if threat.sampled else ''}"
+        back += f" ({threat.low:.0%}–{threat.high:.0%})"
+        if threat.stopped:
+            back += ", stopped by the clock"
+        if not threat.tried and threat.why_not:
+            best = f"not tried: {threat.why_not}"
+        table.add_row(
+            escape(threat.knows), escape(best), back, f"{threat.values:.0%}", f"{threat.guess:.0%}"
+        )
     terminal.print(table)
 
 
@@ -85,15 +94,15 @@ def _curve(terminal: Console, found: Audit) -> None:
     # One point is no curve, and the table above has it.
     if len(found.curve) < 2:
         return
-    table = Table(
-        "encodings", "exactly", "95%, draws only", "approximately", "draws", box=box.SIMPLE
-    )
+    titles = ("encodings", "records exactly", "approximately", "95%", "values", "draws")
+    table = Table(*titles, box=box.SIMPLE)
     for p in found.curve:
         table.add_row(
             f"{p.m:,}",
             f"{p.exact:.0%}",
-            f"{p.low:.0%}–{p.high:.0%}",
             f"{p.approximate:.0%}",
+            f"{p.low:.0%}–{p.high:.0%}",
+            f"{p.values:.0%}",
             str(p.runs),
         )
     terminal.print(table)
@@ -102,20 +111,22 @@ def _curve(terminal: Console, found: Audit) -> None:
 def _what_if(terminal: Console, found: Audit) -> None:
     if not found.what_if:
         return
-    table = Table(
-        "what if",
-        "value",
-        "records back (95%, records and draws)",
-        "utility left",
-        "epsilon",
-        box=box.SIMPLE,
-    )
-    for p in found.what_if:
+    tried = {point.attacker for point in found.what_if}
+    who = [key for key in ("insider", "told", "public", "blind") if key in tried]
+    titles = (f"{key}: values, records" for key in who)
+    table = Table("what if", *titles, "use left", "epsilon", box=box.SIMPLE)
+    for axis, value in dict.fromkeys((p.axis, p.value) for p in found.what_if):
+        points = {p.attacker: p for p in found.what_if if (p.axis, p.value) == (axis, value)}
+        cells = [
+            f"{points[key].values:.0%}, {points[key].recovered:.0%}" if key in points else "–"
+            for key in who
+        ]
+        any_point = next(iter(points.values()))
         table.add_row(
-            escape(p.axis),
-            f"{p.value:g}",
-            f"{p.recovered:.0%} ({p.low:.0%}–{p.high:.0%})",
-            "–" if p.utility is None else f"{p.utility:.0%}",
-            "–" if p.epsilon is None else f"{p.epsilon:.3g}",
+            escape(f"{axis} = {value:g}"),
+            *cells,
+            "–" if any_point.utility is None else f"{any_point.utility:.0%}",
+            "–" if any_point.epsilon is None else f"{any_point.epsilon:.3g}",
         )
     terminal.print(table)
+    terminal.print("A cure must hold against every attacker: read the strongest, first.")

@@ -1,12 +1,12 @@
 """The gate of a pipeline: does this audit pass, and if not, why? `unveil audit --fail-on …`.
 
-    leaks         records come back exactly, more than a few: the verdict is red
-    approximate   also where records come back only in part or only nearly, or to an attacker who
-                  knows more: the verdict is amber
-    any           also where any attacker does better than a guess, where a column or a link can be
-                  inferred better than by a guess, or where a slip of the encoder is "high"
+    leaks         values come back exactly from what is released and public: the verdict is red
+    approximate   also where few do, only approximately, or to an attacker who knows more: amber
+    any           also where a column, a link or a record is known better than by a guess, or where
+                  a slip of the encoder is "high"
 
-Each one fails wherever those above it fail.
+Each one fails wherever those above it fail. It reads what terminal and report show, and counts
+nothing of its own.
 """
 
 from __future__ import annotations
@@ -27,17 +27,19 @@ def why_not(audit: Audit, gate: str) -> str:
     # From the hardest gate to the softest: each question is asked only where those before it found
     # nothing.
     if level == "leaks":
-        return "records leak"
+        return "values leak"
     if gate == "leaks":
         return ""
-    if level == "partly" or any(record.outcome != "not recovered" for record in audit.records):
-        return "records leak in part"
+    if level == "partly":
+        return "values leak in part"
     if gate == "approximate":
         return ""
-    # The lower end of the interval: a gate must not close by chance.
     for threat in audit.threats:
-        if threat.residual_low > 0:
-            return f"an attacker who {threat.knows} does better than a guess"
+        if threat.level != "nothing" or threat.exact + threat.approximate:
+            return f"an attacker who {threat.knows} gets records back"
+    for column in audit.columns:
+        if column.leaks:
+            return f"column {column.name} is known better than by a guess"
     for meaning in audit.meanings:
         if meaning.low > meaning.control:
             return f"{meaning.kind} works better than a guess"

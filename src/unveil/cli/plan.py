@@ -1,4 +1,4 @@
-"""`unveil plan`: before running, what an attack would need, and whether it should succeed."""
+"""`unveil plan`: how many encodings which attack needs."""
 
 from __future__ import annotations
 
@@ -30,42 +30,24 @@ from unveil.cli.terminal import console, echo_json
 @config_option()
 @as_json
 def plan(as_json: bool, **options: Any) -> int:
-    """What would an attack need, and should it succeed?
+    """How many encodings does which attack need?
 
-    Seconds and memory on this machine, the attack that applies, what holds and what is missing.
-    Nothing is attacked.
+    From the scheme and the counts alone; nothing is attacked, and no time is forecast.
     """
-    from unveil.auditing.clock import PATIENCE
-    from unveil.auditing.plan import plan as forecast
+    from unveil.auditing.plan import plan as needs_of
 
     scheme = scheme_of(options)
-    found = forecast(
+    found = needs_of(
         scheme, options.pop("n_private"), options.pop("m"), options.pop("d"), **options
     )
     if as_json:
         return echo_json(found.facts())
     terminal = console()
     terminal.print(f"[bold]{escape(found.advice)}[/]", soft_wrap=True)
-    # Peak of the whole process: that is what a limit or a container ends.
-    memory = f"{found.memory / 2**20:,.0f} MiB"
-    terminal.print(
-        f"About {found.seconds:.1f} s and {memory}; the first run on a machine compiles for "
-        f"{found.compile_seconds:.0f} s."
-    )
-    if len(found.tried) > 1:
-        terminal.print(
-            f"Where that does not get through, {', '.join(found.tried)} are tried in turn: up to "
-            f"{found.most_seconds:,.0f} s on data that are not Gaussian. An audit ends them by the "
-            f"clock, {PATIENCE:g} times its effort.",
-            soft_wrap=True,
-        )
-    table = Table("needs", "", "", box=box.SIMPLE)
-    for item in found.preconditions:
-        table.add_row(
-            "[green]✓[/]" if item.holds else "[red]✗[/]", escape(item.what), escape(item.why)
-        )
+    table = Table("", "attack", "encodings", "records", "why", box=box.SIMPLE)
+    for need in found.needs:
+        mark = "[green]✓[/]" if need.enough else "[red]✗[/]"
+        count = f"{need.encodings:,}"
+        table.add_row(mark, escape(need.attack), count, need.records, escape(need.why))
     terminal.print(table)
-    terminal.print(
-        "Seconds: " + ", ".join(f"{stage.name} {stage.seconds:.2f}" for stage in found.stages) + "."
-    )
     return 0

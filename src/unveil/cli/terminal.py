@@ -31,13 +31,14 @@ an hour of it is no more than 360 lines."""
 
 
 @contextmanager
-def progress_bar(title: str, wanted: bool) -> Iterator[Progress | None]:
+def progress_bar(title: str, wanted: bool, every: float = EVERY) -> Iterator[Progress | None]:
     """On stderr, when the work outlasts a user's patience: a bar on a terminal, lines elsewhere.
 
     wanted: whether a bar may be shown; lines are for logs, and come with --json too.
+    every: seconds between two lines.
     """
     if not sys.stderr.isatty():
-        with _progress_lines(title) as progress:
+        with _progress_lines(title, every) as progress:
             yield progress
         return
     if not wanted:
@@ -62,12 +63,12 @@ def progress_bar(title: str, wanted: bool) -> Iterator[Progress | None]:
 
 
 @contextmanager
-def _progress_lines(title: str) -> Iterator[Progress]:
-    """A line every `EVERY` seconds: how long it has run, and what was last heard of it."""
+def _progress_lines(title: str, every: float) -> Iterator[Progress]:
+    """A line every so many seconds: how long it has run, and what was last heard of it."""
     heard, ended, start = [""], Event(), time.monotonic()
 
     def tell() -> None:
-        while not ended.wait(EVERY):
+        while not ended.wait(every):
             seconds = time.monotonic() - start
             click.echo(f"{title}: {seconds:.0f} s{heard[0]}", err=True)
 

@@ -103,7 +103,7 @@ def _(result: Floral) -> Figure:
 def _(result: Audit) -> Figure:
     """The leakage curve: the share of records that come back, as encodings become more."""
     if not result.curve:
-        raise InputError("no leakage curve in this audit: run it with effort above 0")
+        raise InputError("no leakage curve in this audit: nothing came back, or time ran out")
     # The curve was measured by bisection, in no order.
     points = sorted(result.curve, key=lambda point: point.m)
     m = [point.m for point in points]
@@ -111,9 +111,11 @@ def _(result: Audit) -> Figure:
     axis = figure.add_subplot()
     band = [point.low for point in points], [point.high for point in points]
     axis.fill_between(m, *band, alpha=PALE, color="#D55E00", label="95% interval")
-    axis.plot(m, [point.exact for point in points], "o-", color="#D55E00", label="exactly")
+    back = [point.exact + point.approximate for point in points]
+    axis.plot(m, back, "o-", color="#D55E00", label="records")
+    axis.plot(m, [point.values for point in points], "s:", color="#0072B2", label="values")
     axis.axvline(result.m, color="black", linestyle="--", linewidth=1, label="this release")
-    axis.set(xlabel="encodings released", ylabel="records that come back", ylim=SHARES)
+    axis.set(xlabel="encodings released", ylabel="share that comes back", ylim=SHARES)
     axis.set_title(result.verdict.headline, wrap=True, fontsize=10)
     axis.legend()
     return figure

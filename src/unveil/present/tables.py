@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from unveil.auditing.plan import Plan
+from unveil.auditing.plan import Need, Plan
 from unveil.auditing.result import Audit, RecordRisk
 from unveil.encodings import Encodings, Simulation
 from unveil.records import Floral, Overlaps, Recovery, Scores, Supports
@@ -110,10 +110,8 @@ def _(result: Simulation) -> Table:
 
 @table.register
 def _(result: Plan) -> Table:
-    return {
-        "stage": [stage.name for stage in result.stages],
-        "seconds": [stage.seconds for stage in result.stages],
-    }
+    names = [item.name for item in fields(Need)]
+    return {name: [getattr(need, name) for need in result.needs] for name in names}
 
 
 @table.register

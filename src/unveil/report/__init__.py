@@ -1,4 +1,4 @@
-"""An audit as one HTML page and as JSON; nothing is computed here that is not in the `Audit`."""
+"""An audit as one HTML file, and as JSON."""
 
 from unveil.report.page import write_json, write_report
 

@@ -1,8 +1,7 @@
-"""Where the marks of each figure go: the leakage curve, the images, the overlap matrix.
+"""Where the marks of each figure go: the leakage curve, and images side by side.
 
 Only geometry and pixels; the template draws them, so that every text in a figure is escaped like
-all others. Images larger than the page can carry are averaged in blocks: whatever they show,
-together they stay below `BUDGET` bytes.
+all others. Images larger than the page can carry are averaged in blocks.
 """
 
 from __future__ import annotations
@@ -18,28 +17,6 @@ from numpy.typing import NDArray
 from unveil.auditing.result import CurvePoint, Pictures, RecordRisk
 from unveil.report.png import data_uri, png
 
-BUDGET = 3_500_000
-"""Bytes of all images in the page, as base64."""
-MOST_IMAGES = 200
-"""Records shown as images: more of them nobody looks at."""
-LARGEST_MATRIX = 512
-"""Cells of a side of the overlap matrix: about the pixels it has on the page."""
-QUARTERS = (0, 0.25, 0.5, 0.75, 1)
-"""Shares at which a figure has a line across."""
-LOG_FROM = 30
-"""The axis of m is logarithmic when the largest m is this many times the smallest."""
-
-# Dark blue to yellow (cividis): brightness alone carries the order, so every kind of colour vision
-# reads it.
-CIVIDIS = (
-    (0, 34, 78),
-    (53, 69, 108),
-    (102, 105, 112),
-    (148, 142, 119),
-    (200, 184, 102),
-    (254, 232, 56),
-)
-
 
 @dataclass(frozen=True)
 class Mark:
@@ -49,11 +26,15 @@ class Mark:
 
 @dataclass(frozen=True)
 class Dot:
+    """Heights of a point of the curve: y of records back, exactly of those exactly, values of all
+    values."""
+
     x: float
     y: float
     low: float
     high: float
-    approximate: float
+    exactly: float
+    values: float
     text: str
 
 
@@ -79,16 +60,8 @@ class Curve:
         return " ".join(f"{dot.x},{dot.y}" for dot in self.dots)
 
     @property
-    def band(self) -> str:
-        # Along the upper ends and back along the lower ones: an SVG polygon has no inside but what
-        # its path goes around.
-        there = [f"{dot.x},{dot.high}" for dot in self.dots]
-        back = [f"{dot.x},{dot.low}" for dot in reversed(self.dots)]
-        return " ".join(there + back)
-
-    @property
-    def approximate(self) -> str:
-        return " ".join(f"{dot.x},{dot.approximate}" for dot in self.dots)
+    def values(self) -> str:
+        return " ".join(f"{dot.x},{dot.values}" for dot in self.dots)
 
 
 @dataclass(frozen=True)
@@ -101,29 +74,23 @@ class Tile:
     images: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
-class Matrix:
-    image: str
-    size: int
-    legend: tuple[tuple[str, str], ...]
-    """(text, colour) from the smallest to the largest value."""
-
-
-def curve(points: Sequence[CurvePoint], m: int, width: int, height: int) -> Curve | None:
-    """None without points: there is nothing to draw."""
-    if not points:
+def curve(
+    points: Sequence[CurvePoint], m: int, width: int, height: int, log_from: float = 30
+) -> Curve | None:
+    """None where there are fewer than two points, which are no curve; log_from: the axis is
+    logarithmic where the largest m is so many times the smallest."""
+    if len(points) < 2:
         return None
-    # 1. The axis of m: from 0 where that leaves room for all, else by factors.
     points = sorted(points, key=lambda point: point.m)
     left, right, top, bottom = 58, width - 18, 26, height - 52
     smallest, largest = max(1, min(m, points[0].m)), max(m, points[-1].m, 1)
-    logarithmic = largest / smallest > LOG_FROM
+    logarithmic = largest / smallest > log_from
     first = float(smallest) if logarithmic else 0.0
     scale: Callable[[float], float] = (
         (lambda value: log(max(value, first))) if logarithmic else float
     )
 
-    # 2. Shares and numbers as places; a tenth of a pixel is finer than any screen.
+    # A tenth of a pixel is finer than any screen.
     def x(value: float) -> float:
         share = (scale(value) - scale(first)) / (scale(largest) - scale(first))
         return round(left + (right - left) * share, 1)
@@ -131,29 +98,36 @@ def curve(points: Sequence[CurvePoint], m: int, width: int, height: int) -> Curv
     def y(share: float) -> float:
         return round(bottom - (bottom - top) * min(max(share, 0.0), 1.0), 1)
 
-    # 3. Marks that people read without reckoning.
     marks = _log_marks(first, largest) if logarithmic else _marks(largest, 4 if width < 500 else 7)
-    return Curve(
-        width,
-        height,
-        left,
-        right,
-        top,
-        bottom,
-        across=tuple(Mark(x(value), f"{value:,}") for value in marks),
-        up=tuple(Mark(y(share), percent(share)) for share in QUARTERS),
-        dots=tuple(
-            Dot(x(p.m), y(p.exact), y(p.low), y(p.high), y(p.approximate), _told(p)) for p in points
-        ),
-        release=x(m),
-        logarithmic=logarithmic,
+    dots = tuple(
+        Dot(
+            x(p.m),
+            y(p.exact + p.approximate),
+            y(p.low),
+            y(p.high),
+            y(p.exact),
+            y(p.values),
+            f"m = {p.m:,}: {percent(p.exact + p.approximate)} of records back "
+            f"({percent(p.low)} to {percent(p.high)}), {percent(p.exact)} exactly; "
+            f"{percent(p.values)} of values",
+        )
+        for p in points
     )
+    across = tuple(Mark(x(value), f"{value:,}") for value in marks)
+    up = tuple(Mark(y(share), percent(share)) for share in (0, 0.25, 0.5, 0.75, 1))
+    bounds = width, height, left, right, top, bottom
+    return Curve(*bounds, across, up, dots, x(m), logarithmic)
 
 
-def tiles(pictures: Pictures, records: Sequence[RecordRisk]) -> tuple[tuple[Tile, ...], int]:
-    """The images side by side, and by how much they were shrunk (1: not at all)."""
+def tiles(
+    pictures: Pictures, records: Sequence[RecordRisk], most: int = 200, budget: int = 3_500_000
+) -> tuple[tuple[Tile, ...], int]:
+    """The images side by side, and by how much they were shrunk (1: not at all).
+
+    most, budget : int    Records shown, and bytes of all images as base64.
+    """
     rows = [
-        (label, images[:MOST_IMAGES])
+        (label, images[:most])
         for label, images in (
             ("original", pictures.originals),
             ("encoding", pictures.encodings),
@@ -165,50 +139,18 @@ def tiles(pictures: Pictures, records: Sequence[RecordRisk]) -> tuple[tuple[Tile
         return (), 1
     # Pixels that do not compress at all take a byte each, and base64 turns three bytes into four.
     worst = sum(images.size for _, images in rows) * 4 / 3
-    factor = max(1, ceil(sqrt(worst / BUDGET)))
-    count = max(len(images) for _, images in rows)
+    factor = max(1, ceil(sqrt(worst / budget)))
     # A caption tells the outcome only where it names exactly one record.
     times = Counter(record.name for record in records)
     outcomes = {record.name: record.outcome for record in records if times[record.name] == 1}
     out = []
-    for i in range(count):
+    for i in range(max(len(images) for _, images in rows)):
         name = pictures.names[i] if i < len(pictures.names) else f"record {i}"
         images = tuple(
-            (label, _image(array[i], factor) if i < len(array) else "") for label, array in rows
+            (label, image(array[i], factor) if i < len(array) else "") for label, array in rows
         )
         out.append(Tile(name, outcomes.get(name, ""), images))
     return tuple(out), factor
-
-
-def matrix(values: NDArray[np.float32] | None) -> Matrix | None:
-    """The overlap matrix as a picture with a legend; whole numbers keep a colour of their own
-    each."""
-    if values is None or values.ndim != 2 or not values.size:
-        return None
-    size = len(values)
-    # What is not known is drawn like nothing: colour is for what an attack has to find.
-    shown = np.nan_to_num(np.asarray(values, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-    shown = np.maximum(_shrunk(shown, ceil(max(shown.shape) / LARGEST_MATRIX)), 0.0)
-    top = float(shown.max()) or 1.0
-    stops = np.linspace(0, 255, len(CIVIDIS))
-    palette = np.stack(
-        [np.interp(np.arange(256), stops, channel) for channel in zip(*CIVIDIS, strict=True)],
-        axis=1,
-    )
-    palette = palette.round().astype(np.uint8)
-    # Up to eight whole numbers have a colour each that can be named; more of them are a scale.
-    whole = top <= 8 and bool((values == np.round(values)).all())
-    steps = range(ceil(top) + 1) if whole else (0.0, top / 2, top)
-    legend = tuple(
-        (
-            f"{step}" if whole else f"{step:.2g}",
-            "#" + bytes(palette[round(255 * min(step / top, 1))]).hex(),
-        )
-        for step in steps
-    )
-    return Matrix(
-        data_uri(png((255 * shown / top).round().astype(np.uint8), palette)), size, legend
-    )
 
 
 def percent(share: float) -> str:
@@ -217,28 +159,21 @@ def percent(share: float) -> str:
     return "over 99.9%" if share < 1 and text == "100%" else text
 
 
-def image_uris(images: NDArray[np.float32] | None) -> list[str]:
-    """Every image in full size; "" for one that is missing."""
-    return [] if images is None else [_image(image, 1) for image in images]
-
-
-def _image(image: NDArray[np.float32], factor: int) -> str:
-    """A data URI; "" when there is no image, which is said by pixels that are no numbers."""
-    if not np.isfinite(image).all():
+def image(values: NDArray[np.float32], factor: int = 1) -> str:
+    """A data URI of means of factor × factor blocks; "" when there is no image, which is said by
+    pixels that are no numbers."""
+    if not np.isfinite(values).all():
         return ""
-    values = _shrunk(np.asarray(image, dtype=np.float64), factor)
-    return data_uri(png((255 * values.clip(0, 1)).round().astype(np.uint8)))
-
-
-def _shrunk(image: NDArray[np.float64], factor: int) -> NDArray[np.float64]:
-    """Means of factor × factor blocks; the last ones repeat the edge."""
-    if factor <= 1:
-        return image
-    pad = [(0, -size % factor) for size in image.shape[:2]] + [(0, 0)] * (image.ndim - 2)
-    padded = np.pad(image, pad, mode="edge")
-    height, width = padded.shape[:2]
-    blocks = padded.reshape(height // factor, factor, width // factor, factor, *image.shape[2:])
-    return np.asarray(blocks.mean(axis=(1, 3)))
+    pixels = np.asarray(values, dtype=np.float64)
+    if factor > 1:
+        pad = [(0, -size % factor) for size in pixels.shape[:2]] + [(0, 0)] * (pixels.ndim - 2)
+        padded = np.pad(pixels, pad, mode="edge")
+        height, width = padded.shape[:2]
+        blocks = padded.reshape(
+            height // factor, factor, width // factor, factor, *pixels.shape[2:]
+        )
+        pixels = blocks.mean(axis=(1, 3))
+    return data_uri(png((255 * pixels.clip(0, 1)).round().astype(np.uint8)))
 
 
 def _marks(largest: float, most: int) -> list[int]:
@@ -252,18 +187,5 @@ def _log_marks(first: float, last: float) -> list[int]:
     decades = range(floor(log10(first)), ceil(log10(last)) + 1)
     # Over few decades 3 stands between 1 and 10, about half way; over many it would crowd.
     digits = (1, 3) if len(decades) < 4 else (1,)
-    return [
-        10**power * digit
-        for power in decades
-        for digit in digits
-        if first <= 10**power * digit <= last
-    ]
-
-
-def _told(point: CurvePoint) -> str:
-    runs = "1 run" if point.runs == 1 else f"{point.runs} runs"
-    return (
-        f"m = {point.m:,}: {percent(point.exact)} exactly ({percent(point.low)} to "
-        f"{percent(point.high)}), "
-        f"{percent(point.approximate)} approximately, {runs}"
-    )
+    marks = [10**power * digit for power in decades for digit in digits]
+    return [mark for mark in marks if first <= mark <= last]

@@ -5,12 +5,15 @@ passes Jinja's autoescape, and the page's Content-Security-Policy allows only th
 one style sheet whose hashes it names, images as data, and no request at all: markup that slipped in
 could still not run. The first hundred rows of the table read without scripts; the others wait in a
 <template>, since laying out thousands takes seconds, and a hundred at a time does not.
+
+The page shows what the audit holds and counts nothing itself, so that its numbers agree.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
@@ -23,30 +26,43 @@ from markupsafe import Markup
 
 from unveil import store
 from unveil._version import SCHEMA
-from unveil.auditing.result import Audit, Outcome, RecordRisk
-from unveil.auditing.what_if import MOST_PIXELS, MOST_RECORDS
+from unveil.auditing.result import Audit
 from unveil.checks import InputError
-from unveil.report import figures, words
-from unveil.report.what_if import PROMISE, panels
+from unveil.report import figures
 
-MOST_ROWS = 5000
-"""Records listed in the page, a few megabytes of them; the JSON file holds all."""
 LEVELS = {"leaks": "Leaks", "partly": "Leaks in part", "nothing": "Nothing recovered"}
-OUTCOMES: tuple[Outcome, ...] = ("exact", "approximate", "not recovered")
-PROVENANCE = {"data": "hash of the data (SHA-256)", "date": "made on"}
-"""What is shown for the short names of where an audit comes from."""
-LONG = 100
-"""Characters of a headline from which on it is set smaller: four lines on a desk."""
-SHA256, SHORT = 64, 12
-"""Digits of a hash, and how many of them stand beside the headline; all stand at the end."""
-PARTS = (
-    ("Scheme", "scheme"),
-    ("Data", "data"),
-    ("Where it comes from", "provenance"),
-    ("Run", "run"),
-)
-"""Facts for who repeats the audit: title and part."""
-SEVERITIES = ("high", "medium", "low", "fine")
+OUTCOMES = {
+    "exact": "exactly",
+    "approximate": "approximately",
+    "in part": "in part",
+    "not recovered": "not at all",
+}
+KINDS = {
+    "singling out": "Can one person's record be taken out of what is released?",
+    "linkability": "Can an encoding be linked to a record?",
+    "inference": "Can a single sensitive value of a record be inferred?",
+}
+"""The questions of decision makers (those of the Article 29 Working Party's opinion 05/2014 on
+anonymisation) behind the kinds of meanings."""
+AXES = {
+    "noise": "More noise, relative to the size of the data",
+    "k": "More records in each encoding, k",
+    "m": "Fewer or more encodings, m",
+}
+SAID = {
+    "k_private": "private records in each encoding",
+    "k_public": "public records in each encoding",
+    "weighting": "weights of the mixture",
+    "signs": "signs of the numbers",
+    "pairing": "how records are paired",
+    "m": "encodings released",
+    "noise": "noise added to every number",
+    "absolute": "hidden, absolute values only",
+    "independent": "at random, anew for each encoding",
+    "date": "made on",
+    "data": "hash of the data (SHA-256)",
+}
+"""Plain words for names and settings of facts; others stand as they are."""
 
 
 def write_report(audit: Audit, path: str | Path) -> Path:
@@ -57,35 +73,24 @@ def write_report(audit: Audit, path: str | Path) -> Path:
 
 
 def write_json(audit: Audit, path: str | Path) -> Path:
-    """Write what the report shows as JSON: images as PNG in base64, the overlap matrix as
-    numbers."""
+    """Write what the report shows as JSON, images as PNG in base64."""
     target = _target(path)
     shown = audit.pictures
-    # Four digits: overlaps are small whole numbers, or estimates that are no better.
-    overlaps = (
-        None
-        if shown.overlaps is None
-        else [[round(float(value), 4) for value in row] for row in shown.overlaps]
-    )
     kinds = {
-        kind: figures.image_uris(getattr(shown, kind))
+        kind: [figures.image(one) for one in found]
         for kind in ("originals", "encodings", "recoveries")
+        if (found := getattr(shown, kind)) is not None
     }
-    store.write_json(
-        target,
-        {
-            "schema": SCHEMA,
-            **audit.facts(),
-            "pictures": {**kinds, "names": list(shown.names), "overlaps": overlaps},
-        },
-    )
+    pictures = {**kinds, "names": list(shown.names)}
+    store.write_json(target, {"schema": SCHEMA, **audit.facts(), "pictures": pictures})
     return target
 
 
-def render(audit: Audit) -> str:
-    """The page as text."""
-    # 1. The template, and how numbers and words are written in it.
+def render(audit: Audit, most_rows: int = 5000) -> str:
+    """The page as text; most_rows: records listed, a few megabytes of them; the JSON file holds
+    all."""
     style, script = _part("page.css"), _part("page.js")
+    # Names that a template gets wrong are errors, and every text is escaped.
     environment = jinja2.Environment(
         autoescape=True,
         trim_blocks=True,
@@ -93,66 +98,59 @@ def render(audit: Audit) -> str:
         undefined=jinja2.StrictUndefined,
         loader=jinja2.FunctionLoader(_part),
     )
-    # Names that a template gets wrong are errors, and every text is escaped unless it says
-    # otherwise.
     environment.filters |= {"number": _number, "percent": figures.percent, "duration": _duration}
-    # 2. What the parts show, from the audit alone.
     tiles, shrunk = figures.tiles(audit.pictures, audit.records)
-    counts = Counter(record.outcome for record in audit.records)
-    longest = max((stage.seconds for stage in audit.stages), default=0)
-    tone, say = words.tone(audit.verdict), words.worded(audit)
+    counts = Counter(str(record.outcome) for record in audit.records)
     plain = audit.facts()
     provenance = dict(plain["provenance"])
-    command = provenance.pop("command", None)
-    # 3. All of it in its place.
+    images = audit.data.get("kind") == "images" or audit.pictures.originals is not None
+    order = list(OUTCOMES)
     return environment.get_template("page.html").render(
         audit=audit,
-        tone=tone,
-        long=len(audit.verdict.headline) > LONG,
-        level=LEVELS[tone],
-        say=say,
-        why_untried=words.why_untried,
-        hue=words.hue,
-        noun=words.noun(audit, one=True),
-        nouns=words.noun(audit),
-        hidden={"signs": "absolute", **audit.scheme, **audit.assumed}["signs"] == "absolute",
-        kinds=words.KINDS,
-        assumed=list(words.assumed(audit)),
+        level=LEVELS[audit.verdict.level],
+        long=len(audit.verdict.headline) > 100,
+        record="image" if images else "record",
+        noun="pixel" if images else "column" if audit.data.get("kind") == "features" else "value",
+        hidden=audit.scheme.get("signs", "absolute") == "absolute",
+        kinds=KINDS,
+        command=provenance.pop("command", None),
+        assumed=list(_facts({k: v for k, v in plain["assumed"].items() if v not in (0, None)})),
         provenance=[
-            (
-                PROVENANCE.get(name, name),
-                f"{text[:SHORT]} …" if len(text) == SHA256 else words.day(text),
-            )
+            (name, f"{text[:12]} …" if len(text) == 64 else _day(text))
             for name, text in _facts(provenance)
         ],
-        command=command,
-        panels=panels(audit.what_if, _now(audit)),
-        promise=PROMISE,
-        attacked=(MOST_RECORDS, MOST_PIXELS),
         counts=[
-            (outcome, counts[outcome], counts[outcome] / max(1, len(audit.records)))
-            for outcome in OUTCOMES
+            (outcome, OUTCOMES[outcome], counts[outcome], counts[outcome] / len(audit.records))
+            for outcome in order
+            if audit.records
         ],
-        curves=[figures.curve(audit.curve, audit.m, *size) for size in ((960, 400), (340, 300))]
-        # One point is no curve, and the table of attackers has it.
-        if len(audit.curve) > 1
-        else [],
+        what_if=_what_if(audit),
+        curves=[
+            drawn
+            for size in ((960, 400), (340, 300))
+            if (drawn := figures.curve(audit.curve, audit.m, *size)) is not None
+        ],
         tiles=tiles,
         shrunk=shrunk,
-        matrix=figures.matrix(audit.pictures.overlaps),
-        rows=sorted(audit.records, key=_risk)[:MOST_ROWS],
-        stages=[(stage, stage.seconds / longest if longest else 0.0) for stage in audit.stages],
-        notes=any(stage.note for stage in audit.stages),
-        total=sum(stage.seconds for stage in audit.stages),
-        findings=sorted(audit.findings, key=lambda finding: SEVERITIES.index(finding.severity)),
-        guarantees=sorted(audit.guarantees, key=lambda guarantee: guarantee.holds),
+        order=order,
+        rows=sorted(
+            audit.records,
+            key=lambda r: (order.index(r.outcome), inf if r.from_m is None else r.from_m, r.index),
+        )[:most_rows],
+        findings=sorted(
+            audit.findings, key=lambda f: ("high", "medium", "low", "fine").index(f.severity)
+        ),
         facts=[
-            (title, [(say(name), text) for name, text in _facts(plain[part])])
-            for title, part in PARTS
+            (title, list(_facts(plain[part])))
+            for title, part in (
+                ("Scheme", "scheme"),
+                ("Data", "data"),
+                ("Where it comes from", "provenance"),
+                ("Run", "run"),
+            )
             if plain[part]
         ],
-        model=[(say(name), say(text)) for name, text in _facts(plain["model"])],
-        # 4. Our own style and script; the policy lets nothing else run.
+        # Our own style and script; the policy lets nothing else run.
         style=Markup(style),
         script=Markup(script),
         policy="; ".join(
@@ -168,15 +166,19 @@ def render(audit: Audit) -> str:
     )
 
 
-def _now(audit: Audit) -> dict[str, float]:
-    """Where the release stands on the axes of “what if”. Noise is relative to the size of the data
-    there, so that only none of it can be compared."""
-    now = {"m": float(audit.m)}
-    if "k_private" in audit.scheme:
-        now["k"] = float(audit.scheme["k_private"])
-    if not audit.scheme.get("noise"):
-        now["noise"] = 0.0
-    return now
+def _what_if(audit: Audit) -> list[tuple[str, list[str], list[tuple[float, list[Any]]]]]:
+    """(title, attackers, rows of (value, a point per attacker)) of each axis, the strongest
+    attacker first."""
+    knows = {threat.key: threat.knows for threat in audit.threats}
+    out = []
+    for axis in dict.fromkeys(point.axis for point in audit.what_if):
+        points = [point for point in audit.what_if if point.axis == axis]
+        who = list(dict.fromkeys(point.attacker for point in points))
+        at = {(point.value, point.attacker): point for point in points}
+        values = sorted({point.value for point in points})
+        rows = [(value, [at.get((value, key)) for key in who]) for value in values]
+        out.append((AXES.get(axis, axis), [knows.get(key, key) for key in who], rows))
+    return out
 
 
 def _target(path: str | Path) -> Path:
@@ -199,27 +201,22 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
-def _risk(record: RecordRisk) -> tuple[int, float, int]:
-    """The most endangered first: by outcome, then by how few encodings it takes."""
-    return (
-        OUTCOMES.index(record.outcome),
-        inf if record.from_m is None else record.from_m,
-        record.index,
-    )
+def _day(text: str) -> str:
+    """2026-01-02T03:04:05+00:00 as people write it; other texts as they are."""
+    found = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)?(\+00:00|Z)", text)
+    return f"{found[1]} {found[2]} UTC" if found else text
 
 
 def _facts(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
-    """(name, value) pairs; what is nested gets the names above it."""
+    """(name, value) pairs in plain words; what is nested gets the names above it."""
     for key, value in facts.items():
         if isinstance(value, Mapping):
             yield from _facts(value, f"{above}{key} · ")
-        else:
-            # Bytes are for programs; a person wants mebibytes.
-            size = key.endswith("_bytes") and isinstance(value, int)
-            yield (
-                f"{above}{key}",
-                f"{value:,} ({value / 2**20:,.0f} MiB)" if size else _shown(value),
-            )
+            continue
+        # Bytes are for programs; a person wants mebibytes.
+        size = key.endswith("_bytes") and isinstance(value, int)
+        shown = f"{value:,} ({value / 2**20:,.0f} MiB)" if size else _shown(value)
+        yield f"{above}{SAID.get(key, key.replace('_', ' '))}", SAID.get(shown, shown)
 
 
 def _shown(value: Any) -> str:
