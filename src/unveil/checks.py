@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
-from numbers import Real
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -119,7 +118,7 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     if hasattr(values, "detach"):
         return _of_tensor(values, name)
     if is_frame(values):
-        return _of_frame(values, name)
+        return np.asarray(as_table(values).to_numpy())
     try:
         array: NDArray[Any] = np.asanyarray(values)
     except ValueError:
@@ -134,15 +133,18 @@ def is_frame(values: Any) -> bool:
     return hasattr(values, "columns") and hasattr(values, "to_numpy")
 
 
+def as_table(values: Any) -> Any:
+    """The file of a table, or a frame, as a frame of numbers; anything else as it is. Who needs the
+    numbers and the names of the columns reads once."""
+    tables = room("data.tables")
+    file = isinstance(values, (str, PathLike)) and Path(values).suffix.lower() in tables.SUFFIXES
+    return tables.read_table(values) if file or is_frame(values) else values
+
+
 def column_names(values: Any) -> tuple[str, ...]:
-    """What a frame or the header of a table calls its columns; () for everything else."""
-    if is_frame(values):
-        return tuple(map(str, values.columns))
-    if isinstance(values, (str, PathLike)):
-        features = room("data.features")
-        if Path(values).suffix.lower() in features.SUFFIXES:
-            return tuple(features.column_names(values))
-    return ()
+    """What a frame calls its columns; () for everything else, and where a file had no header."""
+    named = is_frame(values) and getattr(values, "attrs", {}).get("header", True)
+    return tuple(map(str, values.columns)) if named else ()
 
 
 def _of_tensor(value: Any, name: str) -> NDArray[Any]:
@@ -154,25 +156,6 @@ def _of_tensor(value: Any, name: str) -> NDArray[Any]:
         return np.asarray(tensor.numpy())
     except (TypeError, RuntimeError) as error:
         raise InputError(f"{name}: this tensor is no plain array: {error}") from None
-
-
-def _of_frame(frame: Any, name: str) -> NDArray[Any]:
-    """The numbers of a frame. Columns of mixed kinds come as objects, and are looked at one by
-    one."""
-    array: NDArray[Any] = np.asarray(frame.to_numpy())
-    if array.dtype != object:
-        return array
-    bad = []
-    for column, values in zip(frame.columns, array.T, strict=True):
-        for row, value in enumerate(values):
-            if not isinstance(value, (Real, np.bool_)):
-                bad.append(f"{str(value)[:30]!r} in column {column!r}, row {row}")
-                break
-    if bad:
-        are = "is no number; turn it into one" if len(bad) == 1 else "are no numbers; turn them"
-        are += ", or drop the column" if len(bad) == 1 else " into numbers, or drop the columns"
-        raise InputError(f"{name}: {listed(bad)}, {are}")
-    return array.astype(np.float64)
 
 
 def listed(items: Sequence[str], most: int = 5) -> str:

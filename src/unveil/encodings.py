@@ -14,7 +14,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.checks import DataLike, InputError, as_shape, as_vectors, column_names
+from unveil.checks import DataLike, InputError, as_shape, as_table, as_vectors, column_names
 from unveil.rooms import Pictured, Shown
 from unveil.scheme import Scheme
 
@@ -74,6 +74,7 @@ class Encodings(Pictured):
         shape: tuple[int, ...] | None = None,
     ) -> None:
         # 1. The encodings, and how they were made.
+        values = as_table(values)
         vectors = as_vectors(values, "encodings")
         m, d = vectors.shape
         if not isinstance(scheme, Scheme):

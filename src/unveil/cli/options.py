@@ -271,7 +271,7 @@ def read_release(
     from dataclasses import replace
 
     from unveil import records
-    from unveil.checks import column_names
+    from unveil.checks import as_table, column_names
     from unveil.data import load_vectors, read_challenge
     from unveil.data.arrays import in_units_of, load_shaped
 
@@ -291,8 +291,9 @@ def read_release(
             image_shape=found.image_shape if sizes is None else sizes,
         )
     else:
-        values, own = load_shaped(path, "encodings")
-        names = column_names(path)
+        table = as_table(path)
+        names = column_names(table)
+        values, own = load_shaped(path, "encodings") if table is path else (table, None)
         encodings = records.Encodings(values, scheme_of(scheme), rms, sizes or own, columns=names)
     if public is None:
         return encodings, None, []
