@@ -19,6 +19,7 @@ from click.testing import CliRunner, Result
 
 from unveil import Scheme, cli, doctor, simulate
 from unveil.cli import terminal
+from unveil.engine import blocks
 
 TINY = ["--n-private", "20", "--m", "120", "--d", "1024", "--seed", "1"]
 
@@ -224,7 +225,7 @@ class TestAttack:
         self, run: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         pytest.importorskip("distributed")
-        monkeypatch.setattr("unveil.cluster.PATIENCE", 1)
+        monkeypatch.setattr(blocks._client.__wrapped__, "__defaults__", (1,))
         one_sentence(
             call("attack", run, "--attack", "paper", "--scheduler", "tcp://127.0.0.1:9"),
             "does not answer",
@@ -381,7 +382,7 @@ class TestDoctor:
         }
 
     def test_a_failing_line_names_its_cure(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("unveil.parallel.free_memory", lambda: 2**20)
+        monkeypatch.setattr("unveil.engine.blocks.free_memory", lambda: 2**20)
         monkeypatch.setattr(doctor, "_self_test", lambda: "skipped")
         result = call("doctor")
         assert result.exit_code == 3

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from unveil.checks import InputError
-from unveil.cluster import _distributed
+from unveil.engine.blocks import _distributed
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "unveil"
 LIBRARY = [f for f in sorted(SOURCE.rglob("*.py")) if "cli" not in f.relative_to(SOURCE).parts]

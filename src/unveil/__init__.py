@@ -5,6 +5,7 @@ Names load when first used, so that `import unveil` stays light.
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,10 @@ __all__ = [
     "score",
     "simulate",
 ]
+
+
+# Silent until somebody listens: Python prints warnings of loggers without any handler.
+logging.getLogger("unveil").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ of the library works with: real numbers as float32, (items, pixels), C order.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator, Sequence
 from math import prod
 from os import PathLike
@@ -17,8 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from unveil.mapped import let_go
-from unveil.rooms import room
+from unveil.shown import room
 
 DataLike = ArrayLike | PathLike[str]
 """What is taken wherever data are: NumPy arrays and lists, tensors of PyTorch, frames of pandas or
@@ -190,3 +190,28 @@ def row_blocks(array: NDArray[Any], numbers: int = BLOCK) -> Iterator[tuple[int,
     for start in range(0, len(array), step):
         yield start, array[start : start + step]
         let_go(array)
+
+
+def mapping_of(values: NDArray[Any]) -> np.memmap[Any, Any] | None:
+    """The memory-mapped array that these numbers lie in; None where they are in plain memory."""
+    # What `asarray` makes of a mapped array is a plain one that looks at the same numbers.
+    owner: Any = values
+    while isinstance(owner, np.ndarray) and not isinstance(owner, np.memmap):
+        owner = owner.base
+    return owner if isinstance(owner, np.memmap) else None
+
+
+def let_go(values: NDArray[Any], large: int = 1 << 28) -> None:
+    """Give the pages of a mapped file back that were read; large: bytes from which that is worth
+    it.
+
+    They would stay with the process until the system needs them elsewhere, and a file of 12 GB
+    would look like 12 GB of memory. Numbers that are read again are the same: only files that
+    nobody writes through this mapping are touched.
+    """
+    owner = mapping_of(values)
+    if owner is None or owner.mode != "r" or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    file: Any = getattr(owner, "_mmap", None)
+    if file is not None and len(file) >= large:
+        file.madvise(mmap.MADV_DONTNEED)

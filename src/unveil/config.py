@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from unveil.checks import InputError
-from unveil.files import must_be_file
+from unveil.engine.files import must_be_file
 
 LARGEST = 1 << 20
 """Bytes of a file of options: a thousand times what all of them take."""

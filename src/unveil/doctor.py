@@ -92,7 +92,7 @@ def _blas() -> str:
 
 
 def _memory() -> str:
-    from unveil.parallel import free_memory
+    from unveil.engine.blocks import free_memory
 
     gib = free_memory() / 2**30
     if gib < 1:

@@ -122,7 +122,7 @@ def attack(
     from unveil.attacks import found_out, recover
     from unveil.auditing.lint import lint_encodings
     from unveil.data.challenge import DECRYPTION, is_challenge, write_decryption
-    from unveil.verdict import plain, recovery_facts
+    from unveil.shown import plain
 
     # 1. What is attacked, and whether the result has a place.
     challenge = is_challenge(source)
@@ -161,7 +161,7 @@ def attack(
                 progress=progress,
                 **options,
             )
-    facts = recovery_facts(recovery)
+    facts = recovery.facts(values=False)
     facts["notes"] = words
     scheme = encodings.scheme
     if facts["verified"] and scheme.fixed_weights and scheme.k_private > 1:

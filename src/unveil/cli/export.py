@@ -25,12 +25,11 @@ def export(run: Path, target: Path, as_json: bool) -> int:
     """
     from unveil import store
     from unveil.checks import InputError
-    from unveil.present.saving import save
 
     if not (run / "recovery.npz").is_file():
         raise InputError(f"no recovery.npz in {run}: run `unveil attack` on it first")
     recovery = store.read_recovery(run / "recovery.npz")
-    place = save(recovery, target)
+    place = recovery.save(target)
     if as_json:
         echo_json({"written": str(place), "records": len(recovery)})
     else:

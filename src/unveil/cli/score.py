@@ -47,7 +47,7 @@ def _score(run: Path, private: Path | None, tolerance: float | None, as_json: bo
     from unveil.data.challenge import DECRYPTION, distinct_images, read_decryption
     from unveil.images.mirrored import mirror
     from unveil.scoring.images import are_images
-    from unveil.verdict import challenge_facts, image_facts, plain, score_facts
+    from unveil.shown import plain
 
     # 1. What there is: vectors, pictures, and the truth in their shape.
     exact, pictures = ((run / name).is_file() for name in ("recovery.npz", DECRYPTION))
@@ -76,7 +76,7 @@ def _score(run: Path, private: Path | None, tolerance: float | None, as_json: bo
     if exact:
         recovery = store.read_recovery(run / "recovery.npz")
         scores = scoring.score(recovery, truth, tolerance=tolerance)
-        facts = score_facts(recovery, scores)
+        facts = {"verdict": scores.verdict(recovery), **plain(scores.facts())}
         verdicts, wrong, good = [facts["verdict"]], scores.wrong > 0, scores.exact > 0
     # 3. Pictures. Signs that are not known, one per pixel, leave nothing to see: exact scores are
     # for such vectors. Of images that were mirrored at random nobody knows which way round.
@@ -88,13 +88,12 @@ def _score(run: Path, private: Path | None, tolerance: float | None, as_json: bo
         found = scoring.image_scores(vectors, truth, sizes)
         if told.get("mirrored"):
             found = found.better(scoring.image_scores(vectors, mirror(truth, sizes), sizes))
-        facts["images"] = image_facts(found)
+        facts["images"] = plain(found.facts())
         verdicts.append(facts["images"].pop("verdict"))
         good = good or facts["images"]["recognisable"] > 0
     if pictures and mixed is not None and len(mixed) == len(rows):
-        facts["challenge"] = challenge_facts(
-            scoring.challenge_scores(rows, truth, mixed, tuple(shape or ()))
-        )
+        challenge = scoring.challenge_scores(rows, truth, mixed, tuple(shape or ()))
+        facts["challenge"] = challenge.facts()
         verdicts.append(facts["challenge"].pop("verdict"))
     # 4. Written, and said.
     facts["verdict"] = " ".join(verdicts)

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from unveil.checks import InputError, as_array, as_vectors
 from unveil.data.images import read_image_folder, scaled
 from unveil.data.tables import SUFFIXES, read_table
-from unveil.files import must_be_file
-from unveil.npy import must_fit_as_vectors, read_array
-from unveil.parallel import must_fit
+from unveil.engine.blocks import must_fit
+from unveil.engine.files import must_be_file, must_fit_as_vectors, read_array
 
 INSTALL = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.parallel import must_fit
+from unveil.engine.blocks import must_fit
 
 
 def gaussian_vectors(n: int, d: int, rng: np.random.Generator) -> NDArray[np.float32]:

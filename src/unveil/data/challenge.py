@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from unveil.checks import InputError, as_shape, as_vectors
 from unveil.data.arrays import is_image
 from unveil.encodings import Encodings
-from unveil.npy import must_fit_as_vectors, read_array, write_array
+from unveil.engine.files import must_fit_as_vectors, read_array, write_array
 from unveil.records import Recovery
 from unveil.scheme import Scheme
 

@@ -27,8 +27,8 @@ from unveil.data.arrays import is_image, read_any_array
 from unveil.data.bundled import fashion_mnist, gaussian_vectors
 from unveil.data.images import HALF_RANGE, read_image_folder, scaled
 from unveil.data.tables import SUFFIXES, Missing, Text, read_table, record_names
-from unveil.npy import must_fit_as_vectors
-from unveil.parallel import must_fit
+from unveil.engine.blocks import must_fit
+from unveil.engine.files import must_fit_as_vectors
 
 Kind = Literal["gaussian", "images", "features", "array"]
 BUNDLED = ("gaussian", "fashion-mnist")

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.checks import InputError, as_vectors
-from unveil.files import must_be_file
-from unveil.parallel import must_fit
+from unveil.engine.blocks import must_fit
+from unveil.engine.files import must_be_file
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")

@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from unveil.checks import InputError, listed
-from unveil.files import must_be_file
-from unveil.parallel import must_fit
+from unveil.engine.blocks import must_fit
+from unveil.engine.files import must_be_file
 
 if TYPE_CHECKING:
     import pandas

@@ -24,7 +24,7 @@ from unveil.encode.instahide import encode
 from unveil.encode.selection import draw_selection
 from unveil.encode.units import in_units, private_and_public
 from unveil.encodings import Encodings, Selection, Simulation
-from unveil.parallel import must_fit
+from unveil.engine.blocks import must_fit
 from unveil.scheme import Scheme
 from unveil.seeds import Rng, child, root
 
