@@ -63,11 +63,12 @@ def read_encodings(folder: Path) -> Encodings:
     """The encodings of a run directory."""
     scheme, pixel_rms = read_scheme(folder / "scheme.json")
     # The file keeps the older name, so that runs written before can be read.
-    shape = read_json(folder / "scheme.json").get("shape")
+    about = read_json(folder / "scheme.json")
     labels = read_array(folder / "labels.npy") if (folder / "labels.npy").exists() else None
     values = read_array(folder / "encodings.npy")
     must_fit_as_vectors(values, "encodings.npy")
-    return Encodings(values, scheme, pixel_rms, shape, labels)
+    shape, columns = about.get("shape"), about.get("columns", ())
+    return Encodings(values, scheme, pixel_rms, shape, labels, columns)
 
 
 def read_truth(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64] | None]:
@@ -97,6 +98,7 @@ def write_scheme(path: Path, encodings: Encodings) -> None:
             **asdict(encodings.scheme),
             "pixel_rms": encodings.pixel_rms,
             "shape": encodings.image_shape,
+            "columns": encodings.columns,
         },
     )
 
@@ -105,7 +107,8 @@ def read_scheme(path: Path) -> tuple[Scheme, float | None]:
     content = read_json(path)
     # Not part of the scheme, but kept beside it.
     pixel_rms = content.pop("pixel_rms", 1.0)
-    content.pop("shape", None)
+    for name in ("shape", "columns"):
+        content.pop(name, None)
     known = Scheme.__dataclass_fields__.keys()
     unknown = sorted(set(content) - set(known))
     if unknown:
