@@ -184,7 +184,20 @@ def test_a_file_with_options_or_alone(run, tmp_path):
 
 
 def test_public_vectors_give_signs(tmp_path):
-    options = ["--k-public", "1", "--n-public", "10", "--n-private", "12", "--m", "120", "--d", "4096", "--seed", "0"]
+    options = [
+        "--k-public",
+        "1",
+        "--n-public",
+        "10",
+        "--n-private",
+        "12",
+        "--m",
+        "120",
+        "--d",
+        "4096",
+        "--seed",
+        "0",
+    ]
     assert call("simulate", tmp_path / "run", *options).exit_code == 0
     public = ["--public", tmp_path / "run/public.npy", "--k-public", 1, "--out", tmp_path / "out"]
     assert facts_of("attack", tmp_path / "run/encodings.npy", *public)["signed"] is True

@@ -326,7 +326,7 @@ def test_a_run_tells_the_attack_of_its_crops_unless_it_is_told_otherwise(
     seen: list[tuple[bool, int]] = []
 
     def note(encodings: object, public: object, **told: object) -> object:
-        seen.append((bool(told["flips"]), int(str(told["crops"]))))
+        seen.append((bool(told.get("flips")), int(str(told.get("crops")))))
         raise InputError("seen")
 
     monkeypatch.setattr("unveil.attacks.recover", note)
