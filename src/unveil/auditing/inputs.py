@@ -207,7 +207,7 @@ def _public(
         vectors = gaussian_vectors(200, d, rng)
     elif table and data.kind == "features":
         # Public rows of a table are standardised like the private ones: the encoder adds them up.
-        vectors = read_features(public, limit=limit // 4).values  # type: ignore[arg-type]
+        vectors = read_features(public, limit=limit // 4).values
         if vectors.shape[1] == d:
             scale = np.where(np.asarray(data.scale) > 0, data.scale, 1.0)
             vectors = as_vectors((vectors - data.mean) / scale, "public")

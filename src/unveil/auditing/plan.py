@@ -23,8 +23,8 @@ import numpy as np
 from unveil.checks import InputError
 from unveil.factor.floral.expectation import encodings_needed, expected_florals
 from unveil.relations.expected import expected_relations
-from unveil.rooms import Shown
 from unveil.scheme import Scheme
+from unveil.shown import Shown
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from unveil.cli.options import (
     scheme_of,
     scheme_options,
     shape_option,
+    table_options,
     workers_options,
 )
 from unveil.cli.provenance import provenance
@@ -112,6 +113,7 @@ DEFAULT = {"gaussian": {"n_private": 50, "d": 512}, "fashion-mnist": {"n_private
     type=click.Choice(GATES),
     help="Exit code 1 if values leak; 'approximate': or leak in part; 'any': or anything does.",
 )
+@table_options
 @workers_options
 @memory_option
 @click.option("--seed", type=int, default=0, show_default=True)

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
 from rich import box
 from rich.markup import escape
 from rich.table import Table
 
 from unveil.cli.group import main
-from unveil.cli.options import COUNT, as_json, config_option, scheme_of, scheme_options
+from unveil.cli.options import (
+    COUNT,
+    SHOWN,
+    as_json,
+    config_option,
+    noise_option,
+    scheme_of,
+    scheme_options,
+    table_of_options,
+    together,
+)
 from unveil.cli.terminal import console, echo_json
 
 
 @main.command()
-@scheme_options
-@click.option("--n-private", type=COUNT, default=100, show_default=True, help="Private vectors.")
-@click.option("--n-public", type=COUNT, default=0, show_default=True, help="Public vectors.")
-@click.option("--m", type=COUNT, help="Encodings.  [default: what all vectors need]")
-@click.option("--d", type=COUNT, default=3072, show_default=True, help="Pixels.")
-@click.option(
-    "--noise",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="Standard deviation added to every pixel.",
+@together(
+    *table_of_options(
+        "Options",
+        ("--n-private", COUNT, "Private vectors.", {"default": 100, **SHOWN}),
+        ("--n-public", COUNT, "Public vectors.", {"default": 0, **SHOWN}),
+        ("--m", COUNT, "Encodings.  [default: what all vectors need]"),
+        ("--d", COUNT, "Pixels.", {"default": 3072, **SHOWN}),
+    )
 )
+@scheme_options
+@noise_option
 @config_option()
 @as_json
 def plan(as_json: bool, **options: Any) -> int:

@@ -8,15 +8,23 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unveil.checks import DataLike, InputError, as_shape, as_vectors, column_names, one_shape
-from unveil.data.gaussian import gaussian_vectors
+from unveil.checks import (
+    DataLike,
+    InputError,
+    as_shape,
+    as_table,
+    as_vectors,
+    column_names,
+    one_shape,
+)
+from unveil.data.bundled import gaussian_vectors
 from unveil.encode.augment import with_crops, with_flips
 from unveil.encode.copies import Copies
 from unveil.encode.instahide import encode
 from unveil.encode.selection import draw_selection
 from unveil.encode.units import in_units, private_and_public
 from unveil.encodings import Encodings, Selection, Simulation
-from unveil.parallel import must_fit
+from unveil.engine.blocks import must_fit
 from unveil.scheme import Scheme
 from unveil.seeds import Rng, child, root
 
@@ -110,6 +118,7 @@ def simulate(
     if not isinstance(scheme, Scheme):
         raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
     seed = root(rng)
+    private = as_table(private)
     given_private = None if private is None else as_vectors(private, "private")
     given_public = None if public is None else as_vectors(public, "public")
     d = _settle("d", d, [v.shape[1] for v in (given_private, given_public) if v is not None], 3072)
