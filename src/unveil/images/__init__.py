@@ -1,2 +1,1 @@
-"""Private images out of encodings made by the released code: members, weights and signs under an
-image prior."""
+"""Natural images: private images out of encodings as InstaHide released them, with no training."""
