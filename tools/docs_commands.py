@@ -44,7 +44,7 @@ ELSEWHERE = {
     ".venv/bin/python tools/draw_house.py": "tests compare the picture",
     ".venv/bin/python tools/check_house.py": "part of `make lint`",
     "unveil attack encodings.npy --k-public 4": "pictures, minutes; tests of "
-    "the command line attack smaller ones, and `python -m benchmarks.natural units` these",
+    "the command line attack smaller ones, and `python -m benchmarks.images` these",
     "python -m benchmarks": "minutes to hours: `python -m benchmarks.run` runs all of them",
     "unveil attack runs/demo --attack mine": "the page adds this attack; its test does so too",
     "unveil compare --attack mine": "the same",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from unveil.encodings import Encodings, Selection, Simulation
     from unveil.factor import find_all_florals, find_floral_submatrix, is_floral
     from unveil.gram import gram_extract
+    from unveil.images import recover_images
     from unveil.records import Floral, Overlaps, Recovery, Scores, Supports
     from unveil.scheme import Scheme
     from unveil.scoring import ChallengeScores, ImageScores, challenge_scores, image_scores, score
@@ -60,6 +61,7 @@ _HOME = {
     "plan": "auditing.plan",
     "read_challenge": "data",
     "recover": "attacks",
+    "recover_images": "images",
     "score": "scoring",
     "simulate": "encode",
 }
@@ -95,6 +97,7 @@ __all__ = [
     "plan",
     "read_challenge",
     "recover",
+    "recover_images",
     "score",
     "simulate",
 ]

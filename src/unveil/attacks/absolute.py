@@ -4,9 +4,9 @@ images shows by itself.
     y = |λ₁x₁ + λ₂x₂|, no public part; encodings are not compared
 
     1  y ← |y|                     random signs go: large parts of both images can be seen
-    2  z ← ±y as a smooth field    its sign changes only where y is near zero (`images.sign_fields`)
+    2  z ← ±y as a smooth field    its sign changes only where y is near zero (`images.fields`)
     3  h ← z/(λ₁ + λ₂)             the mean of the two images
-    4  x₁, x₂ ← h + u, h − u       by pairs of like images, where they are given (`images.layers`);
+    4  x₁, x₂ ← h + u, h − u       by pairs of like images, where they are given (`Layers`);
                                    then 2 to 4 once more
     5  clipped to [−1, 1]
 
@@ -28,9 +28,8 @@ from scipy import sparse
 
 from unveil.checks import InputError, as_vectors
 from unveil.encodings import Encodings
-from unveil.images.layers import Layers
-from unveil.images.prior import ImagePrior, image_prior
-from unveil.images.sign_fields import Mixture, anneal
+from unveil.images.fields import Mixture, anneal
+from unveil.images.model import Copies, Prior, image_prior
 from unveil.parallel import Stopwatch
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import UNRESOLVED, Progress, Recovery
@@ -40,7 +39,7 @@ NAME = "absolute"
 BLOCK = 256
 """Encodings treated at once, to bound memory."""
 COARSE, AGAIN = np.geomspace(1, 0.01, 30), np.geomspace(0.3, 0.01, 20)
-"""ε of `sign_fields`: from nothing, and from a guess at the mixture."""
+"""ε of `images.fields`: from nothing, and from a guess at the mixture."""
 ROUNDS = 2
 """Times signs are restored and images split: the second time from the guess of the first."""
 UNEXPLAINED = 0.05
@@ -103,7 +102,9 @@ def absolute(
     for start in range(0, m, BLOCK):
         rows = slice(start, start + BLOCK)
         with clock("images"):
-            images[rows], miss[rows] = _images(encodings.magnitudes(rows), weight, prior, layers)
+            images[rows], miss[rows] = _images(
+                encodings.magnitudes(rows), weight, prior, layers, Copies(shape)
+            )
         if progress:
             progress("images", min(start + BLOCK, m), m)
     # 3. How good that is, on mixtures whose images are known.
@@ -114,8 +115,53 @@ def absolute(
     return _recovery(encodings, images.reshape(2 * m, -1), miss, expected, prior.known, clock)
 
 
+class Layers:
+    """Two images from their mean h = (x₁ + x₂)/2, where images of the same kind are at hand.
+
+    x₁ = h + u and x₂ = h − u fit h whatever u is. Of all pairs (a, b) of like images those with the
+    smallest ‖h − (a + b)/2‖ look like (x₁, x₂): u is the mean of ±(a − b)/2 over the best of them,
+    weighted by fit, each the way round that agrees with the best pair. Where pairs disagree they
+    cancel, so that u is as large as what is known of it.
+
+    most: like images looked at, evenly spaced; memory goes with their pairs.
+    pairs: pairs averaged. The best one alone has details that are not in the image.
+    """
+
+    def __init__(self, like: Floats, *, most: int = 1000, pairs: int = 200) -> None:
+        self.pairs = pairs
+        self.like = np.ascontiguousarray(like[:: -(-len(like) // most)])
+        gram = self.like @ self.like.T
+        self.first, self.second = np.triu_indices(len(gram), 1)
+        size = np.diag(gram)
+        # ‖(a + b)/2‖² of every pair: with two products per image it gives all costs.
+        self.quarter = ((size[:, None] + size + 2 * gram) / 4)[self.first, self.second]
+
+    def split(self, h: Floats) -> tuple[Floats, Floats, NDArray[np.float64]]:
+        """u (m, d), the mean of the best pairs (m, d), and ‖h − (a + b)/2‖² of the best one
+        (m,)."""
+        u, mean, miss = np.empty_like(h), np.empty_like(h), np.empty(len(h))
+        count = min(self.pairs, len(self.quarter))
+        for i, image in enumerate(h):
+            along = self.like @ image
+            cost = self.quarter - along[self.first] - along[self.second]
+            top = np.argpartition(cost, count - 1)[:count]
+            top = top[np.argsort(cost[top], kind="stable")]
+            a, b = self.like[self.first[top]], self.like[self.second[top]]
+            apart = (a - b) / 2
+            # (a, b) and (b, a) fit alike: turned the way that agrees with the best pair.
+            way = np.where(apart @ apart[0] < 0, np.float32(-1), np.float32(1))
+            # A third of the spread of costs as temperature: the last of the pairs hardly counts.
+            # 1e-9 guards the division, should all pairs cost the same.
+            spread = max(float(cost[top[-1]] - cost[top[0]]), 1e-9)
+            weight = np.exp(-3 * (cost[top] - cost[top[0]]) / spread)
+            weight = (weight / weight.sum()).astype(np.float32)
+            u[i], mean[i] = (weight * way) @ apart, weight @ (a + b) / 2
+            miss[i] = max(0.0, float(cost[top[0]]) + float(image @ image))
+        return u, mean, miss
+
+
 def _images(
-    y: Floats, weight: float, prior: ImagePrior, layers: Layers | None
+    y: Floats, weight: float, prior: Prior, layers: Layers | None, copies: Copies
 ) -> tuple[Floats, NDArray[np.float64]]:
     """(m, 2, d), and the share of each mean image that pairs of like ones do not explain."""
     m, total = len(y), np.float32(2 * weight)
@@ -124,14 +170,9 @@ def _images(
     level = prior.mean if prior.known else prior.mean - TILT
     mean, u, miss = np.repeat(level[None], m, axis=0), np.zeros_like(y), np.ones(m)
     for turn in range(ROUNDS if layers is not None else 1):
-        E = anneal(
-            y,
-            Mixture(nothing[0], noise),
-            nothing[1],
-            prior,
-            AGAIN if turn else COARSE,
-            offsets=total * mean,
-        )[1]
+        mixture = Mixture(nothing[0], noise, np.zeros(m, np.float32), prior.mean, total * mean)
+        epsilons = AGAIN if turn else COARSE
+        E = anneal(y, mixture, nothing[1], prior, copies, epsilons, prior.mean)[1]
         h = np.asarray(np.copysign(y, E) / total, np.float32)
         if layers is not None:
             u, mean, left = layers.split(h)
@@ -153,7 +194,7 @@ def _expected(
         like[order[2 * count :]],
     )
     y = np.abs(np.float32(weight) * (first + second))
-    found, _ = _images(y, weight, image_prior(shape, rest), Layers(rest))
+    found, _ = _images(y, weight, image_prior(shape, rest), Layers(rest), Copies(shape))
     straight = _correlation(found[:, 0], first) + _correlation(found[:, 1], second)
     crossed = _correlation(found[:, 0], second) + _correlation(found[:, 1], first)
     return float(np.maximum(straight, crossed).mean()) / 2

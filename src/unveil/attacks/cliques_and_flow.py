@@ -35,9 +35,9 @@ from unveil.encodings import Encodings, as_public
 from unveil.gram.correlation import squared_correlations
 from unveil.gram.energies import whitened_energies
 from unveil.gram.gram_extract import gram_extract
-from unveil.images.labels import vote
-from unveil.images.pixel_signs import synchronise
-from unveil.images.prior import image_prior
+from unveil.images.memberships import Labels
+from unveil.images.model import image_prior
+from unveil.images.start import pixel_signs
 from unveil.parallel import Stopwatch
 from unveil.parallel import memory_limit as settle_limit
 from unveil.records import UNRESOLVED, Overlaps, Progress, Recovery
@@ -252,10 +252,9 @@ def _approximate(
     if encodings.shape is not None and 16 * d * d < limit:
         with clock("signs of pixels"):
             prior = image_prior(encodings.shape, sample)
-            values, signed = (
-                synchronise(values, prior.correlation(), prior.mean, child(seed, "signs")),
-                prior.known,
-            )
+            values = values * pixel_signs(values, prior, child(seed, "signs"))
+            values = -values if values.mean(axis=0) @ prior.mean < 0 else values
+            signed = prior.known
     # 5. The recovery: all unresolved, with the error to expect at best.
     pairs = [(np.arange(m), members)]
     at = np.repeat(np.arange(m), members.shape[1]), members.ravel()
@@ -312,7 +311,7 @@ def _weights(
     # An image has the class of most of its encodings; encodings without it are assigned anew.
     chosen = np.zeros(centres.scores.shape, np.float32)
     np.put_along_axis(chosen, members, 1, axis=1)
-    classes = vote(chosen, labels).argmax(axis=1)
+    classes = Labels(labels, members.shape[1]).classes_of(chosen).argmax(axis=1)
     possible = labels[:, classes] > 0
     members = assign(
         centres.scores - np.where(possible, 0, 10 * np.abs(centres.scores).max()), members.shape[1]

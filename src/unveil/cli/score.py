@@ -45,7 +45,7 @@ def _score(run: Path, private: Path | None, tolerance: float | None, as_json: bo
     from unveil.checks import InputError
     from unveil.data import load_dataset, load_vectors
     from unveil.data.challenge import DECRYPTION, distinct_images, read_decryption
-    from unveil.images.mirrored import mirror
+    from unveil.images.model import mirror
     from unveil.scoring.images import are_images
     from unveil.verdict import challenge_facts, image_facts, plain, score_facts
 

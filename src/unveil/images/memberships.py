@@ -85,19 +85,15 @@ def find_epochs(
     fewest: epochs that there must be.
     """
     m, c = members.shape
-    seen: dict[int, float] = {}
-
-    def spread(size: int) -> float:
-        if size not in seen:
-            seen[size] = float(np.median(Epochs(m, size, k).dispersion(members)))
-        return seen[size]
-
-    possible = [size for size in sizes if 1 < size <= m // fewest]
+    possible = [size for size in sizes if 2 < size <= m // fewest]
     if not possible:
         return None
-    n = min(possible, key=spread)
+    near = {size + off for size in possible for off in (-1, 0, 1)}
+    spread = {size: float(np.median(Epochs(m, size, k).dispersion(members))) for size in near}
+    # Of several sizes, the one that stands out most from those next to it.
+    n = min(possible, key=lambda size: spread[size] / (spread[size - 1] + spread[size + 1] + EMPTY))
     chance = 1 - sigmas * np.sqrt(2 / (m // n * c))
-    return Epochs(m, n, k) if spread(n) < min(spread(n - 1), spread(n + 1), chance) else None
+    return Epochs(m, n, k) if spread[n] < min(spread[n - 1], spread[n + 1], chance) else None
 
 
 def match(
@@ -338,6 +334,11 @@ def memberships(
             if epochs is not None:
                 number = epochs.n
                 alike.forget_within(epochs.slices())
+            elif n is None:  # those nearly as strong as the strongest third
+                top = np.median(found.strength[np.argsort(-found.strength)[: -(-number // 3)]])
+                clear = np.where(found.strength > 0.6 * top, -found.strength, np.inf)
+                keep = distinct(p, clear, number, columns)
+                number = max(int(np.isfinite(clear[keep]).sum()), k)
         # 3. The columns that are images; probabilities, matched.
         bad = -found.strength if epochs is None else epochs.dispersion(likely)
         found = found.at(distinct(p, bad, number, columns))
@@ -357,9 +358,9 @@ def memberships(
 
 
 def _sizes(n: int | None, number: int) -> Sequence[int]:
-    """Sizes that an epoch may have: n, or what is near the number of images that stand out. Twice
-    as large blocks hold images evenly as well, and are no epoch."""
-    return [n] if n is not None else range(max(2, int(0.7 * number)), int(1.6 * number) + 2)
+    """Sizes that an epoch may have: n, or from a third of the number of images that stand out, since
+    public images that rows of an epoch share stand out as well."""
+    return [n] if n is not None else range(max(3, number // 3), int(1.2 * number) + 2)
 
 
 def _with_labels(found: Beliefs, labels: Labels, classes: Floats) -> Beliefs:

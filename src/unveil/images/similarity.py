@@ -139,14 +139,18 @@ class Similarity:
                 chosen.append(int(c))
         return np.hstack([S[:m, chosen], S[m:, chosen]])
 
-    def visible(self, rng: np.random.Generator) -> int:
-        """How many images stand out: eigenvalues of K beyond those of noise, which are as often
-        negative as positive, so that the lowest eigenvalue says how far they reach."""
-        count = 32
+    def visible(self, rng: np.random.Generator, *, beyond: float = 1.2) -> int:
+        """How many images stand out: eigenvalues of K `beyond` the edge 2σ√m of those of symmetric
+        noise (Wigner 1955), σ the spread of its entries, most of which are noise."""
+        m, count = len(self.K), 32
+        rows = rng.integers(m, size=min(m, 500))
+        part = self.K[rows].astype(np.float64) * self.unit
+        part = part[part != 0]
+        edge = 2 * 1.4826 * float(np.median(np.abs(part - np.median(part)))) * np.sqrt(m)
         while True:
-            values = leading_eigenvectors(self.times, len(self.K), count, rng)[0]
-            number = int((values > 1.1 * -values.min()).sum())
-            if number < count // 2 or count >= len(self.K) // 4:
+            values = leading_eigenvectors(self.times, m, count, rng)[0]
+            number = int((values > beyond * edge).sum())
+            if number < count or count >= m // 4:
                 return max(number, 1)
             count *= 2
 
