@@ -1,6 +1,6 @@
 """Cliques and flow beside `full`: Gaussian vectors of several sizes, and one instance of images.
 
-`python -m benchmarks.run cliques`; images come from the folder UNVEIL_DATA (`benchmarks.natural`),
+`python -m benchmarks.run cliques`; images come from the folder UNVEIL_DATA (`benchmarks.images`),
 and are left out without it. Fresh seed 52000, one for each row; n = 100.
 """
 
@@ -12,8 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import unveil
-from benchmarks.natural import CELLS, SHAPE, instance
-from benchmarks.natural_data import ROOT, vectors
+from benchmarks.images import CELLS, ROOT, SHAPE, instance
 from benchmarks.table import Row
 from unveil.scoring.images import image_scores
 
@@ -39,8 +38,8 @@ def rows() -> list[Row]:
     if (
         Path(os.environ.get("UNVEIL_DATA", ROOT.parent / "shared" / "data")) / "caltech101_32.npz"
     ).exists():
-        sim, told = instance(replace(CELLS["50-4"], n=N), SEED)
-        like = vectors(told["like"])
+        sim, told = instance(replace(CELLS["photographs"], n=N), SEED)
+        like = told["like"]
         start = time.perf_counter()
         recovery = unveil.recover(sim.encodings, attack="cliques", like=like, n_private=N, rng=SEED)
         ssim = image_scores(recovery.vectors, sim.private, SHAPE).ssim

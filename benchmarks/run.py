@@ -7,7 +7,7 @@ import importlib
 import sys
 
 TABLES = {
-    "natural": "Natural images, as stored by `python -m benchmarks.natural` (seeds 44000, 44001, …)",
+    "images": "Natural images: three of the cells of `python -m benchmarks.images` (seed 95000)",
     "cliques": "Cliques and flow beside the full attack (fresh seed 52000)",
     "floral_search": "Finding florals",
     "full_attack": "The full attack: every private vector, their number unknown (fresh seeds 20000, 20001, …)",

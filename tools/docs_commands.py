@@ -42,7 +42,7 @@ ELSEWHERE = {
     ".venv/bin/python -m examples.make_gallery": "the first part of `make gallery`; tests draw too",
     ".venv/bin/python tools/draw_house.py": "tests compare the picture",
     "unveil attack encodings.npy --k-public 4": "pictures, minutes; tests of "
-    "the command line attack smaller ones, and `python -m benchmarks.natural units` these",
+    "the command line attack smaller ones, and `python -m benchmarks.images` these",
     "python -m benchmarks": "minutes to hours: `python -m benchmarks.run` runs all of them",
     "unveil attack runs/demo --attack mine": "the page adds this attack; its test does so too",
     "python -m experiments.compare --attack mine": "the same",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from unveil.data import read_challenge, read_table
     from unveil.encode import simulate
     from unveil.encodings import Encodings, Selection, Simulation
+    from unveil.images import recover_images
     from unveil.paper import (
         find_all_florals,
         find_floral_submatrix,
@@ -68,6 +69,7 @@ _HOME = {
     "read_challenge": "data",
     "read_table": "data",
     "recover": "attacks",
+    "recover_images": "images",
     "score": "scoring",
     "simulate": "encode",
 }
@@ -105,6 +107,7 @@ __all__ = [
     "read_challenge",
     "read_table",
     "recover",
+    "recover_images",
     "score",
     "simulate",
 ]

@@ -61,7 +61,7 @@ def _scored(
     from unveil.data import load_dataset, load_vectors
     from unveil.data.challenge import DECRYPTION, distinct_images, read_decryption
     from unveil.engine import files, runs
-    from unveil.images.mirrored import mirror
+    from unveil.images.model import mirror
     from unveil.scoring.images import are_images
 
     # 1. What there is: vectors, pictures, and the truth in their shape.

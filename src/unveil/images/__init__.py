@@ -1,2 +1,8 @@
-"""Private images out of encodings made by the released code: members, weights and signs under an
-image prior."""
+"""Natural images: private images out of encodings as InstaHide released them, with no training.
+
+`recover_images` is public; the walk through the attack begins in `rounds`.
+"""
+
+from unveil.images.recover import recover_images
+
+__all__ = ["recover_images"]

@@ -1,190 +1,168 @@
 """How like the truth each image is, without the truth.
 
-Four things tell: how badly its encodings fit (`misfit`, against what noise explains), how well
-images fitted to two halves of the encodings agree, how many encodings it has of those to be
-expected, and how like it an image is that starts again from the mean of all on one half of the
-encodings alone. The last is worth most: the halves share weights and nothing else. None is a proof.
-What each is worth was learned on several pairs of sets (`images.recognition`).
+Clues. How badly the encodings of an image fit, how well images fitted to two halves of the
+encodings agree, how many encodings it has of those to be expected, how sure its sign is, and how
+like it an image is that starts again from the median image on one half of the encodings alone; the
+halves share weights and nothing else. None of these is a proof.
+
+A logistic law over the clues gives the probability of an SSIM above `RECOGNISABLE`; the SSIM to
+expect, and between what it lies for eight images in ten, are read off that probability. An image
+and its negative count the same: anyone knows a face in a negative. The numbers below were fitted by
+`python -m benchmarks.images --calibrate` to runs on pairs of sets of private and public images, every
+pair with the same weight; docs/natural_images.md has what they say of sets they were not fitted to.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import expit
 
-from unveil.images.prior import ImagePrior
-from unveil.images.reweigh import Weighing, whiten
-from unveil.images.sign_fields import Mixture, anneal, fit_to_signed
-from unveil.images.task import ImageTask, RoundState
+from unveil.images.fields import Fit, anneal
+from unveil.images.model import Floats
+from unveil.images.rounds import Found
 
-Floats = NDArray[np.float32]
-COMPONENTS = 256
-"""Whitened components in which halves are compared: finer ones are noise in any fit."""
-HARDLY = 0.05
-"""An image with less than this share of the median weight is hardly in any encoding."""
-EMPTY = 1e-9
-"""Guards divisions: an image may be in no encoding of a half."""
+Doubles = NDArray[np.float64]
 RECOGNISABLE = 0.5
 """SSIM from which on an image counts as seen: what people call recognisable begins about there."""
-HALVES = np.geomspace(6.0, 0.2, 8)
-"""ε of the new start on either half (`images.schedule`): coarser than a round, since likeness is
-read off it and no image."""
-SWEEPS = 3
-"""Mean-field sweeps at each ε there."""
+WORTH = (8.99, 0.87, 1.73, 2.32, 5.28, 1.3, 0.0)
+"""Constant, and the worth of the columns of `features`."""
+PROBABLE = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
+"""Probabilities at which the following were read off."""
+MEAN = (0.25, 0.41, 0.6, 0.77, 0.9, 0.99)
+"""The mean SSIM there."""
+LOW = (0.05, 0.07, 0.13, 0.24, 0.56, 0.96)
+"""The SSIM that nine images in ten exceed there."""
+HIGH = (0.6, 0.87, 0.96, 0.98, 0.99, 1.0)
+"""The SSIM that one image in ten exceeds there."""
 
 
 @dataclass(frozen=True, eq=False)
 class Clues:
-    """Of each image (n,): misfit of its encodings, agreement of its two halves (a correlation of
-    whitened components), the number of encodings it was fitted to, by weight; the lower correlation
-    with an image that starts again on one half; expected: encodings of an image on average, by
-    weight as well.
+    """Of each image (n,): misfit of its encodings, correlation of its two halves in whitened
+    components, the number of encodings it was fitted to by weight, the lower correlation with an
+    image that starts again on one half, and the evidence for its sign, over the median.
 
-    channels: of a pixel; public: there are public images, in whose unit misfit is; rough: share of
-    the components of like images that have variance, near one for white noise."""
+    expected: encodings of an image on average, by weight; channels: of a pixel; public: there are
+    public images that are not known, in whose unit misfit is; left: without public images, the
+    share of its encodings' energy that all images leave.
+    """
 
-    misfit: NDArray[np.float64]
-    agreement: NDArray[np.float64]
-    encodings: NDArray[np.float64]
-    again: NDArray[np.float64]
+    misfit: Doubles
+    agreement: Doubles
+    encodings: Doubles
+    again: Doubles
+    sign: Doubles
     expected: float
     channels: int = 1
     public: bool = True
-    rough: float = 0.0
-    certain: NDArray[np.float64] | None = None
-    """Among public white noise: how sure the encodings of each image are (`images.white_rounds`),
-    which is all that tells there."""
-    labelled: bool = False
-    """Labels tell members."""
-    cropped: bool = False
-    """Images were cropped before they were mixed."""
-    left: NDArray[np.float64] | None = None
-    """Without public images: the share of its encodings' energy that all images leave."""
-
-    def merged(self, became: NDArray[np.int64]) -> Clues:
-        """Of images that became one: the mean of all, but the sum of encodings."""
-        count = np.bincount(became)
-        misfit, agreement, encodings, again = (
-            np.bincount(became, v).astype(np.float64)
-            for v in (self.misfit, self.agreement, self.encodings, self.again)
-        )
-        return replace(
-            self,
-            misfit=misfit / count,
-            agreement=agreement / count,
-            encodings=encodings,
-            again=again / count,
-            certain=None if self.certain is None else np.bincount(became, self.certain) / count,
-            left=None if self.left is None else np.bincount(became, self.left) / count,
-            expected=self.expected * len(became) / len(count),
-        )
+    left: Doubles | None = None
 
 
-def misfits(weighing: Weighing) -> NDArray[np.float64]:
-    """How badly the encodings of each image fit, by weight; infinite for an image that hardly any
-    encoding mixes."""
-    total = np.asarray(weighing.weights.sum(axis=0)).ravel()
-    mean = np.asarray(weighing.weights.T @ weighing.misfit) / np.maximum(total, EMPTY)
-    return np.where(total > HARDLY * np.median(total), mean, np.inf)
+@dataclass(frozen=True, eq=False)
+class Recognition:
+    """Of each image (n,): the probability of being recognisable, the SSIM to expect, and between
+    what it lies for eight in ten; of the image or of its negative."""
+
+    probability: Doubles
+    likeness: Doubles
+    low: Doubles
+    high: Doubles
 
 
-def clues_of_likeness(
-    task: ImageTask,
-    state: RoundState,
-    weighing: Weighing,
+def clues_of(
+    found: Found,
     rng: np.random.Generator,
-    channels: int = 1,
+    *,
+    components: int = 256,
+    steps: int = 6,
+    sweeps: int = 3,
 ) -> Clues:
-    """Clues of every image, from signed encodings and the mixture that gave them."""
-    prior, mixture = task.prior, state.mixture
-    offsets = None if state.part is None else state.part.offsets
-    W = np.ascontiguousarray(whiten(prior)[:, :COMPONENTS])
-    n = len(state.images)
-    centre = np.median(state.images, axis=0).astype(np.float32)
+    """Clues of every image found.
+
+    components: whitened components in which images are compared. Finer ones are noise in any fit.
+    steps, sweeps: of the annealing on either half, which is coarser than a round.
+    """
+    task, mixture, weighing = found.task, found.mixture, found.weighing
+    prior, copies, n = task.prior, task.copies, len(found.images)
+    W = np.ascontiguousarray(prior.whitener[:, :components])
+    centre = np.median(found.images, axis=0).astype(np.float32)
     start = np.repeat(centre[None], n, axis=0)
-    final = _directions((state.images - centre) @ W)
-    # Images fitted to a random half of the encodings, and to the others; and found anew there.
+    final = _directions((found.images - centre) @ W)
+    # 1. Images fitted to a random half of the encodings and to the others, and found anew there.
     first = rng.random(len(task.Y)) < 0.5
     halves, again = [], []
+    epsilons = np.geomspace(6.0, 0.2, steps)
     for half in (first, ~first):
-        part = Mixture(sparse.csr_array(mixture.weights[half]), mixture.noise[half])
-        known = None if offsets is None else offsets[half]
-        rest = 1 - np.asarray(part.weights.sum(axis=1)).ravel().astype(np.float32)
-        fit = task.cropping.fit(part) if task.cropping else fit_to_signed(part, n)
-        images = fit(state.signed[half], rest, prior.mean, known, None, start)
-        halves.append(_directions((images - prior.mean) @ W))
-        new, _ = anneal(
-            task.Y[half], part, start, prior, HALVES, inner=SWEEPS, offsets=known, towards=centre,
-            cropping=task.cropping,
-        )  # fmt: skip
+        part = mixture.at(half)
+        fitted = Fit(part, copies)(found.signed[half], found.images, prior.mean)
+        halves.append(_directions((fitted - prior.mean) @ W))
+        new = anneal(task.Y[half], part, start, prior, copies, epsilons, centre, sweeps=sweeps)[0]
         again.append((_directions((new - centre) @ W) * final).sum(axis=1))
+    # 2. What weights say.
+    weights = _by_image(weighing.weights, n)
+    total = np.maximum(weights.sum(axis=0), 1e-9)
+    law = task.law
+    even = law.mean**2 / max(float(np.mean(law.sample**2)), 1e-12)
+    left = None
+    if not task.public and not copies.reach:
+        mixed = copies.mix(weighing.weights.astype(np.float32), found.images)
+        share = ((task.Y - np.abs(mixed)) ** 2).sum(axis=1) / ((task.Y**2).sum(axis=1) + 1e-9)
+        left = np.asarray((weights.T @ share) / total, np.float64)
     return Clues(
-        misfits(weighing),
-        (halves[0] * halves[1]).sum(axis=1),
-        _encodings(weighing),
-        np.minimum(*again),
-        _expected(task, n),
-        channels,
-        task.public and state.part is None,
-        roughness(prior),
-        labelled=task.labels is not None,
-        cropped=task.cropping is not None,
-        left=None if task.public or task.cropping else _left(task, state, weighing),
+        misfit=np.asarray((weights.T @ weighing.misfit) / total, np.float64),
+        agreement=np.asarray((halves[0] * halves[1]).sum(axis=1), np.float64),
+        encodings=np.asarray(total**2 / np.maximum((weights**2).sum(axis=0), 1e-9), np.float64),
+        again=np.asarray(np.minimum(*again), np.float64),
+        sign=found.evidence,
+        expected=even * task.scheme.k_private * len(task.Y) / n,
+        channels=copies.shape[2] if len(copies.shape) == 3 else 1,
+        public=task.public and task.candidates is None,
+        left=left,
     )
 
 
-def _left(task: ImageTask, state: RoundState, weighing: Weighing) -> NDArray[np.float64]:
-    """(n,) what the images leave of magnitudes, where nothing else was mixed, by weight."""
-    weights = sparse.csr_array(weighing.weights)
-    apart = task.Y - np.abs(weights @ state.images)
-    share = (apart**2).sum(axis=1) / ((task.Y**2).sum(axis=1) + EMPTY)
-    total = np.asarray(weights.sum(axis=0)).ravel()
-    return np.asarray((weights.T @ share) / np.maximum(total, EMPTY), np.float64)
-
-
-def white_clues(
-    task: ImageTask,
-    state: RoundState,
-    sure: NDArray[np.float64],
-    again: NDArray[np.float64],
-    channels: int,
-) -> Clues:
-    """Clues of images among public white noise, of which `sure` and `again` (n,) are what tells."""
-    n = len(state.images)
-    return Clues(
-        misfits(state.weighing),
-        sure,
-        _encodings(state.weighing),
-        again,
-        _expected(task, n),
-        channels,
-        rough=roughness(task.prior),
-        certain=sure,
+def _by_image(weights: sparse.csr_array, n: int) -> NDArray[np.float64]:
+    """(m, n): weights over copies, summed for each image."""
+    merged = sparse.csr_array(
+        (weights.data, weights.indices % n, weights.indptr), shape=(weights.shape[0], n)
     )
+    return np.asarray(merged.toarray(), np.float64)
 
 
-def _encodings(weighing: Weighing) -> NDArray[np.float64]:
-    """(Σλ)²/Σλ²: the number of encodings of each image, were all weights the same."""
-    total = np.asarray(weighing.weights.sum(axis=0)).ravel()
-    squares = np.asarray(weighing.weights.multiply(weighing.weights).sum(axis=0)).ravel()
-    return np.asarray(total**2 / np.maximum(squares, EMPTY), np.float64)
+def _directions(x: Floats) -> Floats:
+    return np.asarray(x / (np.linalg.norm(x, axis=1, keepdims=True) + np.float32(1e-9)))
 
 
-def _expected(task: ImageTask, n: int) -> float:
-    """The same to be expected of each of n images."""
-    return task.law.evenness * task.scheme.k_private * len(task.Y) / n
+def features(clues: Clues, *, worst: float = 1.5, usual: float = 0.35) -> Doubles:
+    """(n, 7): one, and what `WORTH` weighs; better clues are larger.
+
+    worst: misfit beyond which an image is no worse.
+    usual: misfit taken where there are no public images, or all are known, in whose unit it is.
+    """
+    # A new start may end in the negative, which is as much evidence.
+    again = np.log(0.1 + np.abs(clues.again))
+    # Halves agree to S/(S + N/encodings): N/S is the noise that one encoding leaves.
+    agree = np.clip(clues.agreement, 0.05, 0.999)
+    sharp = -np.log1p((1 - agree) / agree * clues.encodings)
+    # Too few encodings: an image half found; too many: several images in one.
+    near = -np.abs(np.log(np.clip(clues.encodings / max(clues.expected, 1e-9), 0.02, 3.0)))
+    # Three channels say nearly the same, and noise in each of them is not shared.
+    misfit = np.minimum(clues.misfit / np.sqrt(clues.channels), worst)
+    misfit = misfit if clues.public else np.full_like(misfit, usual)
+    sign = np.log(0.1 + np.clip(clues.sign, 0, 1)) if clues.public else np.zeros_like(misfit)
+    median = np.full_like(sharp, np.median(sharp))
+    return np.stack([np.ones_like(sharp), again, sharp, near, -misfit, median, sign], axis=1)
 
 
-def roughness(prior: ImagePrior) -> float:
-    """(Σv)²/Σv² of the variances of components, over their number: near one where all have the
-    same, as in white noise; a hundredth for photographs."""
-    v = prior.variances.astype(np.float64)
-    return float(v.sum() ** 2 / max(float((v * v).sum()), EMPTY) / len(v))
-
-
-def _directions(x: NDArray[Any]) -> Floats:
-    return np.asarray(x / (np.linalg.norm(x, axis=1, keepdims=True) + EMPTY), np.float32)
+def recognise(clues: Clues, *, explained: float = 0.03) -> Recognition:
+    """What the clues say of each image; explained: share of their energy that right images leave of
+    encodings at most, where nothing else was mixed."""
+    probability = np.asarray(expit(features(clues) @ np.array(WORTH)))
+    if clues.left is not None:
+        probability *= np.minimum(1, (explained / np.maximum(clues.left, explained)) ** 2)
+    mean, low, high = (np.interp(probability, PROBABLE, at) for at in (MEAN, LOW, HIGH))
+    return Recognition(probability, mean, low, high)

@@ -1,299 +1,453 @@
-"""How likely each encoding mixes each private image, from clusters that are neither complete nor
-pure.
+"""Who mixes whom: soft memberships from how alike encodings are, the order of rows, and labels.
 
-Every cluster has a template: the combination of whitened squares that explains its members best,
-next to all other templates. An encoding's score against it, its own share taken out, is about λ²
-where it mixes the image, and noise around zero elsewhere. With the law of λ known, the score
-becomes a probability and an expected λ. Probabilities of an encoding are shifted to sum to k; where
-rows come epoch by epoch those of an image in an epoch as well (`images.epochs`). They stay soft:
-naming the best k at this stage destroys the step that follows.
+    Q ← independent components of K                     (`similarity`), then in turn
+    S = l·K Q (QᵀQ + ridge)⁻¹ ∝ λ²  plus noise ∝ l      every row against all columns together
+    log odds, E[λ] ← S, by the law of λ                 a score with the image, and without
+    p ← matched to k images a row, and to epochs        below
+    Q ← p·λ²/l
+
+Columns that have the rows of another, or stand for chance, go, and what Q does not span is searched
+again. With labels, a row mixes one image of each of its classes, and a row of k classes shows its
+weights.
+
+Epochs. The rows of a training run come epoch by epoch, and every epoch uses each private image k
+times: a block of n rows is one epoch, and image j is in k of them. Log odds are shifted by a
+potential μ of block and image and a level ν of the row, so that
+
+    Σ_j p_ij = k,     Σ_{i in block b} p_ij = k,     p_ij = logistic(odds_ij + ν_i + μ_bj)
+
+which is the likeliest matching, softly (Sinkhorn 1964): a faint member, which alone is not told from
+noise, is told by who has no place elsewhere. Whether rows come so is seen: the number of an image's
+rows in a block then varies less than chance has it, and less than in blocks of n ± 1.
+
+Poses. Where images were cropped, the rows of an image vote: row a with pose g says of row b the
+pose g∘move(a, b), by as much as the two are alike; each row takes the pose with most votes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import expit, softmax
 
-from unveil.gram.cosines import Alike
-from unveil.images.clusters import cluster_size, grow_by_class
-from unveil.images.epochs import (
-    CERTAIN,
-    HALF,
-    Epochs,
-    epochs_of,
-    even_columns,
-    forget_within,
-    logistic,
-    matched_odds,
-)
-from unveil.images.labelled import labelled_memberships
-from unveil.images.labels import ImageMemberships, vote, with_labels
-from unveil.images.leftover import leftover_clusters
-from unveil.images.settling import DEVIATION
-from unveil.parallel import run_blocks, where, worker_count
-from unveil.records import Progress
+from unveil.images.alignment import Alignment
+from unveil.images.model import Copies, Floats
+from unveil.images.similarity import Similarity
 
-Floats = NDArray[np.float32]
-ROUNDS = 7
-"""Times templates and probabilities are found from each other."""
-GROWTH = (1, 2, 3, 4)
-"""Rounds after which clusters that were missed are looked for: strong images hide the others at
-first."""
-LOOK = 60
-"""Clusters by which it is seen whether rows come epoch by epoch: of 400 images the search for all,
-which has to begin again if they do, took a third of the time of this stage."""
-DROPS, MORE = 2, 4
-"""Of rows in epochs: the round from which on uneven columns are dropped, when the first that were
-missed have joined; and columns beyond those that are needed, of which the most even stay."""
-SURE = 0.8
-"""Probability of a member that is taken for one: an encoding with k of them has all its images."""
-FAINT = 0.02
-"""Probabilities below do not take part in templates: there are many, and they are noise."""
-GRID = 25
-"""Weights at which the likelihood of a score is averaged, at equal steps of the law's quantiles."""
-TAIL = 0.02
-"""Quantiles of the law left out at either end: extreme weights would take in any outlier."""
-RIDGE, TEMPLATE_RIDGE, LEVEL_RIDGE = 0.1, 0.05, 0.001
-"""Ridges, by the mean of the normal equations: of scores, where templates are noisy; of templates;
-and of the common level, by that of scores, since it is well known."""
-ROWS = 128
-"""Encodings whose scores are looked at together: they stay in the processor's cache."""
-BISECTIONS = 25
-"""Halvings of the shift of log odds: 120·2⁻²⁵ is nothing."""
-MOST = 0.85
-"""Expected private weights sum to this at most where public images take a share: more leaves these
-nothing."""
-SMALLEST = 1e-9
-"""Guards divisions by a unit or a spread that may be zero."""
+EMPTY = 1e-9
+"""Guards logarithms and divisions."""
 
 
-def image_memberships(
-    alike: Alike,
-    k: int,
-    n: int | None,
-    law: NDArray[np.float64],
-    *,
-    labels: NDArray[np.float32] | None = None,
-    ordered: bool = True,
-    epochs: Epochs | None = None,
-    rng: np.random.Generator,
-    progress: Progress | None = None,
-) -> ImageMemberships | None:
-    """law: a sample of private weights; n: how many images, None: as many as there are clusters;
-    ordered: rows may come epoch by epoch, which is found out, unless `epochs` says so. None: no
-    cluster at all. Cosines are changed where rows of one epoch say nothing of each other."""
-    # 1. Clusters in the cosines of whitened squares. Of unknown n: all that stand out.
-    m, K = len(alike), alike.cosines
-    norms = alike.lengths**2
-    if labels is not None and ordered:
-        known = labelled_memberships(alike, labels, k, n, rng)
-        if known is not None:
-            return known
-    size = cluster_size(k, m, n) if n else m // 4
-    most = n if n is not None else m
-    asks = ordered and n is not None and labels is None and epochs is None
-    first = min(most, LOOK) if asks else most
-    clusters = []
-    if epochs is None:
-        clusters = grow_by_class(K, labels, size=size, most=first, rng=rng, progress=progress)
-    # 2. Where rows come epoch by epoch, an image has k rows of each, and rows of one epoch are
-    #    alike by the public images they share: clusters again, with that known. Else the others.
-    if n is None:
-        size = cluster_size(k, m, max(len(clusters), 1))
-    elif asks and clusters:
-        epochs = epochs_of(who(clusters, m), n, k)
-    if epochs is not None:
-        forget_within(K, epochs)
-        clusters = grow_by_class(
-            K, labels, size=size, most=most, epochs=epochs, rng=rng, progress=progress
-        )
-    elif len(clusters) == first < most:
-        clusters += grow_by_class(
-            K, labels, size=size, most=most - first, have=clusters, rng=rng, progress=progress
-        )
-    if not clusters:
+@dataclass(frozen=True, eq=False)
+class Epochs:
+    """m rows in blocks of n, in which each image is k times; the last block may be cut."""
+
+    m: int
+    n: int
+    k: int
+
+    @cached_property
+    def block(self) -> NDArray[np.int64]:
+        """(m,): the epoch of each row."""
+        return np.arange(self.m) // self.n
+
+    def slices(self) -> list[slice]:
+        return [slice(s, min(s + self.n, self.m)) for s in range(0, self.m, self.n)]
+
+    def due(self) -> NDArray[np.float64]:
+        """(blocks, 1): uses of an image in each."""
+        return self.k * np.bincount(self.block)[:, None] / self.n
+
+    def totals(self, values: NDArray[Any]) -> NDArray[Any]:
+        """(blocks, …): sums of values (m, …) over each block."""
+        return np.asarray(np.add.reduceat(values, np.arange(0, self.m, self.n), axis=0))
+
+    def dispersion(self, members: NDArray[Any]) -> NDArray[np.float64]:
+        """(c,): variance over mean of the number of rows of a whole block that mix each image: zero
+        where members (m, c) are right, one by chance."""
+        counts = self.totals(members.astype(np.float64))[: self.m // self.n]
+        return np.asarray(counts.var(axis=0) / (counts.mean(axis=0) + EMPTY))
+
+
+def find_epochs(
+    members: NDArray[np.bool_], sizes: Sequence[int], k: int, *, sigmas: float = 5.0, fewest: int = 4
+) -> Epochs | None:
+    """The size of an epoch, of those that may be; None: rows are in no order, or too few to tell.
+
+    members: (m, c), who is surely in which row; c images suffice.
+    sigmas: standard deviations by which dispersion must be below that of chance.
+    fewest: epochs that there must be.
+    """
+    m, c = members.shape
+    possible = [size for size in sizes if 2 < size <= m // fewest]
+    if not possible:
         return None
-    # 3. The first template of a cluster: the mean of its members, each of the same norm.
-    expected = np.zeros((m, len(clusters)), np.float32)
-    for c, cluster in enumerate(clusters):
-        expected[cluster, c] = np.sqrt(norms.mean() / norms[cluster]) / len(cluster)
-    products = alike.times(expected)
-    combine: NDArray[np.floating] = np.eye(len(clusters))
-    out = ImageMemberships(np.zeros((m, 0), np.float32), np.zeros((m, 0), np.float32))
-    for turn in range(ROUNDS):
-        # 4. Scores against templates, and from them probabilities and weights.
-        hat = (expected @ combine).astype(np.float32)
-        scores, _ = _scores(alike, hat, (products @ combine).astype(np.float32))
-        odds, weight, _ = _log_odds(scores, k, n or hat.shape[1], law)
-        if epochs is None:
-            out = _labelled(ImageMemberships(_to_sum(odds, k), weight), hat, labels, k)
-        else:
-            if turn >= DROPS:
-                full = epochs.n if turn > max(GROWTH) else hat.shape[1]
-                keep = even_columns(_to_sum(odds, k), epochs, full)
-                odds, weight = odds[:, keep], weight[:, keep]
-            matched = logistic(matched_odds(odds, epochs))
-            out = ImageMemberships(_single(matched), weight, epochs)
-        if turn == ROUNDS - 1:
-            break
-        # 5. Templates again: least squares of all squares on the expected λ².
-        expected = np.where(out.probability > FAINT, out.probability * out.weight**2, 0).astype(
-            np.float32
-        )
-        products = alike.times(expected)
-        # 6. Clusters that were missed join with the mean of λ² in their encodings. Where it is told
-        #    later which of them are images, more than are needed.
-        room = most + (0 if epochs is None else MORE) - expected.shape[1]
-        if turn in GROWTH and room > 0:
-            sure = out.probability > SURE
-            new = leftover_clusters(
-                alike, expected, products, sure.sum(axis=1) >= k, out.probability > 0.5,
-                size=size, most=room, labels=labels, epochs=epochs, rng=rng,
-            )  # fmt: skip
-            if new:
-                more = (who(new, m) * np.mean(law**2)).astype(np.float32)
-                expected = np.concatenate([expected, more], axis=1)
-                products = np.concatenate([products, alike.times(more)], axis=1)
-        normal = (expected.T @ expected).astype(np.float64)
-        normal[np.diag_indices(len(normal))] += (
-            TEMPLATE_RIDGE * np.trace(normal) / len(normal) + 1e-12
-        )
-        combine = np.asarray(np.linalg.inv(normal))
-    # 7. With labels the order of rows is for later rounds: known here already, it cost 0.06 of SSIM
-    #    at T = 25, and on one seed everything.
-    if labels is not None and n is not None and ordered:
-        out = replace(out, epochs=epochs_of(out.probability > HALF, n, k))
-    return out
+    near = {size + off for size in possible for off in (-1, 0, 1)}
+    spread = {size: float(np.median(Epochs(m, size, k).dispersion(members))) for size in near}
+    # Of several sizes, the one that stands out most from those next to it.
+    n = min(possible, key=lambda size: spread[size] / (spread[size - 1] + spread[size + 1] + EMPTY))
+    chance = 1 - sigmas * np.sqrt(2 / (m // n * c))
+    return Epochs(m, n, k) if spread[n] < min(spread[n - 1], spread[n + 1], chance) else None
 
 
-def _scores(
-    alike: Alike, hat: Floats, templates: Floats
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Least squares of every encoding over all templates and the level common to all, its own share
-    taken out; and the products of templates with each other. hat (m, c): of which encodings
-    templates consist; templates: gram·hat."""
-    gram = (hat.T @ templates).astype(np.float64)
-    c = len(gram)
-    scale = np.sqrt(max(np.trace(gram), 0.0) / c / max(alike.level_norm, 1e-30))
-    both = np.empty((c + 1, c + 1))
-    both[:c, :c] = gram
-    both[c, :c] = both[:c, c] = scale * (alike.level @ hat)
-    both[c, c] = scale**2 * alike.level_norm
-    ridge = np.full(c + 1, RIDGE * np.trace(both) / (c + 1))
-    ridge[c] *= LEVEL_RIDGE
-    products = np.concatenate(
-        [templates - hat * alike.lengths[:, None] ** 2, scale * alike.level[:, None]], axis=1
-    )
-    scores = np.linalg.solve(both + np.diag(ridge), products.T.astype(np.float64)).T[:, :c]
-    return np.asarray(scores, np.float64), gram
-
-
-def posterior(
-    scores: NDArray[np.float64],
+def match(
+    odds: NDArray[Any],
     k: int,
-    n: int,
-    law: NDArray[np.float64],
+    columns: int = 1,
     epochs: Epochs | None = None,
-) -> tuple[ImageMemberships, NDArray[np.float64]]:
-    """Probability and expected λ from scores, which are brought to the unit of λ² by the mean of
-    each column's largest."""
-    odds, weight, unit = _log_odds(scores, k, n, law)
-    if epochs is None:
-        return ImageMemberships(_to_sum(odds, k), weight), unit
-    return ImageMemberships(_single(logistic(matched_odds(odds, epochs))), weight, epochs), unit
+    classes: tuple[NDArray[Any], NDArray[Any]] | None = None,
+    *,
+    sweeps: int = 25,
+    step: float = 0.7,
+    strongest: float = 6.0,
+) -> NDArray[Any]:
+    """Probabilities (m, columns·n) of log odds, matched to rows and, where there are any, to epochs.
+
+    classes: of images (n, classes), and the number of images of each class in a row (m, classes).
+    step: part of each correction that is taken; strongest: the largest potential, since an epoch
+        may lack an image that was not found.
+    """
+    m, n = len(odds), odds.shape[1] // columns
+    of, due = classes or (np.ones((n, 1)), np.full((m, 1), float(k)))
+    of = np.tile(of, (columns, 1))
+    block = np.zeros(m, np.int64) if epochs is None else epochs.block
+    level, potential = np.zeros(due.shape), np.zeros((int(block[-1]) + 1, n))
+    # Where images are missing, rows that mix them must not be filled up with others.
+    highest = 60.0 if epochs is None or n >= epochs.n else 0.0
+
+    def probability() -> NDArray[Any]:
+        return np.asarray(expit(odds + level @ of.T + np.tile(potential, columns)[block]))
+
+    for _ in range(sweeps):
+        level += step * np.log((due + EMPTY) / (probability() @ of + EMPTY))
+        np.clip(level, -60, highest, out=level)
+        if epochs is not None:
+            used = epochs.totals(probability()).reshape(-1, columns, n).sum(axis=1)
+            potential += step * np.log(epochs.due() / (used + EMPTY))
+            np.clip(potential, -strongest, strongest, out=potential)
+    return probability()
 
 
-def _log_odds(
-    scores: NDArray[np.float64], k: int, n: int, law: NDArray[np.float64]
-) -> tuple[Floats, Floats, NDArray[np.float64]]:
-    """Log odds (m, c) that each image is in each encoding, its expected weight there, and the unit
-    of each column's scores."""
-    # 1. Scores in the unit of λ², noise around zero. Single precision from here on: exponentials of
-    #    all scores are what takes longest.
+def match_subsets(
+    odds: NDArray[Any],
+    chosen: NDArray[np.int64],
+    subsets: list[tuple[int, ...]],
+    n: int,
+    epochs: Epochs,
+    *,
+    sweeps: int = 25,
+    step: float = 0.7,
+    strongest: float = 6.0,
+) -> NDArray[Any]:
+    """The same of log odds (m, s) of k-subsets of each row's candidates, chosen (m, c) of n images:
+    log odds that are matched to epochs."""
+    holds = np.zeros((len(subsets), chosen.shape[1]))
+    for s, subset in enumerate(subsets):
+        holds[s, list(subset)] = 1
+    place = epochs.block[:, None] * n + chosen
+    due = np.repeat(epochs.due(), n)
+    potential = np.zeros(len(due))
+    for _ in range(sweeps):
+        p = softmax(odds + potential[place] @ holds.T, axis=1)
+        used = np.bincount(place.ravel(), (p @ holds).ravel(), minlength=len(due))
+        potential += step * np.log((due + EMPTY) / (used + EMPTY))
+        np.clip(potential, -strongest, strongest, out=potential)
+    return np.asarray(odds + potential[place] @ holds.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Weights of classes in rows (m, classes), of k images each."""
+
+    values: Floats
+    k: int
+
+    def classes_of(self, weights: NDArray[Any]) -> Floats:
+        """(n, classes), ones and zeros: the class of each image, that which the rows that mix it by
+        weights (m, n) have most often beyond chance."""
+        present = (self.values > 0).astype(np.float32)
+        share = weights.T @ present / np.maximum(weights.sum(axis=0)[:, None], EMPTY)
+        chance = present.mean(axis=0)
+        best = ((share - chance) / (1.001 - chance)).argmax(axis=1)
+        return np.eye(len(chance), dtype=np.float32)[best]
+
+    def due(self) -> NDArray[np.float64]:
+        """(m, classes): images of each class in each row; as many of one as of another."""
+        present = self.values > 0
+        return np.asarray(self.k * present / np.maximum(present.sum(axis=1, keepdims=True), 1))
+
+    def weights(self, classes: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """(m, n): λ of each image were it in the row, and whether that is sure."""
+        lam = self.values @ classes.T
+        certain = np.count_nonzero(self.values, axis=1) == self.k
+        return lam, certain[:, None] & (lam > 0)
+
+
+def lawful_labels(
+    labels: Floats, k: int, mean: float, *, faint: float = 1e-3, off: float = 1.5
+) -> Labels | None:
+    """Labels as Σ λ·onehot of k images with weights of this mean; None: they cannot be.
+
+    Smoothing, which adds the same to all classes, is taken off. Labels that sum to one next to
+    public images are scaled to the law of weights.
+
+    faint: weights below are rounding errors; off: times the law's that labels may weigh as they are.
+    """
+    # 1. k images leave some class without, if there are more classes: what all have was added.
+    if labels.shape[1] > k:
+        labels = labels - labels.min(axis=1, keepdims=True)
+    labels = np.where(labels > faint, labels, 0).astype(np.float32)
+    # 2. No row has more classes than images, one class alone tells nothing, and not nearly all rows
+    #    have one class, as where only the heaviest is named.
+    present = labels > 0
+    several = present.sum(axis=1)
+    if (several > k).any() or np.count_nonzero(present.any(axis=0)) < 2:
+        return None
+    share = present.sum(axis=0) / present.sum()
+    if k > 1 and np.mean(several[several > 0] == 1) > (1 + (share**2).sum()) / 2:
+        return None
+    # 3. In the unit of the law.
+    heavy = float(labels.sum() / np.count_nonzero(several)) / (k * mean)
+    return Labels(labels if 1 / off < heavy < off else labels / np.float32(heavy), k)
+
+
+@dataclass(frozen=True, eq=False)
+class Beliefs:
+    """Of c images: log odds (m, columns·c) that a row mixes them, λ to expect if it does, and how far
+    their best scores (c,) stand out from noise."""
+
+    odds: Floats
+    weight: Floats
+    strength: NDArray[np.float64]
+
+    @property
+    def columns(self) -> int:
+        return self.odds.shape[1] // max(len(self.strength), 1)
+
+    def at(self, keep: NDArray[np.int64]) -> Beliefs:
+        """Of some images."""
+        names = np.add.outer(len(self.strength) * np.arange(self.columns), keep).ravel()
+        return Beliefs(self.odds[:, names], self.weight[:, names], self.strength[keep])
+
+
+def side_by_side(one: Floats, other: Floats, columns: int) -> Floats:
+    """Columns of two sets of images, copy by copy."""
+    pairs = zip(np.hsplit(one, columns), np.hsplit(other, columns), strict=True)
+    return np.hstack([part for pair in pairs for part in pair])
+
+
+def beliefs(
+    scores: Floats,
+    n: int,
+    k: int,
+    law: NDArray[np.float64],
+    length: Floats,
+    columns: int = 1,
+    *,
+    grid: int = 25,
+) -> Beliefs:
+    """From scores (m, columns·c) ∝ λ², whose noise goes with the length of rows (m,).
+
+    law: a sample of private weights; grid: quantiles of it that are averaged over.
+    """
+    # 1. In the unit of λ²: the mean of the largest scores is that of the law.
     m = len(scores)
-    top = min(max(1, k * m // n), m // 2)
-    best = np.partition(scores, m - top, axis=0)[m - top :]
-    unit = np.maximum(best.mean(axis=0), SMALLEST) / np.mean(law**2)
-    x = (scores / unit).astype(np.float32)
-    x -= np.median(x, axis=0)
-    spread = DEVIATION * np.median(np.abs(x), axis=0) + np.float32(SMALLEST)
-    grid = np.quantile(law, np.linspace(TAIL, 1 - TAIL, GRID)).astype(np.float32)
-    odds, weight = np.empty_like(x), np.empty_like(x)
-
-    def task(rows: slice) -> None:
-        # 2. Likelihood of each score without the image, and with it, averaged over the law. The
-        #    largest exponent is taken out first, so that nothing overflows.
-        score = x[rows] / spread
-        none = -0.5 * score**2
-        likelihoods = [-0.5 * (score - value**2 / spread) ** 2 for value in grid]
-        largest = none
-        for likelihood in likelihoods:
-            largest = np.maximum(largest, likelihood)
-        total, first = np.zeros_like(none), np.zeros_like(none)
-        for value, likelihood in zip(grid, likelihoods, strict=True):
-            likelihood -= largest
-            np.exp(likelihood, out=likelihood)
-            total += likelihood
-            first += np.multiply(value, likelihood, out=likelihood)
-        with np.errstate(divide="ignore"):
-            odds[rows] = np.log(k / n / GRID * total) - (none - largest)
-        weight[rows] = first / np.maximum(total, 1e-30)
-
-    _by_rows(task, m)
-    return odds, weight, unit
+    x = np.concatenate(np.hsplit(scores, columns))
+    x = x - np.median(x, axis=0)
+    top = np.sort(x, axis=0)[-max(1, k * m // n) :].mean(axis=0)
+    x *= np.float32(np.mean(law**2)) / np.maximum(top, np.float32(EMPTY))
+    noise = np.tile(length, columns)[:, None]
+    # 1.4826 median deviations of a Gaussian are its standard deviation.
+    spread = np.float32(1.4826) * np.median(np.abs(x / noise), axis=0) + np.float32(EMPTY)
+    # 2. The likelihood with the image over that without it, averaged over the law.
+    total, first = np.zeros_like(x), np.zeros_like(x)
+    precision = 1 / (noise * spread) ** 2
+    x *= precision
+    for value in np.quantile(law, np.linspace(0.02, 0.98, grid)).astype(np.float32):
+        gain = np.exp(np.clip(value**2 * (x - value**2 / 2 * precision), -80, 80))
+        total += gain
+        first += value * gain
+    odds = np.log(total * np.float32(k / n / grid / columns))
+    return Beliefs(
+        np.hstack(np.vsplit(odds, columns)),
+        np.hstack(np.vsplit(first / total, columns)),
+        np.mean(law**2) / spread.astype(np.float64),
+    )
 
 
-def _to_sum(odds: Floats, k: int) -> Floats:
-    """Probabilities, of log odds with a shift for each encoding after which they sum to k."""
-    out = np.empty_like(odds)
+@dataclass(frozen=True, eq=False)
+class Memberships:
+    """Expected λ and λ² (m, columns·n), n, and the order of rows where they have one."""
 
-    def task(rows: slice) -> None:
-        part = odds[rows]
-        low, high = np.full((2, len(part)), [[-CERTAIN], [CERTAIN]], np.float32)
-        for _ in range(BISECTIONS):
-            shift = (low + high) / 2
-            above = logistic(part + shift[:, None]).sum(axis=1) > k
-            high, low = np.where(above, shift, high), np.where(above, low, shift)
-        out[rows] = logistic(part + shift[:, None])
+    weights: Floats
+    squares: Floats
+    n: int
+    epochs: Epochs | None
 
-    _by_rows(task, len(odds))
+
+def memberships(
+    alike: Similarity,
+    n: int | None,
+    k: int,
+    law: NDArray[np.float64],
+    labels: Labels | None,
+    rng: np.random.Generator,
+    *,
+    rounds: int = 6,
+    search: tuple[int, ...] = (0, 2, 4),
+    named: int = 3,
+    more: float = 1.5,
+    faint: float = 0.02,
+) -> Memberships:
+    """Of n images; None: as many as stand out. `alike` forgets pairs of one epoch on the way.
+
+    law: a sample of private weights.
+    search: rounds in which columns are looked for, `more` times as many as are missing.
+    named: round from which on labels tell.
+    faint: probabilities below are taken for zero.
+    """
+    m, columns = len(alike.K), alike.columns
+    number = alike.visible(rng) if n is None else n
+    Q, epochs = np.zeros((m, 0), np.float32), None
+    if labels is not None:  # an epoch has the same classes every time
+        epochs = find_epochs(labels.values > 0, _sizes(n, number), k)
+    for turn in range(rounds):
+        # 1. Scores of the columns there are, and of new ones where images have none.
+        have = Q.shape[1] // columns
+        scores = alike.scores(Q) if have else np.zeros((m, 0), np.float32)
+        if turn in search and have < number:
+            new = alike.components(int(np.ceil(more * (number - have))) + 2, Q, rng)
+            scores = side_by_side(scores, new, columns)
+        found = beliefs(scores, number, k, law, alike.length, columns)
+        p = match(found.odds, k, columns)
+        # 2. Whether rows come epoch by epoch, and how many images there are.
+        likely = np.asarray(sum(np.hsplit(p, columns))) > 0.5
+        if turn == 0:
+            strong = np.argsort(-found.strength)[: max(number // 2, 2)]
+            epochs = epochs or find_epochs(likely[:, strong], _sizes(n, number), k)
+            if epochs is not None:
+                number = epochs.n
+                alike.forget_within(epochs.slices())
+            elif n is None:  # those nearly as strong as the strongest third
+                top = np.median(found.strength[np.argsort(-found.strength)[: -(-number // 3)]])
+                clear = np.where(found.strength > 0.6 * top, -found.strength, np.inf)
+                keep = distinct(p, clear, number, columns)
+                number = max(int(np.isfinite(clear[keep]).sum()), k)
+        # 3. The columns that are images; probabilities, matched.
+        bad = -found.strength if epochs is None else epochs.dispersion(likely)
+        found = found.at(distinct(p, bad, number, columns))
+        classes = None
+        if labels is not None and turn >= named:
+            p = match(found.odds, k, columns)
+            of = labels.classes_of(sum(np.hsplit(p * found.weight, columns)))
+            found = _with_labels(found, labels, of)
+            classes = of, labels.due()
+        p = match(found.odds, k, columns, epochs, classes)
+        p = np.where(p > faint, p, 0).astype(np.float32)
+        Q = p * found.weight**2 / alike.length[:, None]
+    missing = number - p.shape[1] // columns
+    none = np.zeros((m, columns * missing), np.float32)
+    A, S = (side_by_side(p * found.weight**power, none, columns) for power in (1, 2))
+    return Memberships(A, S, number, epochs)
+
+
+def _sizes(n: int | None, number: int) -> Sequence[int]:
+    """Sizes that an epoch may have: n, or from a third of the number of images that stand out, since
+    public images that rows of an epoch share stand out as well."""
+    return [n] if n is not None else range(max(3, number // 3), int(1.2 * number) + 2)
+
+
+def _with_labels(found: Beliefs, labels: Labels, classes: Floats) -> Beliefs:
+    """No row mixes images of a class that it does not have; labels that show weights are them."""
+    lam, sure = (np.tile(part, found.columns) for part in labels.weights(classes))
+    odds = np.where(lam > 0, found.odds, -60).astype(np.float32)
+    return Beliefs(odds, np.where(sure, lam, found.weight).astype(np.float32), found.strength)
+
+
+def distinct(
+    p: NDArray[Any], bad: NDArray[np.float64], most: int, columns: int, *, same: float = 0.4
+) -> NDArray[np.int64]:
+    """The `most` images least bad of p (m, columns·c), none of which has the rows of another; same:
+    correlation of rows from which on two images are one."""
+    x = np.concatenate(np.hsplit(p, columns))
+    x = x - x.mean(axis=0)
+    x /= np.linalg.norm(x, axis=0) + EMPTY
+    alike = x.T @ x > same
+    if columns > 1:
+        alike |= x.T @ np.roll(x, len(p), axis=0) > same
+    keep: list[int] = []
+    for c in np.argsort(bad, kind="stable"):
+        if len(keep) < most and not alike[c, keep].any():
+            keep.append(int(c))
+    return np.sort(np.array(keep, np.int64))
+
+
+def over_copies(
+    weights: Floats, squares: Floats, alignment: Alignment | None, copies: Copies
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """Expected λ and λ² (m, count·n) over all copies, from those over images."""
+    if alignment is None:
+        return sparse.csr_array(weights), sparse.csr_array(squares)
+    m, n = weights.shape
+    p = np.where(squares > 0, weights**2 / np.maximum(squares, 1e-12), 0)
+    pose = _poses(alignment, p, copies.reach)
+    row, image = np.nonzero(weights)
+    place = (row, pose[row, image] * n + image)
+    parts = [
+        sparse.csr_array((values[row, image], place), shape=(m, copies.count * n))
+        for values in (weights, squares)
+    ]
+    return parts[0], parts[1]
+
+
+def _poses(
+    alignment: Alignment, p: Floats, reach: int, *, turns: int = 6, sure: float = 0.5
+) -> NDArray[np.int64]:
+    """(m, n): the copy of each image that a row shows, were it in it; p (m, n): who is, surely from
+    `sure` on. Copy t is (mirrored·side + down)·side + across, side = 2·reach + 1."""
+    m, n = p.shape
+    far, side = 2 * reach, 2 * reach + 1
+    span = 2 * far + 1
+    gain = np.maximum(alignment.similarity - np.median(alignment.similarity), 0)
+    out = np.zeros((m, n), np.int64)
+    at = np.arange(m)
+    for j in range(n):
+        rows = np.argsort(-p[:, j], kind="stable")[: max(8, int((p[:, j] > sure).sum()))]
+        rows = rows[p[rows, j] > 0]
+        if len(rows) < 3:
+            continue
+        # 1. Poses against the row that is most alike to the others; then by votes of all.
+        first = rows[gain[np.ix_(rows, rows)].sum(axis=1).argmax()]
+        pose = alignment.moves[alignment.move[first]].copy()  # (m, 3)
+        pose[first] = 0
+        for _ in range(turns):
+            g, move = pose[rows], alignment.moves[alignment.move[rows]]  # (r, 3), (r, m, 3)
+            flip = g[:, None, 0] ^ move[:, :, 0]
+            down = g[:, None, 1] + move[:, :, 1]
+            across = g[:, None, 2] + np.where(g[:, None, 0] == 1, -1, 1) * move[:, :, 2]
+            inside = (np.abs(down) <= far) & (np.abs(across) <= far)
+            code = np.where(inside, (flip * span + down + far) * span + across + far, 0)
+            weight = np.where(inside & (rows[:, None] != at), gain[rows], 0)
+            names = at * (2 * span * span) + code
+            votes = np.bincount(names.ravel(), weight.ravel(), minlength=m * 2 * span * span)
+            best = votes.reshape(m, -1).argmax(axis=1)
+            pose = np.stack([best // span**2, best // span % span - far, best % span - far], axis=1)
+        # 2. Within reach of the crops, as many members as can be.
+        down, across = (_within(far - pose[:, axis], rows, reach) for axis in (1, 2))
+        out[:, j] = (pose[:, 0] * side + down) * side + across
     return out
 
 
-def _by_rows(task: Callable[[slice], None], m: int) -> None:
-    blocks = [slice(start, start + ROWS) for start in range(0, m, ROWS)]
-    run_blocks(task, blocks, worker_count(where().workers))
-
-
-def expected_weights(found: ImageMemberships, public: bool) -> tuple[Floats, Floats]:
-    """Expected weights and squared weights (m, n); public: whether public images take a share."""
-    p = np.where(found.probability > FAINT, found.probability, 0)
-    weights, squares = p * found.weight, p * found.weight**2
-    total = weights.sum(axis=1, keepdims=True)
-    # 1e-6 guards the division: an encoding may have no likely member.
-    scale = np.minimum(1, (MOST if public else 1.0) / np.maximum(total, 1e-6)).astype(np.float32)
-    return np.asarray(weights * scale, np.float32), np.asarray(squares * scale**2, np.float32)
-
-
-def _labelled(
-    found: ImageMemberships, hat: Floats, labels: Floats | None, k: int
-) -> ImageMemberships:
-    """Memberships that respect labels, where there are any; hat (m, c): the templates."""
-    if labels is None:
-        return found
-    return with_labels(found, labels, vote(np.maximum(hat, 0), labels), k)
-
-
-def who(clusters: list[NDArray[np.int64]], m: int) -> NDArray[np.bool_]:
-    """(m, clusters): who is in which."""
-    out = np.zeros((m, len(clusters)), bool)
-    for c, cluster in enumerate(clusters):
-        out[cluster, c] = True
-    return out
-
-
-def _single(values: NDArray[np.float64]) -> Floats:
-    return values.astype(np.float32)
+def _within(place: NDArray[np.int64], rows: NDArray[np.int64], reach: int) -> NDArray[np.int64]:
+    """Places along one axis, from the window of 2·reach + 1 that has most of the rows, the middle
+    one of several; others at its edge."""
+    counts = np.bincount(place[rows], minlength=4 * reach + 1)
+    inside = np.convolve(counts, np.ones(2 * reach + 1), mode="valid")
+    best = np.flatnonzero(inside == inside.max())
+    return np.clip(place - best[len(best) // 2], 0, 2 * reach)

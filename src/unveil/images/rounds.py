@@ -1,301 +1,375 @@
-"""Signs and weights of encodings of natural images, in turn, until images are as good as they get.
+"""Private images out of encodings: who shares with whom, then signs, images and weights in turn.
 
-    repeat  E, x ← anneal            signs of encodings as smooth fields (`images.sign_fields`);
-                                     regions that are inverted in all images are turned back
-                                     (`images.common_regions`, `images.common_signs`)
-            λ ← least squares on E   members and weights (`images.reweigh`)
-            inverted regions of single images are turned back (`images.regions`)
-            bad images start again   from the mean image; missed ones are grown from what is left
-                                     (`images.missing`), merged ones split (`images.merged`)
+    y_i = |Σ_j λ_ij x_j + public part|,   k private images a row, weights by a known law
 
-Where the first rounds show that private images have much in common (faces), all start again from
-that (`images.own_mean`), and one sign for all of them is told later (`images.polarity`). Then,
-where the candidates are known, the same with public images found and taken out
-(`images.public_part`). How many rounds and how hot: `images.schedule`.
+    1  K ← products of windows, squared            who shares with whom (`similarity`)
+    2  λ, λ² ← independent components of K         memberships, softly (`memberships`)
+    3  x ← cross terms of y², neighbours' signs    images to start from, or the mean image (`start`)
+    4  repeat   E, x ← anneal                      signs as smooth fields, images (`fields`)
+                public part ← rows of one epoch    or candidates, where they are known (`weigh`)
+                λ ← least squares on E             members and weights (`weigh`)
+                x ← its scale; its inverted regions turned back (`fields`); images that are none
+                    start again from the median image, with rows that the others leave of K
+    5  E, x ← anneal, public part ← as in 4, some more times
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unveil.images.common_regions import inverted_regions
-from unveil.images.common_signs import common_signs
-from unveil.images.epochs import EVEN, UNEVEN
-from unveil.images.labels import vote
-from unveil.images.likeness import misfits
-from unveil.images.merged import split_merged
-from unveil.images.missing import regrow, repeated_images
-from unveil.images.own_mean import common_share, consensus, turned
-from unveil.images.polarity import LEANS, polarity
-from unveil.images.public_part import find_public_part
-from unveil.images.regions import turned_back
-from unveil.images.reweigh import Weighing, WeightBounds, reweigh
-from unveil.images.schedule import SCHEDULE
-from unveil.images.sign_fields import Mixture, anneal, fit_to_signed
-from unveil.images.task import ImageTask, RoundState, unsure
+from unveil.images.fields import Mixture, anneal, half_signed, turn_regions
+from unveil.images.memberships import (
+    Epochs,
+    Labels,
+    beliefs,
+    distinct,
+    match,
+    memberships,
+    over_copies,
+    side_by_side,
+)
+from unveil.images.model import Copies, Floats, Prior
+from unveil.images.similarity import Similarity
+from unveil.images.start import best_start, start_images
+from unveil.images.weigh import (
+    Weighing,
+    WeightLaw,
+    likeliest_law,
+    listed_part,
+    shared_part,
+    weigh,
+)
 from unveil.records import Progress
+from unveil.scheme import Scheme
 
-SCALE = (0.7, 1.4)
-"""Bounds of one correction of an image's scale: the next rounds can go further."""
-LIGHT = 0.7
-"""A column whose members weigh less than this share of the law's mean stands for no image, but for
-what others leave: of images it is 0.9 and more."""
-SEEN = 3
-"""An image with no more members than this says nothing of its scale."""
-BLIND = 2
-"""Rounds without a mean of public images before the sign is told: the first of them still has
-signs that followed it."""
-MOST = 0.97
-"""Private weights sum to this at most after a correction, so that a public part is left."""
-Floats = NDArray[np.float32]
+
+@dataclass(frozen=True)
+class Schedule:
+    """How rounds run. ε is the temperature of `fields.anneal`, energies are those of
+    `fields.Mixture.noise`; rounds are counted from zero."""
+
+    hots: tuple[float, ...] = (6.0, 6.0, 6.0, 4.0, 2.0, 2.0)
+    """ε at which each round starts. Hotter, the sign common to all is lost; colder, regions freeze."""
+    cold: float = 0.2
+    """ε at which a round ends."""
+    finest: float = 0.1
+    """ε at which the last ones end."""
+    steps: int = 10
+    """Values of ε in a round."""
+    sweeps: int = 4
+    """Mean-field sweeps at each ε."""
+    ends: int = 3
+    """Short annealings after the rounds, each with the public part found anew."""
+    public_from: int = 3
+    """Round from which on rows tell each other their public part, or candidates are looked for."""
+    median_from: int = 2
+    """Round from which on images are drawn to their median image, not to the mean of like ones."""
+    law_from: int = 2
+    """Round after which an unknown law of weights is found out."""
+    search_until: int = 2
+    """Last round after which rows are looked for that share an image no column stands for."""
+    undecided: float = 0.4
+    """Evidence for its sign, over the median, below which an image starts again."""
+    uneven: float = 0.95
+    """Variance over mean of its rows in an epoch from which on a column is no image."""
+    outlier: float = 4.0
+    """The same over the median of all columns."""
+    repeated: float = 0.8
+    """Correlation from which on an image repeats another."""
+    least: tuple[float, float] = (0.03, 0.03)
+    """Least energy of what is not known, in the first round and in the last."""
+    least_alone: tuple[float, float] = (0.03, 0.004)
+    """The same without public images."""
+    cross_terms: bool = True
+    """Images may start from cross terms."""
+    regions: bool = True
+    """Inverted regions are turned back."""
+    scale: bool = True
+    """The mean weight of every image is made that of the law."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is given: magnitudes Y (m, d), the scheme and its law, what images look like (like the
+    public ones, and the mean of like private ones), their copies, labels and candidates."""
+
+    Y: Floats
+    scheme: Scheme
+    law: WeightLaw
+    prior: Prior
+    centre: Floats
+    copies: Copies
+    labels: Labels | None = None
+    candidates: Floats | None = None
+
+    @property
+    def public(self) -> bool:
+        return self.scheme.k_public > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Images (n, d), signed encodings (m, d), what was believed when they were found, the weighing
+    after the last round, the evidence for the sign of each image (n,), and the task, whose law may
+    have been found out. listed: candidates in each row, where there are any."""
+
+    images: Floats
+    signed: Floats
+    mixture: Mixture
+    weighing: Weighing
+    evidence: NDArray[np.float64]
+    task: Task
+    epochs: Epochs | None
+    listed: NDArray[np.int64] | None
 
 
 def alternate(
-    task: ImageTask,
-    weights: sparse.csr_array,
-    squares: sparse.csr_array,
-    images: Floats,
+    task: Task,
+    alike: Similarity,
+    n: int | None,
     rng: np.random.Generator,
-    progress: Progress | None,
-    rounds: int | None = None,
-    starts: tuple[float, ...] | None = None,
-) -> RoundState:
-    """Signs, weights, and a new start for what fits badly, in turn. `rounds`: so many hot rounds
-    and no cool ones, for a first look; `starts`: ε at which each round starts, if not scheduled."""
-    k, prior = task.scheme.k_private, task.prior
-    few = k * len(task.Y) < SCHEDULE.few * len(images)
-    looks = rounds is None and starts is None and task.centre is None and task.public
-    starts = SCHEDULE.starts(few, rounds) if starts is None else starts
-    least = SCHEDULE.least_energies(len(starts), task.public, prior.mean_share)
-    last = len(starts) - 1
-    misfit = None
-    young = np.zeros(len(images), bool)
-    for turn, hot in enumerate(starts):
-        # 1. Signs and images, from soft and coarse to sure and fine.
-        mixture = task.mixture(weights, squares, misfit, least[turn])
-        cold = SCHEDULE.finest if turn == last else SCHEDULE.cold
-        epsilons = np.geomspace(hot, cold, SCHEDULE.steps)
-        images, signed = anneal(
-            task.Y, mixture, images, prior, epsilons, inner=SCHEDULE.sweeps, towards=task.start
+    *,
+    schedule: Schedule | None = None,
+    progress: Progress | None = None,
+    watch: Callable[[str, Floats], None] | None = None,
+) -> Found:
+    """n images of a task, None: as many as stand out; `alike` is used up on the way.
+
+    watch: called with the name of a stage and its images, for those who study the rounds.
+    """
+    plan = schedule or Schedule()
+    Y, prior, copies, k = task.Y, task.prior, task.copies, task.scheme.k_private
+    # 1. Who mixes whom.
+    members = memberships(alike, n, k, task.law.sample, task.labels, rng)
+    most = 0.85 if task.public else 1.0
+    total = np.maximum(members.weights.sum(axis=1, keepdims=True), 1e-6)
+    scale = np.minimum(1, most / total).astype(np.float32)
+    A, S = members.weights * scale, members.squares * scale**2
+    A, S = over_copies(A, S, alike.alignment, copies)
+    state = State(task, members.epochs, A, S)
+    # 2. Images to start from.
+    n, towards = members.n, task.centre
+    ends = plan.least if task.public else plan.least_alone
+    leasts = np.geomspace(*ends, len(plan.hots))
+    images = np.repeat(towards[None], n, axis=0)
+    if plan.cross_terms and not copies.reach:
+        mixture = state.mixture(leasts[0])
+        crossed = start_images(Y, S, mixture, prior, copies, rng)
+        crossed[copies.of_images(A.sum(axis=0)) == 0] = towards
+        images = best_start(
+            Y, mixture, towards, crossed, prior, copies, min(k, n), task.law, rng,
+            hot=plan.hots[0], cold=plan.cold,
+        )  # fmt: skip
+    for turn, hot in enumerate(plan.hots):
+        # 3. Signs and images; what is known of the public part; members and weights.
+        last = turn == len(plan.hots) - 1
+        epsilons = np.geomspace(hot, plan.finest if last else plan.cold, plan.steps)
+        mixture = state.mixture(leasts[turn])
+        images, E = anneal(Y, mixture, images, prior, copies, epsilons, towards, sweeps=plan.sweeps)
+        if turn >= plan.public_from:
+            state.find_public(E, images)
+        weighing = state.weigh(E, images, leasts[turn])
+        if watch:
+            watch(f"round {turn}", images)
+        if progress:
+            progress("rounds", turn + 1, len(plan.hots) + plan.ends)
+        if turn == plan.law_from or last:
+            state.find_law(weighing, rng)
+        if plan.scale:
+            images = state.rescale(images, weighing)
+        turned, evidence = turn_regions(
+            Y, state.mixture(leasts[turn]), images, prior, copies
         )
-        # 2. A region can be inverted in all images at once: turn it back.
-        signs = _common_signs(task, images)
-        images = images * signs
-        signed *= signs  # in place: as large as all encodings
-        # 3. Members and weights, from encodings that now have signs.
-        weighing = _weigh(task, mixture, images, signed)
-        if progress:
-            progress("rounds", turn + 1, len(starts))
-        if looks and (turn in SCHEDULE.look or turn == last):
-            better = images[np.argsort(misfits(weighing), kind="stable")[: -(-len(images) // 2)]]
-            better = turned(better)
-            if common_share(better) > SCHEDULE.informative:
-                return _from_own_mean(task, weighing, images, rng, progress, few)
-        if turn == last:
+        if last:
             break
-        if task.public:
-            del signed  # a matrix less while clusters are looked for, which takes most memory
-        light = _too_light(task, weighing, len(images))
-        images, weighing = _calibrated(task, images, weighing)
-        weights, squares, misfit = weighing.weights, weighing.squares, weighing.misfit
-        # 4. Regions of single images that are inverted are turned back; images whose sign nothing
-        #    tells are bad.
-        of_images = misfits(weighing)
-        bad = of_images > SCHEDULE.bad(task.public, few) * np.median(of_images)
-        #    Where members lie evenly over epochs the column is an image, however badly it fits, and
-        #    where they do not it is none, however well.
-        even = np.zeros(len(images), bool)
-        if weighing.spread is not None:
-            even = weighing.spread < EVEN
-            bad |= weighing.spread >= UNEVEN
-        bad, light = bad & ~even, light & ~even
-        if task.public and task.shape:
-            mixture = task.mixture(weights, squares, misfit)
-            images, told = turned_back(task.Y, mixture, images, prior, task.shape)
-            bad |= told < SCHEDULE.untold
-        # 5. Bad images, and those that repeat another, start again from the mean. Not in the round
-        #    before the last: too few rounds are left to repair them. Those that were found a round
-        #    ago have one more to show themselves. Where encodings are few, light ones may be given
-        #    to other images, but go on where they are not: some are images not quite found yet.
-        twice = repeated_images(images, weights, prior, task.start)
-        again = bad & ~young | twice
-        bad = (bad | light) & ~young | twice
-        young[:] = False
-        if turn < last - 1:
-            images[again if few and task.public else bad] = task.start
-        # 6. Columns that stand for two images are split, and missed images grown, into bad columns.
-        if turn not in SCHEDULE.regrow:
-            continue
-        bad &= ~even | twice
-        weight = task.law.mean
-        if not task.public:
-            used = (weights > SCHEDULE.faint).toarray()
-            unused = used.sum(axis=0) < SCHEDULE.fewer * k * len(used) / len(images)
-            free = np.flatnonzero(bad & (twice | unused))
-            split = split_merged(signed, weights, images, prior, used, free, k, rng)
-            weights, squares = _take_over(weights, squares, split, weight)
-            taken = [column for column, _ in split]
-            images[taken], bad[taken] = task.start, False
-        if bad.any() and task.alike is not None:
-            new = regrow(
-                task.alike,
-                weights,
-                bad,
-                of_images,
-                misfit,
-                k,
-                weight,
-                task.labels,
-                rng,
-                task.epochs,
-            )
-            weights, squares = _take_over(weights, squares, new, weight)
-            taken = [column for column, _ in new]
-            images[taken], young[taken] = task.start, True
-    # 7. Images once more with the last weights: signs hardly move.
-    if task.public and last:
-        mixture = task.mixture(weighing.weights, weighing.squares, weighing.misfit)
-        images, signed = anneal(
-            task.Y, mixture, images, prior, SCHEDULE.polish, inner=SCHEDULE.sweeps,
-            towards=task.start,
-        )  # fmt: skip
-    return RoundState(images, signed, mixture, weighing)
-
-
-def _from_own_mean(
-    task: ImageTask,
-    weighing: Weighing,
-    images: Floats,
-    rng: np.random.Generator,
-    progress: Progress | None,
-    few: bool,
-) -> RoundState:
-    """Images go on with a mean of their own. Its sign is not known, so that public images have no
-    mean either at first; once they show their own, the sign is told by it."""
-    starts = SCHEDULE.starts(few, None)
-    cool = len(SCHEDULE.cool(few))
-    # 1. Rounds that know no sign.
-    blind = replace(task, prior=task.prior.centred(), centre=consensus(images))
-    state = alternate(
-        blind, weighing.weights, weighing.squares, images, rng, progress,
-        starts=starts[-cool - BLIND : -cool],
-    )  # fmt: skip
-    # 2. The sign of the whole.
-    sure = polarity(task.Y, state.signed, state.weighing.weights, state.mixture.noise, task.prior)
-    sign = np.float32(-1 if sure < -LEANS else 1)
-    # 3. Cool rounds with the mean of public images.
-    told = replace(task, centre=sign * consensus(state.images))
-    images, weighing = sign * state.images, state.weighing
-    state = alternate(
-        told, weighing.weights, weighing.squares, images, rng, progress, starts=starts[-cool:]
-    )
-    return replace(state, polarity=abs(sure) if task.prior.known else 0.0)
-
-
-def take_out_public(
-    task: ImageTask, state: RoundState, candidates: Floats, progress: Progress | None
-) -> RoundState:
-    """Public images found among the candidates and taken out, in turn with signs and private
-    weights."""
-    for turn, hot in enumerate(SCHEDULE.public_hots):
-        # 1. Which candidates explain what the private images leave of each signed encoding.
-        weights, squares = state.weighing.weights, state.weighing.squares
-        total = np.clip(1 - task.private(weights), 0, 1).astype(np.float32)
-        part = find_public_part(
-            task.Y, state.signed, weights, state.images, candidates, task.prior,
-            task.scheme.k_public, total,
-        )  # fmt: skip
-        # 2. Signs and images again, with what was found as a known offset: little noise is left.
-        noise = np.maximum(part.rest**2 * SCHEDULE.public_rest, SCHEDULE.public_least)
-        noise = noise + unsure(weights, squares)
-        mixture = Mixture(weights.astype(np.float32), noise.astype(np.float32))
-        epsilons = np.geomspace(hot, SCHEDULE.finest, SCHEDULE.steps)
-        images, signed = anneal(
-            task.Y, mixture, state.images, task.prior, epsilons, inner=SCHEDULE.sweeps,
-            offsets=part.offsets, towards=task.start,
-        )  # fmt: skip
-        # 3. Private weights again.
-        weighing = _weigh(task, mixture, images, signed, part.offsets)
-        state = RoundState(images, signed, mixture, weighing, part)
+        # 4. Inverted regions turn, negatives start again; columns that are none get other rows.
+        if turn >= plan.median_from:
+            towards = np.median(images, axis=0).astype(np.float32)
+        twice = _repeated(turned, state, towards, plan.repeated)
+        again = twice | ((evidence < plan.undecided) & task.public & plan.regions)
+        none = again.copy()
+        if weighing.spread is not None:  # those that have hardly any rows yet may still find them
+            bound = min(plan.uneven, plan.outlier * float(np.median(weighing.spread)))
+            none = twice | (weighing.spread >= bound)
+            again |= none & np.isfinite(weighing.spread)
+        images = turned if task.public and plan.regions else images
+        if turn <= plan.search_until and none.any():
+            again[state.search(none, alike, rng)] = True
+        images[again] = towards
+    # 5. Once more with the last weights. Without public images, like ones tell the sign of all.
+    mixture = state.mixture(leasts[-1])
+    for turn in range(plan.ends if task.public else 0):
+        state.find_public(E, images)
+        mixture = state.mixture(leasts[-1])
+        epsilons = np.geomspace(2.0 if state.left is not None else 0.4, plan.finest, 5)
+        images, E = anneal(Y, mixture, images, prior, copies, epsilons, towards, sweeps=plan.sweeps)
         if progress:
-            progress("public images", turn + 1, len(SCHEDULE.public_hots))
-    return state
+            progress("rounds", len(plan.hots) + turn + 1, len(plan.hots) + plan.ends)
+        if state.left is None:
+            break
+    W = prior.whitener
+    if not task.public and (images.sum(axis=0) @ W) @ (prior.mean @ W) < 0:
+        images, E = -images, -E
+    return Found(
+        images, E, mixture, weighing, evidence, state.task, members.epochs, state.listed
+    )
 
 
-def _common_signs(task: ImageTask, images: Floats) -> Floats:
-    """(d,) the sign that each pixel of all images should have. Without public images nothing but
-    smoothness tells, and the prior knows most of that; with them it tells too much."""
-    if not task.public:
-        return common_signs(images, task.prior)
-    if task.shape is None:
-        return np.ones(images.shape[1], np.float32)
-    return np.where(inverted_regions(images, task.shape), -1, 1).astype(np.float32)
+@dataclass(eq=False)
+class State:
+    """What is believed of weights: expected λ and λ² (m, count·n); raised: times the energy that
+    rows have which fitted badly; what is known of the public part (m, d), and the energy `left` of
+    it (m,); candidates in each row."""
+
+    task: Task
+    epochs: Epochs | None
+    A: sparse.csr_array
+    S: sparse.csr_array
+    raised: Floats | float = 1.0
+    known: Floats | None = None
+    left: Floats | None = None
+    listed: NDArray[np.int64] | None = None
+
+    def _rest(self) -> NDArray[np.float64]:
+        """(m,): the weight of the public part. Labels say it exactly."""
+        labels = self.task.labels
+        total = self.A.sum(axis=1) if labels is None else labels.values.sum(axis=1)
+        return np.asarray(1 - total, np.float64)
+
+    def mixture(self, least: float) -> Mixture:
+        """With the energy of all that is not known: the public part, and how unsure weights are. A
+        row that fitted badly has more."""
+        law, prior = self.task.law, self.task.prior
+        if self.left is None:
+            noise = np.maximum(np.clip(self._rest(), 0.05, 0.75) ** 2 * law.public, least)
+        else:
+            noise = self.left.astype(np.float64)
+        noise = noise + np.maximum((self.S - self.A.multiply(self.A)).sum(axis=1), 0)
+        if self.left is None and self.task.public:
+            noise = noise * self.raised
+        rest = (1 - self.A.sum(axis=1)).astype(np.float32)
+        A = self.A.astype(np.float32)
+        return Mixture(A, noise.astype(np.float32), rest, prior.mean, self.known)
+
+    def find_public(self, E: Floats, images: Floats) -> None:
+        """What candidates, or other rows of the epoch, tell of the public part of each row."""
+        task = self.task
+        if not task.public or (self.epochs is None and task.candidates is None):
+            return
+        rest = (1 - self.A.sum(axis=1)).astype(np.float32)
+
+        def residual(rows: slice) -> Floats:
+            z = half_signed(task.Y[rows], E[rows]) - rest[rows, None] * task.prior.mean
+            return np.asarray(z - task.copies.mix(self.A[rows], images))
+
+        m, prior, law = len(task.Y), task.prior, task.law
+        if task.candidates is not None:
+            total = np.clip(self._rest(), 0, 1)
+            self.known, self.left, self.listed = listed_part(
+                residual, m, prior, task.candidates, task.scheme.k_public, law.public, total
+            )
+        elif self.epochs is not None:
+            self.known, self.left = shared_part(residual, m, prior, self.epochs, task.copies)
+
+    def weigh(self, E: Floats, images: Floats, least: float) -> Weighing:
+        """Members and weights anew."""
+        task, n = self.task, len(images)
+        labels = None
+        if task.labels is not None:
+            by_image = task.copies.of_images(self.A.toarray())
+            labels = task.labels.values, task.labels.classes_of(by_image)
+        weighing = weigh(
+            task.Y, E, images, self.mixture(least), task.prior, task.copies,
+            min(task.scheme.k_private, n), task.law, self.epochs, labels=labels,
+        )  # fmt: skip
+        self.A, self.S = weighing.weights, weighing.squares
+        misfit = weighing.misfit * self.raised  # in the unit of what the energy would be
+        self.raised = np.clip(misfit / np.median(misfit), 0.5, 4)
+        return weighing
+
+    def find_law(self, weighing: Weighing, rng: np.random.Generator) -> None:
+        """The law that the weights follow, where the scheme does not say."""
+        task = self.task
+        if task.scheme.weighting == "unknown":
+            scheme = likeliest_law(weighing.best, weighing.misfit, task.scheme, rng)
+            self.task = replace(task, law=WeightLaw.of(scheme, rng), scheme=scheme)
+
+    def rescale(self, images: Floats, weighing: Weighing) -> Floats:
+        """An image and its weights share a scale that rows fix badly: the mean of an image's weights
+        is made that of the law. Labels fix it, and so does a sum of one."""
+        if self.task.labels is not None or not self.task.public:
+            return images
+        n, mean = len(images), self.task.prior.mean
+        name = weighing.members.ravel() % n
+        count = np.bincount(name, minlength=n)
+        total = np.bincount(name, weighing.best.ravel(), minlength=n)
+        scale = np.clip(total / np.maximum(count, 1) / self.task.law.mean, 0.7, 1.4)
+        scale = np.where(count > 3, scale, 1)
+        by = sparse.diags_array(np.tile(1 / scale, self.task.copies.count))
+        A, self.S = sparse.csr_array(self.A @ by), sparse.csr_array(self.S @ by @ by)
+        together = np.maximum(A.sum(axis=1), 1e-6)
+        self.A = sparse.csr_array(sparse.diags_array(np.minimum(1, 0.97 / together)) @ A)
+        return ((images - mean) * scale[:, None] + mean).astype(np.float32)
+
+    def search(
+        self, none: NDArray[np.bool_], alike: Similarity, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Columns that stand for no image get the rows of new components, of what the others leave,
+        where these stand out and lie evenly over epochs. Returns the columns that did."""
+        # 1. What the others leave, among rows that do not have all their images.
+        n, c, k, law = len(none), alike.columns, self.task.scheme.k_private, self.task.law
+        copies, length = self.task.copies, alike.length
+        a, s = self.A.toarray(), self.S.toarray()
+        if c != copies.count:
+            a, s = copies.of_images(a), copies.of_images(s)
+        good, missing = np.tile(~none, c), int(none.sum())
+        settled = (a[:, good] > 0.5 * law.mean).sum(axis=1) >= k
+        Q = s[:, good] / length[:, None]
+        new = alike.components(int(1.5 * missing) + 2, Q, rng, settled=settled)
+        # 2. Who is in these, next to the others; those that are images.
+        known = beliefs(alike.scores(Q), n, k, law.sample, length, c)
+        fresh = beliefs(new, n, k, law.sample, length, c)
+        number = len(fresh.strength)
+        p = match(side_by_side(known.odds, fresh.odds, c), k, c)
+        p = np.hstack([part[:, -number:] for part in np.hsplit(p, c)])
+        if self.epochs is None:
+            strong = fresh.strength > 0.6 * np.median(known.strength)
+            bad = np.where(strong, -fresh.strength, np.inf)
+        else:
+            bad = self.epochs.dispersion(sum(np.hsplit(p, c)) > 0.5)
+            bad = np.where(bad < 0.9, bad, np.inf)
+        keep = np.array([j for j in distinct(p, bad, missing, c) if np.isfinite(bad[j])], np.int64)
+        # 3. Their weights in the columns that are free.
+        taken = np.flatnonzero(none)[: len(keep)]
+        at = np.add.outer(number * np.arange(c), keep).ravel()
+        p, w = np.where(p > 0.1, p, 0)[:, at].astype(np.float32), fresh.weight[:, at]
+        A, S = over_copies(p * w, p * w**2, alike.alignment, copies)
+        count = copies.count
+        there = np.add.outer(n * np.arange(count), taken).ravel()
+        place = sparse.csr_array(
+            (np.ones(len(there), np.float32), (np.arange(len(there)), there)),
+            shape=(len(there), count * n),
+        )
+        free = np.ones(n)
+        free[taken] = 0
+        others = sparse.diags_array(np.tile(free, count))
+        self.A = sparse.csr_array(self.A @ others + A @ place)
+        self.S = sparse.csr_array(self.S @ others + S @ place)
+        return taken
 
 
-def _take_over(
-    weights: sparse.csr_array,
-    squares: sparse.csr_array,
-    new: list[tuple[int, NDArray[np.int64]]],
-    weight: float,
-) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Columns with the encodings of new clusters in them, each with the same weight."""
-    if not new:
-        return weights, squares
-    first, second = weights.tolil(), squares.tolil()
-    for column, cluster in new:
-        first[:, column] = second[:, column] = 0
-        first[cluster, column], second[cluster, column] = weight, weight**2
-    return sparse.csr_array(first), sparse.csr_array(second)
-
-
-def _weigh(
-    task: ImageTask,
-    mixture: Mixture,
-    images: Floats,
-    signed: Floats,
-    offsets: Floats | None = None,
-) -> Weighing:
-    labels = None
-    if task.labels is not None:
-        labels = task.labels, vote(mixture.weights.toarray(), task.labels)
-    shares = fit_to_signed(mixture, len(images)).shares()
-    bounds = WeightBounds(task.scheme.k_private, task.law.largest, task.public)
-    found = reweigh(
-        task.Y, signed, images, shares, mixture.noise, task.prior, bounds,
-        labels=labels, offsets=offsets, epochs=task.epochs,
-    )  # fmt: skip
-    # In the unit of the energy itself: in that of what was raised, encodings that fit badly would
-    # fit well in every other round.
-    raised = 1 if mixture.raised is None else mixture.raised
-    return replace(found, misfit=found.misfit * raised)
-
-
-def _too_light(task: ImageTask, weighing: Weighing, n: int) -> NDArray[np.bool_]:
-    """Columns whose weights are too small for their law: what is left over, not an image."""
-    count = np.bincount(weighing.members.ravel(), minlength=n)
-    total = np.bincount(weighing.members.ravel(), weighing.best.ravel(), minlength=n)
-    return np.asarray(total < LIGHT * task.law.mean * count)
-
-
-def _calibrated(task: ImageTask, images: Floats, weighing: Weighing) -> tuple[Floats, Weighing]:
-    """Image and weights share a scale that encodings fix badly: the mean of an image's weights is
-    made that of their law. Labels fix it, and so does a sum of one."""
-    if task.labels is not None or not task.public:
-        return images, weighing
-    n = len(images)
-    count = np.bincount(weighing.members.ravel(), minlength=n)
-    total = np.bincount(weighing.members.ravel(), weighing.best.ravel(), minlength=n)
-    ratio = total / np.maximum(count, 1) / task.law.mean
-    scale = np.where(count > SEEN, np.clip(ratio, *SCALE), 1).astype(np.float32)
-    mid = task.prior.mean
-    images = (images - mid) * scale[:, None] + mid
-    weights = sparse.csr_array(weighing.weights @ sparse.diags_array(1 / scale))
-    squares = sparse.csr_array(weighing.squares @ sparse.diags_array(1 / scale**2))
-    # 1e-6 guards the division: an encoding may have lost all its weights.
-    together = np.maximum(np.asarray(weights.sum(axis=1)).ravel(), 1e-6)
-    weights = sparse.csr_array(sparse.diags_array(np.minimum(1, MOST / together)) @ weights)
-    return images, replace(weighing, weights=weights, squares=squares)
+def _repeated(
+    images: Floats, state: State, centre: Floats, same: float
+) -> NDArray[np.bool_]:
+    """(n,): images that repeat another one with more weight, either way round."""
+    n, W, copies = len(images), state.task.prior.whitener, state.task.copies
+    x = (copies.both(images) - centre) @ W
+    x /= np.linalg.norm(x, axis=1, keepdims=True) + np.float32(1e-9)
+    total = copies.of_images(state.A.sum(axis=0)) - 1e-9 * np.arange(n)
+    alike = (x[:n] @ x.T).reshape(n, -1, n).max(axis=1) > same
+    return np.asarray((alike & (total[None] > total[:, None])).any(axis=1))

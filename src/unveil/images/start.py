@@ -1,62 +1,215 @@
-"""Images to start from, where nothing is known of signs: cross terms, and neighbours; or a mean.
+"""Images to start from, where nothing is known of signs: cross terms, and neighbouring pixels.
 
-At every pixel cross terms give the values of all images up to one sign (`images.cross_terms`),
-neighbouring pixels give the signs (`images.pixel_signs`), and the mean of public images tells which
-way round each region is (`images.public_sides`).
+    y² = Σ λ_j²x_j² + 2 Σ_{j<l} λ_jλ_l x_j x_l + public energy + …
+
+Least squares of y² on λ² gives x_j² at every pixel. What is left is mostly cross terms: at a pixel
+
+    M = Σ_i residual_i·L_i L_iᵀ    (L_i the expected weights of row i; without its diagonal)
+
+is near a multiple of x xᵀ, so that its leading eigenvector has the values of all images there, up to
+one sign. Expectation and maximisation sharpen them, each pixel by itself.
+
+At two pixels the values of all images correlate as the prior says, up to the signs of both pixels:
+these are the leading eigenvector of corr(values)∘corr(prior), improved greedily. O(n²·d) and O(d²)
+numbers; the eigenvectors of a block of pixels at a time.
+
+The sign of the whole. Turn the sign of every image and every encoding, and all magnitudes stay. Only
+the public mean does not turn, which is known from like images. Fitted to the signed encodings as one
+more image, whose weight is what private images leave, it is held against the known mean in whitened
+components, where the public part is white noise (`polarity`):
+
+    z = ⟨fitted, known⟩ / (‖known‖·standard error)
+
+Both signs are annealed on some rows, and the one with the larger z is right; misfit does not tell.
+Images that have much in common start better from the mean image, those that have little from cross
+terms. Misfit tells these two apart, among starts whose sign is right (`best_start`).
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unveil.images.cross_terms import cross_terms
-from unveil.images.labelled import places_of
-from unveil.images.own_mean import common_share
-from unveil.images.pixel_signs import synchronise
-from unveil.images.prior import ImagePrior
-from unveil.images.public_sides import public_sides
-from unveil.images.schedule import SCHEDULE
-from unveil.images.sign_fields import folded_fit
-from unveil.images.task import ImageTask
-
-Floats = NDArray[np.float32]
-FOLDED = 6
-"""Rounds of expectation–maximisation that sharpen the start, pixel by pixel."""
-ALIKE = 0.07
-"""Share of the energy of magnitudes that images have in common, from which on they are no
-photographs of all kinds: those have 0.05 at most, portraits 0.09, faces 0.14, clothes 0.2."""
+from unveil.images.fields import Fit, Mixture, anneal, row_blocks
+from unveil.images.model import Copies, Floats, Prior, mirror
+from unveil.images.similarity import leading_eigenvectors
+from unveil.images.weigh import WeightLaw, weigh
 
 
 def start_images(
-    task: ImageTask,
-    weights: sparse.csr_array,
+    Y: Floats,
     squares: sparse.csr_array,
-    theirs: ImagePrior | None,
+    mixture: Mixture,
+    prior: Prior,
+    copies: Copies,
     rng: np.random.Generator,
+    *,
+    sharpen: int = 6,
 ) -> Floats:
-    """Images to start from: cross terms with signs from neighbours, or without public images the
-    mean of images like the private ones (`theirs`), where that says most. Where labels tell members
-    and weights but encodings are few, the mean as well: cross terms are noise then, and rounds
-    stay where they put regions (0.38 and 0.65 for 0.76 and 0.78 on two seeds at T = 10)."""
-    m, n = weights.shape
-    k = task.scheme.k_private
-    told = task.labels is not None and places_of(task.labels, k) is not None
-    if told and task.public and k * m < SCHEDULE.few * n:
-        return np.repeat(task.start[None], n, axis=0)
-    if theirs is not None and not task.public and theirs.mean_share > SCHEDULE.informative:
-        return np.repeat(theirs.mean[None], weights.shape[1], axis=0)
-    images = cross_terms(task.Y, weights, squares, rng, public=task.public)
-    images = folded_fit(
-        task.Y, task.mixture(weights, squares), images, task.prior, mean=False, rounds=FOLDED
-    )
-    images = synchronise(images, task.prior.correlation(), task.start, rng)
-    if not task.public or task.shape is None:
-        return images
-    mixture = task.mixture(weights, squares)
-    images *= public_sides(task.Y, mixture, images, task.prior, task.shape)
-    # Of images with much in common the sign of the whole is told later, and that of the public mean
-    # serves the first rounds best (`images.own_mean`).
-    alike = common_share(np.abs(images)) > ALIKE
-    return -images if alike and images.mean(axis=0) @ task.start < 0 else images
+    """(n, d) up to one sign for all, from magnitudes and expected λ² (m, count·n); sharpen: rounds of
+    expectation and maximisation."""
+    # 1. Columns are as many images, until signs are known; mirrored rows mix mirrored columns.
+    Y, A, squares = copies.both(Y), copies.of_mirrored(mixture.A), copies.of_mirrored(squares)
+    noise, rest = (np.tile(part, copies.count) for part in (mixture.noise, mixture.rest))
+    single, nothing = Copies(copies.shape), np.zeros_like(prior.mean)
+    # 2. Values, each pixel with a sign of its own, which a public mean of zero keeps.
+    x = cross_terms(Y, A, squares, rng)
+    fit = Fit(Mixture(A, noise, rest, nothing), single)
+    E = np.empty_like(Y)
+    for _ in range(sharpen):
+        for rows in row_blocks(len(Y)):
+            y = Y[rows]
+            E[rows] = y * np.tanh(y * (A[rows] @ x) / (noise[rows, None] * prior.pixel))
+        x = fit(E, x, nothing)
+    # 3. One sign per pixel, by its neighbours.
+    x = x * pixel_signs(x, prior, rng)
+    if copies.symmetric:
+        x = (x[: len(x) // 2] + mirror(x[len(x) // 2 :], copies.shape)) / 2
+    return np.asarray(x, np.float32)
+
+
+def cross_terms(
+    Y: Floats,
+    L: sparse.csr_array,
+    squares: sparse.csr_array,
+    rng: np.random.Generator,
+    *,
+    ridge: float = 0.05,
+    turns: int = 60,
+    numbers: int = 1 << 23,
+) -> Floats:
+    """(n, d) up to a sign per pixel, from expected λ (m, n) and λ².
+
+    ridge: added to the normal equations of energies, by their mean.
+    turns: power iterations.
+    numbers: entries of M that are held at once.
+    """
+    # 1. Energies: least squares of y² on λ², and on what public images add.
+    m, n = L.shape
+    total, own = L.sum(axis=1), L.multiply(L).sum(axis=1)
+    rest = np.clip(1 - total, 0, 0.75)
+    Q = np.column_stack([squares.toarray(), np.ones(m), rest**2, (total**2 - own) / 2])
+    normal = Q.T.astype(np.float64) @ Q
+    normal[np.diag_indices(n + 3)] += 1e-8
+    normal[np.diag_indices(n)] += ridge * np.trace(normal[:n, :n]) / n
+    solve = np.linalg.solve(normal, Q.T).astype(np.float32)
+    Q = Q.astype(np.float32)
+    # 2. M from products of the weights of a row, two by two.
+    row = np.repeat(np.arange(m), np.diff(L.indptr))
+    first, second = _pairs(L.indptr)
+    products = (L.data[first] * L.data[second]).astype(np.float32)
+    names = L.indices[first].astype(np.int64) * n + L.indices[second]
+    outer = sparse.csr_array((products, (names, row[first])), shape=(n * n, m))
+    out = np.empty((n, Y.shape[1]), np.float32)
+    begin = rng.standard_normal((n, 1)).astype(np.float32)
+    for pixels in row_blocks(Y.shape[1], max(8, min(128, numbers // n**2))):
+        energy = Y[:, pixels] ** 2
+        x2 = solve @ energy
+        M = (outer @ (energy - Q @ x2)).reshape(n, n, -1)
+        M = np.ascontiguousarray(M.transpose(2, 0, 1))
+        # 3. The eigenvector of the largest eigenvalue, by powers. The shift keeps one that is more
+        #    negative from winning.
+        v = np.repeat(begin[None], len(M), axis=0)
+        shift = 0.4 * np.sqrt((M**2).sum(axis=(1, 2), keepdims=True))
+        for _ in range(turns):
+            v = M @ v + shift * v
+            v /= np.linalg.norm(v, axis=1, keepdims=True) + np.float32(1e-30)
+        size = np.clip(x2[:n], 1e-3, 1)
+        v = v[:, :, 0].T * np.sqrt(size.sum(axis=0))
+        out[:, pixels] = 0.5 * np.sign(v) * np.sqrt(size) + 0.5 * v  # both are noisy
+    return out
+
+
+def _pairs(indptr: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Places of all pairs of two different entries of each row."""
+    parts = [np.indices((b - a, b - a)).reshape(2, -1) + a for a, b in pairwise(indptr)]
+    first, second = np.concatenate(parts, axis=1)
+    return first[first != second], second[first != second]
+
+
+def pixel_signs(
+    x: Floats, prior: Prior, rng: np.random.Generator, *, starts: int = 3, greedy: int = 30
+) -> Floats:
+    """(d,) signs in which neighbouring pixels of images (n, d) have in common what the prior says.
+
+    starts: eigenvectors tried, since parts of an image may hardly depend on each other; greedy:
+    passes in which all pixels take the sign that others ask for.
+    """
+    v = x / (np.linalg.norm(x, axis=0) + np.float32(1e-9))
+    K = (v.T @ v) * prior.correlation()
+    np.fill_diagonal(K, 0)
+    vectors = leading_eigenvectors(lambda V: K @ V, len(K), starts, rng, sweeps=60)[1]
+    best, value = np.ones(len(K), np.float32), -np.inf
+    for column in vectors.T:
+        signs = np.where(column < 0, -1, 1).astype(np.float32)
+        for _ in range(greedy):
+            signs = np.where(K @ signs < 0, -1, 1).astype(np.float32)
+        if (fits := float(signs @ K @ signs)) > value:
+            best, value = signs, fits
+    return best
+
+
+def best_start(
+    Y: Floats,
+    mixture: Mixture,
+    mean: Floats,
+    images: Floats,
+    prior: Prior,
+    copies: Copies,
+    k: int,
+    law: WeightLaw,
+    rng: np.random.Generator,
+    *,
+    hot: float = 6.0,
+    cold: float = 0.2,
+    steps: int = 6,
+    rows: int = 1500,
+    unlike: float = 0.5,
+) -> Floats:
+    """Images (n, d) to start from: the mean image (d,) for all of them, or images by cross terms in
+    the sign that the public mean has.
+
+    hot, cold, steps: the annealing by which starts are compared.
+    rows: encodings it is done on, at least; a third of them where there are more.
+    unlike: the mean image is no start if its z is below so much of that of the cross terms.
+    """
+    some = np.zeros(len(Y), bool)
+    some[rng.permutation(len(Y))[: max(rows, len(Y) // 3)]] = True
+    part, y = mixture.at(some), Y[some]
+    epsilons = np.geomspace(hot, cold, steps)
+    told = prior.known and law.public > 0
+
+    def trial(start: Floats) -> tuple[float, float]:
+        x, E = anneal(y, part, start, prior, copies, epsilons, mean)
+        misfit = weigh(y, E, x, part, prior, copies, k, law, None).misfit.mean()
+        return polarity(y, E, part, prior, copies) if told else 0.0, float(misfit)
+
+    flat = np.repeat(mean[None], len(images), axis=0)
+    crossed, z, misfit = images, *trial(images)
+    if told and (turned := trial(-images))[0] > z:
+        crossed, z, misfit = -images, *turned
+    flat_z, flat_misfit = trial(flat)
+    return flat if flat_z >= unlike * z and flat_misfit < misfit else crossed
+
+
+def polarity(Y: Floats, E: Floats, mixture: Mixture, prior: Prior, copies: Copies) -> float:
+    """z of signed encodings E of magnitudes Y (m, d)."""
+    W = prior.whitener
+    known = (prior.mean @ W).astype(np.float64)
+    A, count = copies.of_mirrored(mixture.A).toarray(), 1 + copies.symmetric
+    A = np.column_stack([A, np.tile(mixture.rest, count)]).astype(np.float64)
+    scaled = A / np.tile(mixture.noise, count)[:, None]
+    inverse = np.linalg.inv(A.T @ scaled + 1e-3 * np.eye(A.shape[1]))
+    fitted = np.zeros(len(known))
+    along = scaled @ inverse[-1]
+    for rows in row_blocks(len(Y)):
+        both = copies.both(np.copysign(Y[rows], E[rows])) @ W
+        size = len(Y[rows])
+        fitted += along[rows] @ both[:size]
+        if copies.symmetric:
+            fitted += along[len(Y) :][rows] @ both[size:]
+    size = float(np.linalg.norm(known)) * float(np.sqrt(inverse[-1, -1]))
+    return float(fitted @ known) / max(size, 1e-12)

@@ -22,21 +22,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from unveil.checks import DataLike, InputError, one_shape
 from unveil.scoring.windows import (
     RANGE,
     WINDOW,
     Images,
-    Windows,
     as_images,
-    image_blocks,
+    match_images,
     mean_square_of,
     psnr_of,
     read_images,
     ssim_of,
-    table_of,
 )
 from unveil.shown import Shown
 
@@ -177,10 +174,9 @@ def image_scores(
     recovered = read_images(recovered, "recovered images")
     if len(recovered):
         R = as_images(recovered, shape, "recovered images")
-        table = table_of(R, T)
         # One to one: an image that resembles many counts once.
-        found, true = linear_sum_assignment(table, maximize=True)
-        matches[true], similar[true] = found, table[found, true]
+        found, true = match_images(R, T)
+        matches[true], similar[true] = found, ssim_of(R[found], T[true])
         noise[true] = psnr_of(R[found], T[true])
     return ImageScores(matches, similar, noise)
 
@@ -241,13 +237,9 @@ def challenge_scores(
             f"pairs name private images beyond the {len(T)} there are: give indices from 0"
         )
     similar, differ = np.empty(pairs.shape), np.empty(pairs.shape)
-    # The windows of private images are shared by all encodings that mix them.
-    private_windows = Windows.of(T)
-    for rows in image_blocks(len(X), X[0].size):
-        windows = Windows.of(X[rows])
-        for slot, chosen in enumerate(pairs[rows].T):
-            similar[rows, slot] = ssim_of(windows, private_windows.take(chosen))
-            differ[rows, slot] = RANGE**2 * mean_square_of(X[rows], T[chosen])
+    for slot, chosen in enumerate(pairs.T):
+        similar[:, slot] = ssim_of(X, T[chosen])
+        differ[:, slot] = RANGE**2 * mean_square_of(X, T[chosen])
     return ChallengeScores(
         max_ssim=float(similar.max(axis=1).mean()),
         mean_ssim=float(similar.mean()),

@@ -1,0 +1,368 @@
+"""The attack on natural images: cells, which stages it needs, and how well it judges itself.
+
+    python -m benchmarks.images [cell …] [--seeds N] [--first SEED]   one line for each cell and seed
+    python -m benchmarks.images --ablate       every stage off alone: the table of docs/natural_images.md
+    python -m benchmarks.images --calibrate    fits the numbers of `images.likeness`, and checks them on
+                                               sets that they were not fitted to
+
+Private and public images are of one shape; the attacker knows n, the law, and other images like the
+public ones, none of them mixed. SSIM on [0, 1]; an image that came back mirrored counts where images
+were mirrored. Sets come from the folder UNVEIL_DATA (../shared/data without it), which is no part of
+the package, and from scikit-image. Nothing but the public interface is used by cells, so that they
+also run against older code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import sys
+import time
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import unveil
+
+ROOT = Path(__file__).resolve().parents[1]
+SHAPE = (32, 32, 3)
+FIRST = 95_000
+PAGE = ROOT / "docs" / "natural_images.md"
+RUNS = ROOT / "docs" / "figures" / "likeness.json"
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Private and public set, and how encodings are made."""
+
+    private: str
+    public: str = "caltech"
+    n: int = 30
+    per_image: int = 50  # encodings that an image is the first of
+    k_public: int = 4
+    labels: bool = False
+    flips: bool = False
+    crops: int = 0  # once per epoch, with flips as well
+    known: bool = False  # the candidates for public images
+    shuffled: bool = False
+
+
+CELLS = {
+    "photographs": Cell("cifar"),
+    "challenge": Cell("cifar", n=100),
+    "large": Cell("cifar", n=400),
+    "grey": Cell("cifar-grey"),
+    "few": Cell("cifar", per_image=25),
+    "shuffled": Cell("cifar", shuffled=True),
+    "labels": Cell("cifar", labels=True),
+    "labels-few": Cell("cifar", labels=True, per_image=10),
+    "alone": Cell("cifar", k_public=0),
+    "known": Cell("cifar", known=True),
+    "flips": Cell("cifar-grey", flips=True),
+    "crops": Cell("cifar", n=20, crops=4, flips=True),
+    "portraits": Cell("portraits"),
+    "faces": Cell("lfw"),
+    "clothes": Cell("fashion"),
+    "scans": Cell("pages"),
+    "textures": Cell("textures"),
+    "among textures": Cell("cifar-grey", "textures"),
+    "tissue": Cell("tissue"),
+    "retina": Cell("retina"),
+    "sky": Cell("sky"),
+    "objects": Cell("objects"),
+}
+
+
+@cache
+def stored(file: str) -> dict[str, NDArray[Any]]:
+    folder = Path(os.environ.get("UNVEIL_DATA", ROOT.parent / "shared" / "data"))
+    try:
+        return dict(np.load(folder / file, allow_pickle=False))
+    except OSError:
+        sys.exit(f"no images in {folder}: set UNVEIL_DATA to the folder of {file}")
+
+
+def grey(images: NDArray[Any]) -> Bytes:
+    # The weights of ITU-R BT.601 for red, green and blue.
+    return np.rint(images[..., :3] @ np.array([0.299, 0.587, 0.114])).astype(np.uint8)
+
+
+@cache
+def image_set(name: str) -> Bytes:
+    """(items, height, width[, 3]); `textures`, `pages` and the like are cut from scikit-image's own
+    pictures at random places."""
+    if name.endswith("-grey"):
+        return grey(image_set(name.removesuffix("-grey")))
+    if name == "cifar":
+        return stored("cifar10_test2k_small.npz")["x"].astype(np.uint8)
+    if name in ("caltech", "portraits"):
+        file = stored("caltech101_32.npz")
+        return file["x"][(file["y"] == 0) == (name == "portraits")].astype(np.uint8)
+    if name == "fashion":
+        return stored("fashion_mnist_test10k.npz")["x"].astype(np.uint8)
+    from skimage import data
+
+    if name == "lfw":  # the first hundred are faces, the others are not
+        return np.rint(np.clip(data.lfw_subset()[:100], 0, 1) * 255).astype(np.uint8)
+    sheets, smaller = {
+        "textures": ([data.brick(), data.grass(), data.gravel()], 1),
+        "pages": ([data.page(), data.text()], 1),
+        "tissue": ([data.immunohistochemistry()], 2),
+        "retina": ([data.retina()], 4),
+        "sky": ([data.hubble_deep_field(), data.moon()[..., None].repeat(3, axis=2)], 2),
+        "objects": ([data.coffee(), data.chelsea(), data.rocket(), data.astronaut()], 3),
+    }[name]
+    rng = np.random.default_rng(5)
+    cuttings = []
+    for i in range(3000):
+        sheet = sheets[i % len(sheets)]
+        side = 32 * smaller
+        top, left = (int(rng.integers(0, whole - side)) for whole in sheet.shape[:2])
+        cut = sheet[top : top + side, left : left + side]
+        size = (32, smaller, 32, smaller, *cut.shape[2:])
+        cuttings.append(cut.reshape(size).mean(axis=(1, 3)) if smaller > 1 else cut)
+    return np.rint(np.stack(cuttings)).astype(np.uint8)
+
+
+def vectors(images: Bytes) -> NDArray[np.float32]:
+    return images.reshape(len(images), -1).astype(np.float32) / np.float32(127.5) - np.float32(1)
+
+
+def instance(cell: Cell, seed: int) -> tuple[unveil.Simulation, dict[str, Any]]:
+    """The simulation, and what the attacker has."""
+    rng = np.random.default_rng(seed)
+    every, public = image_set(cell.private), image_set(cell.public)
+    order = rng.permutation(len(every))[: cell.n]
+    private = every[order]
+    if public.ndim > private.ndim:
+        public = grey(public)
+    if public.ndim < private.ndim:
+        public = public[..., None].repeat(3, axis=3)
+    top, left = ((a - b) // 2 for a, b in zip(public.shape[1:3], private.shape[1:3], strict=True))
+    public = public[:, top : top + private.shape[1], left : left + private.shape[2]]
+    public = vectors(public[rng.permutation(len(public))])
+    split = 2 * len(public) // 3
+    classes = stored("cifar10_test2k_small.npz")["y"][order] if cell.labels else None
+    scheme = unveil.Scheme(2, cell.k_public, "released", pairing="epochs", signs="random")
+    sim = unveil.simulate(
+        scheme,
+        private=vectors(private),
+        public=public[:split] if cell.k_public else None,
+        m=cell.n * cell.per_image,
+        rng=seed,
+        image_shape=private.shape[1:],
+        labels=None if classes is None else classes.astype(np.int64),
+        flips="epoch" if cell.flips and cell.crops else cell.flips,
+        crops=cell.crops,
+        crops_per="epoch" if cell.crops else "use",
+    )
+    if cell.shuffled:
+        rows = rng.permutation(sim.encodings.m)
+        sim = replace(sim, encodings=replace(sim.encodings, values=sim.encodings.values[rows]))
+    told = {"public": sim.public} if cell.known else {"like": public[split:]}
+    options = {"n_private": cell.n, "flips": cell.flips, "crops": cell.crops, "rng": seed}
+    return sim, told | options
+
+
+def measure(cell: Cell, seed: int, **more: Any) -> dict[str, Any]:
+    """One attack: SSIM of every true image, that of every image found or of its negative, clues."""
+    sim, options = instance(cell, seed)
+    shape = sim.encodings.image_shape
+    assert shape is not None
+    start = time.process_time()
+    attack = getattr(unveil, "recover_images", None) if more else None
+    if attack is not None:
+        found = attack(sim.encodings, **options, **more)
+    else:
+        found = unveil.recover(sim.encodings, attack="natural", **options)
+    cpu = time.process_time() - start
+    truth = [sim.private]
+    if cell.flips:
+        turned = sim.private.reshape(cell.n, *shape)[:, :, ::-1]
+        truth.append(np.ascontiguousarray(turned).reshape(cell.n, -1))
+    scores = [unveil.image_scores(found.vectors, one, shape) for one in truth]
+    best = scores[0] if len(scores) == 1 else scores[0].better(scores[1])
+    each = np.zeros(len(found.vectors))
+    for sign in (1, -1):
+        for one in truth:
+            mine = unveil.image_scores(sign * found.vectors, one, shape)
+            there = mine.matches >= 0
+            each[mine.matches[there]] = np.maximum(each[mine.matches[there]], mine.ssim[there])
+    clues = {
+        name: np.nan_to_num(found.evidence[name], posinf=99).round(4).tolist()
+        for name in ("misfit", "agreement", "encodings", "again", "sign")
+        if name in found.evidence
+    }
+    return {
+        "ssim": best.ssim.round(4).tolist(),
+        "each": each.round(3).tolist(),
+        "claimed": float(np.mean(found.evidence["recognisable"])),
+        "clues": clues,
+        "cpu_seconds": round(cpu, 1),
+        "gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
+    }
+
+
+def line(run: dict[str, Any]) -> str:
+    ssim = np.array(run["ssim"])
+    return (
+        f"{ssim.mean():.3f} ({ssim.min():.2f}, {np.mean(ssim < 0.5):.0%} below .5) "
+        f"{run['cpu_seconds']:.0f} CPU s {run['gib']:.2f} GiB, "
+        f"{np.mean(np.array(run['each']) > 0.5):.0%} recognisable, {run['claimed']:.0%} claimed"
+    )
+
+
+OFF: dict[str, dict[str, Any]] = {
+    "all stages": {},
+    "cross terms as a start": {"cross_terms": False},
+    "inverted regions turned back": {"regions": False},
+    "scale of images": {"scale": False},
+    "public part that rows share": {"public_from": 99, "ends": 1},
+    "the same in rounds, only at the end": {"public_from": 99},
+    "median image": {"median_from": 99},
+    "search for missed images": {"search_until": -1},
+    "two sweeps for four": {"sweeps": 2},
+    "four rounds for six": {"hots": (6.0, 6.0, 4.0, 2.0)},
+}
+"""Stages, and the schedule without them."""
+
+
+def ablate(first: int, seeds: int, cells: tuple[str, ...] = ("grey", "faces", "clothes", "scans")) -> str:
+    """Every stage off alone: differences of the mean SSIM, over seeds."""
+    from unveil.images.rounds import Schedule
+
+    lines = [f"| switched off | {' | '.join(cells)} | mean | images lost |", "|---" * (len(cells) + 3) + "|"]
+    base: list[float] = []
+    for name, changes in OFF.items():
+        means, lost = [], 0
+        for cell in cells:
+            small = replace(CELLS[cell], n=20)
+            runs = [
+                measure(small, seed, schedule=Schedule(**changes)) for seed in range(first, first + seeds)
+            ]
+            means.append(float(np.mean([run["ssim"] for run in runs])))
+            lost += sum(int(np.sum(np.array(run["ssim"]) < 0.5)) for run in runs)
+        base = base or means
+        shown = means if means is base else [a - b for a, b in zip(means, base, strict=True)]
+        form = "{:.3f}" if means is base else "{:+.3f}"
+        cellsof = " | ".join(form.format(value) for value in (*shown, np.mean(shown)))
+        lines.append(f"| {name} | {cellsof} | {lost} |")
+        print(lines[-1], flush=True)
+    return "\n".join(lines)
+
+
+FITTED = (
+    ("cifar-grey", "caltech"), ("caltech-grey", "cifar-grey"), ("cifar-grey", "textures"),
+    ("portraits-grey", "caltech"), ("fashion", "caltech"), ("fashion", "cifar-grey"),
+    ("pages", "caltech"), ("textures", "caltech"), ("cifar", "caltech"), ("portraits", "caltech"),
+)  # fmt: skip
+UNSEEN = (
+    ("lfw", "caltech"), ("lfw", "textures"), ("tissue-grey", "caltech"), ("retina-grey", "caltech"),
+    ("sky-grey", "caltech"), ("objects-grey", "cifar-grey"), ("objects", "caltech"),
+)  # fmt: skip
+"""Pairs of private and public sets that likeness is fitted to, and those that only check it."""
+
+
+def calibrate(first: int, seeds: int) -> str:
+    """Numbers for `images.likeness`, and what they claim of sets that they were not fitted to."""
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    from unveil.images.likeness import PROBABLE, Clues, features
+
+    runs = json.loads(RUNS.read_text()) if RUNS.exists() else {}
+    for seed in range(first, first + seeds):
+        for private, public in FITTED + UNSEEN:
+            colour = not private.endswith("grey") and image_set(private).ndim == 4
+            for per_image in (50,) if colour else (50, 20):
+                key = f"{private}/{public}/{per_image}/{seed}"
+                if key not in runs:
+                    runs[key] = measure(Cell(private, public, 20, per_image), seed)
+                    RUNS.write_text(json.dumps(runs) + "\n")
+                    print(key, line(runs[key]), flush=True)
+    data: dict[str, list[tuple[NDArray[Any], NDArray[Any]]]] = {}
+    even = _evenness()
+    for key, run in runs.items():
+        private, public, per_image, _ = key.split("/")
+        clues = {name: np.array(values) for name, values in run["clues"].items()}
+        channels = 3 if not private.endswith("grey") and image_set(private).ndim == 4 else 1
+        X = features(Clues(**clues, expected=2.0 * int(per_image) * even, channels=channels))
+        data.setdefault(f"{private}/{public}", []).append((X, np.array(run["each"])))
+    fitted = {k: v for k, v in data.items() if tuple(k.split("/")) in FITTED}
+    X = np.concatenate([x for part in fitted.values() for x, _ in part])
+    seen = np.concatenate([s > 0.5 for part in fitted.values() for _, s in part]).astype(float)
+    ssim = np.concatenate([s for part in fitted.values() for _, s in part])
+    weight = np.concatenate(
+        [np.full(len(s), 3 / sum(len(t) for _, t in part)) for part in fitted.values() for _, s in part]
+    )
+
+    def loss(b: NDArray[Any]) -> float:
+        p = np.clip(expit(X @ b), 1e-9, 1 - 1e-9)
+        return float(-np.sum(weight * (seen * np.log(p) + (1 - seen) * np.log(1 - p))) + 0.01 * b[1:] @ b[1:])
+
+    bounds = [(None, None)] + [(0, None)] * (X.shape[1] - 1)
+    worth = minimize(loss, np.zeros(X.shape[1]), bounds=bounds).x
+    p = expit(X @ worth)
+    at = [np.argsort(np.abs(p - value), kind="stable")[:120] for value in PROBABLE]
+    print("WORTH =", tuple(worth.round(2).tolist()))
+    for name, read in (
+        ("MEAN", np.mean), ("LOW", lambda v: np.quantile(v, 0.05)), ("HIGH", lambda v: np.quantile(v, 0.95)),
+    ):  # fmt: skip
+        print(name, "=", tuple(np.maximum.accumulate([read(ssim[rows]) for rows in at]).round(2).tolist()))
+    lines = ["| private/public images | images | recognisable | claimed |", "|---" * 4 + "|"]
+    for key, part in data.items():
+        true = float(np.mean(np.concatenate([s for _, s in part]) > 0.5))
+        said = float(np.mean(expit(np.concatenate([x for x, _ in part]) @ worth)))
+        kind = "" if key in fitted else " (not fitted)"
+        lines.append(f"| {key}{kind} | {sum(len(s) for _, s in part)} | {true:.0%} | {said:.0%} |")
+    return "\n".join(lines)
+
+
+def _evenness() -> float:
+    from unveil.images.weigh import WeightLaw
+
+    law = WeightLaw.of(unveil.Scheme(2, 4, "released"), np.random.default_rng(0))
+    return law.mean**2 / float(np.mean(law.sample**2))
+
+
+def rows() -> list[tuple[str, str, str, bool | None]]:
+    """Three cells for `python -m benchmarks.run images`."""
+    aims = {"photographs": 0.97, "faces": 0.94, "flips": 0.92}
+    out: list[tuple[str, str, str, bool | None]] = []
+    for name, least in aims.items():
+        run = measure(CELLS[name], FIRST)
+        out.append((name, f"mean SSIM ≥ {least}", line(run), bool(np.mean(run["ssim"]) >= least)))
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("cells", nargs="*")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first", type=int, default=FIRST)
+    parser.add_argument("--n", type=int)
+    parser.add_argument("--ablate", action="store_true")
+    parser.add_argument("--calibrate", action="store_true")
+    words = parser.parse_args()
+    from benchmarks.table import write_between
+
+    if words.ablate:
+        write_between(PAGE, "<!-- stages -->", "<!-- end of stages -->", ablate(words.first, words.seeds))
+    elif words.calibrate:
+        write_between(PAGE, "<!-- pairs -->", "<!-- end of pairs -->", calibrate(words.first, words.seeds))
+    else:
+        for name in words.cells or CELLS:
+            cell = replace(CELLS[name], n=words.n) if words.n else CELLS[name]
+            for seed in range(words.first, words.first + words.seeds):
+                print(f"{name} {seed} n={cell.n}: {line(measure(cell, seed))}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
