@@ -54,9 +54,8 @@ def determined(
     if inner.any():
         design = Design.of((np.cumsum(inner) - 1)[rows[mine]], int(inner.sum()), False)
         settled = fine & claim.whole
-        settled &= _by_general_position(claim, design, inner, offset[mine], settled, heavy)
-        left = np.flatnonzero(claim.whole & ~settled)
-        out[np.ix_(inner, settled)] = True
+        out[inner] = _by_general_position(claim, design, inner, offset[mine], settled, heavy)
+        left = np.flatnonzero(claim.whole & ~out[inner].all(axis=0))
         if len(left) and claim.k == 2 and not signed:
             budget = int(searched / (64 * max(1, n)))
             out[:, left[:budget]] |= _by_odd_cycle(claim.X[:, left[:budget]], rows, claim, left)
@@ -72,7 +71,7 @@ def determined(
 def _by_general_position(
     claim: Claim, design: Design, inner: Flags, offset: Floats, settled: Flags, heavy: bool
 ) -> Flags:
-    """(d,) columns of which free values (neither 0 nor tied) hold rows of full rank together."""
+    """(inner, d): values determined by rows that free values (neither 0 nor tied) hold together."""
     size, tolerance = np.abs(claim.X[inner]), claim.tolerance
     order = np.argsort(size, axis=0)
     ordered = np.take_along_axis(size, order, 0)
@@ -84,22 +83,23 @@ def _by_general_position(
         h = np.linalg.lstsq(W, offset, rcond=None)[0]
         settled = settled & (np.abs(W @ h - offset).max(axis=0) > 16 * tolerance)
     if not heavy:
-        return np.asarray(settled & free.all(axis=0))
+        return np.repeat((settled & free.all(axis=0))[None, :], design.n, axis=0)
     weight = np.ones(len(design.rows))
     mu = least_eigenvalue(design, weight)
     degree = np.asarray(design.W.T @ weight)
-    return np.asarray(
-        _hangs_together(design.rows, np.ascontiguousarray(free.T), settled, degree, mu)
-    )
+    found = _hangs_together(design.rows, np.ascontiguousarray(free.T), settled, degree, mu)
+    return np.asarray(found.T)
 
 
 @njit(cache=True, nogil=True)
 def _hangs_together(rows, free, settled, degree, mu):  # type: ignore[no-untyped-def]
-    """Per column: rows are joined by the free records they share. Rows apart from the largest part
-    may be missing if Σ_(i in r) (missing rows of i)/deg(i) < μ for each: then
-    W_A·(WᵀW)⁻¹·W_Aᵀ < 1, and the others have full rank."""
+    """(d, n): rows are joined by the free records they share; what do those of the largest part
+    determine? Pairs: records from which an odd cycle can be reached, that is, which are joined with
+    their copies in the double cover. Else all, if Σ_(i in r) (missing rows of i)/deg(i) < μ for
+    each missing row r: then W_A·(WᵀW)⁻¹·W_Aᵀ < 1, and the others have full rank."""
     (m, k), (d, n) = rows.shape, free.shape
-    out = np.zeros(d, np.bool_)
+    out = np.zeros((d, n), np.bool_)
+    cover = np.zeros(2 * n, np.int64)
     parent, count, lacking = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n)
     label = np.zeros(m, np.int64)
     for p in range(d):
@@ -128,6 +128,27 @@ def _hangs_together(rows, free, settled, degree, mu):  # type: ignore[no-untyped
                 label[r] = i
                 count[i] += 1
         largest = np.argmax(count)
+        if k == 2:
+            cover[:] = np.arange(2 * n)
+            for r in range(m):
+                if label[r] == largest:
+                    for side in range(2):
+                        i, j = rows[r, side], rows[r, 1 - side] + n
+                        while cover[i] != i:
+                            cover[i] = cover[cover[i]]
+                            i = cover[i]
+                        while cover[j] != j:
+                            cover[j] = cover[cover[j]]
+                            j = cover[j]
+                        cover[i] = j
+            for one in range(n):
+                i, j = one, one + n
+                while cover[i] != i:
+                    i = cover[i]
+                while cover[j] != j:
+                    j = cover[j]
+                out[p, one] = i == j
+            continue
         lacking[:] = 0.0
         for r in range(m):
             if label[r] != largest:
@@ -140,7 +161,7 @@ def _hangs_together(rows, free, settled, degree, mu):  # type: ignore[no-untyped
                 for a in range(k):
                     share += lacking[rows[r, a]] / degree[rows[r, a]]
                 good = good and share < 0.99 * mu
-        out[p] = good
+        out[p, :] = good
     return out
 
 
