@@ -69,10 +69,7 @@ def recover(
 
     That is `natural` for images with weights of the released kind, `phase-retrieval` without a
     private part, `mixup` where signs are kept and weights fixed, `unmix` where signs are kept and
-    weights are not, `unhidden` where taking absolute values changed nothing, then `relations`,
-    which asks nothing of the data. Where that does not explain all encodings `full`, and where it
-    verifies nothing `tensor`, which needs fewer encodings and more pixels, and then the paper's.
-    Encodings that look like those of Gaussian vectors are left to `full` first, which is faster.
+    weights are not, and `full` where signs are hidden (`unveil.exact.ROUTES` for fixed weights).
 
     Parameters
     ----------
@@ -191,19 +188,15 @@ def _in_turn(
     """The usual attacks one after the other, until nothing is left: the best, and all."""
     best: Recovery | None = None
     tried: list[Recovery] = []
-    exact = False
     for name in usual(situation_of(encodings, public, told=bool(options))):
-        if best is not None and (_done(best, name) or (name in LAST and best.verified.any())):
+        if best is not None and (_complete(best) or (name in LAST and best.verified.any())):
             break
-        if name == "noisy-relations" and exact:
-            continue  # one relation to seven digits, and there is no noise to allow for
         try:
             recovery = _run(name, encodings, public, options, how)
         except InputError:
             if best is None or not len(best):
                 raise
             break  # a later attack does not fit into memory: what an earlier one found stands
-        exact |= recovery.exact
         tried.append(recovery)
         best = recovery if best is None or _worth(recovery) > _worth(best) else best
     assert best is not None
@@ -253,15 +246,6 @@ def _complete(recovery: Recovery) -> bool:
     """Nothing is left for another attack: nearly all encodings are explained, and the certificate
     is the same for all."""
     return bool(len(recovery) and recovery.explained >= ENOUGH * recovery.members.shape[0])
-
-
-def _done(recovery: Recovery, following: str) -> bool:
-    """Whether nothing is left for the attack that follows. Relations ask nothing of the data: what
-    statistics did not prove of vectors that two encodings use is left to them."""
-    if (recovery.attack, following) != ("full", "relations"):
-        return _complete(recovery)
-    uses = np.asarray(recovery.members.sum(axis=0)).ravel()
-    return _complete(recovery) and bool(recovery.verified[uses >= 2].all())
 
 
 def _worth(recovery: Recovery) -> tuple[int, int, int]:

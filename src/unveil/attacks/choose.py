@@ -7,11 +7,8 @@ Nothing is built to ask, so that forecasts (`auditing.plan`) ask the same questi
     choose     every attack, best first, each with the reason why it cannot be used, if any
     usual      those that `unveil.recover` tries by itself, in its order
 
-Best first means: those that need least of the data and give most back. Without knowledge of the
-overlaps exact relations come before statistics, and what rounds single overlaps comes last. Where
-the encodings look like those of Gaussian vectors (`attacks.normal_pixels`) statistics are tried
-first: they take a tenth of the time. With the overlaps told, the cheapest reading of them comes
-first.
+Best first means: those that need least of the data and give most back; what rounds single overlaps
+comes last. With the overlaps told, the cheapest reading of them comes first.
 """
 
 from __future__ import annotations
@@ -22,19 +19,12 @@ from dataclasses import dataclass, replace
 from numpy.typing import ArrayLike
 
 from unveil.attacks.full import LARGEST, takes
-from unveil.attacks.noisy_relations import LARGEST as MOST_FOR_NOISY
-from unveil.attacks.normal_pixels import look_normal
-from unveil.attacks.related import LARGEST as MOST_BESIDE_PUBLIC
 from unveil.attacks.tensor import MOST as MOST_IN_TENSOR
-from unveil.attacks.unhidden import nothing_hidden
 from unveil.attacks.unmask import takes as unmasked
 from unveil.attacks.unmix import takes as unmixed
 from unveil.encodings import Encodings
 from unveil.scheme import EXACT_WEIGHTINGS, Scheme
 
-MOST_FOR_RELATIONS = 15_000
-"""Encodings up to which all pairs are hashed without being asked: a minute's work. Beyond,
-statistics are tried alone."""
 LAST = ("tensor", "paper")
 """Tried where nothing is verified: fewer encodings and more pixels, then the paper's own."""
 BLIND = (
@@ -43,10 +33,7 @@ BLIND = (
     "mixup",
     "unmix",
     "unmask",
-    "unhidden",
-    "relations",
     "full",
-    "noisy-relations",
     *LAST,
     "line-graph",
     "cliques",
@@ -63,8 +50,6 @@ class Situation:
 
     images: it is known where pixels lie; pool: the public vectors are at hand; told: so is how many
     records each two encodings share
-    unhidden: taking absolute values changed nothing; normal: the values look like those of Gaussian
-    vectors; None: not looked at
     """
 
     scheme: Scheme
@@ -72,8 +57,6 @@ class Situation:
     images: bool = False
     pool: bool = True
     told: bool = False
-    unhidden: bool | None = None
-    normal: bool | None = None
 
     @property
     def natural(self) -> bool:
@@ -106,16 +89,10 @@ def situation_of(
     *,
     told: bool = False,
 ) -> Situation:
-    """What an attacker with these arrays has. Looks at the values only where that can decide
-    something."""
+    """What an attacker with these arrays has."""
     scheme = encodings.scheme
     pool = public is not None or not scheme.k_public
-    found = Situation(scheme, encodings.m, images=encodings.shape is not None, pool=pool, told=told)
-    could = not told and pool and scheme.fixed_weights and scheme.k_private >= 2
-    if not could or found.natural or found.sums:
-        return found
-    unhidden = nothing_hidden(encodings, public)
-    return replace(found, unhidden=unhidden, normal=not unhidden and look_normal(encodings))
+    return Situation(scheme, encodings.m, images=encodings.shape is not None, pool=pool, told=told)
 
 
 def choose(situation: Situation) -> tuple[Choice, ...]:
@@ -143,13 +120,10 @@ def usual(situation: Situation) -> tuple[str, ...]:
     if not situation.scheme.k_private:
         return ("phase-retrieval",)
     if situation.sums:
-        # Plain sums first; then what ignores signs, and is content with fewer digits.
-        return ("mixup",) if why_not("relations", situation) else ("mixup", "relations")
+        # Plain sums first; then what ignores signs.
+        return "mixup", "full"
     # A missing pool is the attack's to complain about: it names the cure.
-    with_pool = replace(situation, pool=True)
-    middle = ("full", "relations") if situation.normal else ("relations", "full")
-    exact = ("unhidden", *middle, "noisy-relations", *LAST)
-    return tuple(name for name in exact if not why_not(name, with_pool)) or LAST[1:]
+    return ("full",) if not why_not("full", replace(situation, pool=True)) else LAST[1:]
 
 
 def why_not(attack: str, situation: Situation) -> str:
@@ -181,35 +155,12 @@ def _unmask(s: Situation) -> str:
     return "" if unmasked(s.scheme) else "for masks of a pool and weights of their own"
 
 
-def _unhidden(s: Situation) -> str:
-    if s.scheme.signs == "kept":
-        return "signs were not hidden to begin with"
-    return _fixed(s, 2) or ("" if s.unhidden else "taking absolute values hid signs")
-
-
-def _relations(s: Situation) -> str:
-    if s.m > MOST_FOR_RELATIONS:
-        return f"more than {MOST_FOR_RELATIONS:,} encodings: all pairs would be compared"
-    if s.scheme.k_public and s.m > MOST_BESIDE_PUBLIC:
-        return f"more than {MOST_BESIDE_PUBLIC:,} encodings with a public part"
-    return _fixed(s, 2)
-
-
 def _full(s: Situation) -> str:
     if s.scheme.k_private < 1:
         return "for encodings with a private part"
     if s.scheme.weighting not in EXACT_WEIGHTINGS:
         return "for weights that are fixed or half-normal"
-    return "" if takes(s.scheme, s.m) else f"more than {LARGEST:,} encodings"
-
-
-def _noisy_relations(s: Situation) -> str:
-    # Also where values are exact: few different ones fulfil exact relations by chance.
-    if s.scheme.k_private != 2 or s.scheme.k_public:
-        return "for two private vectors and no public one"
-    if s.m > MOST_FOR_NOISY:
-        return f"more than {MOST_FOR_NOISY:,} encodings"
-    return _fixed(s, 2)
+    return "" if takes(s.scheme, s.m) else f"more than {LARGEST:,} encodings, or a public part"
 
 
 def _tensor(s: Situation) -> str:
@@ -250,10 +201,7 @@ _RULES: dict[str, Callable[[Situation], str]] = {
     "mixup": _mixup,
     "unmix": _unmix,
     "unmask": _unmask,
-    "unhidden": _unhidden,
-    "relations": _relations,
     "full": _full,
-    "noisy-relations": _noisy_relations,
     "tensor": _tensor,
     "paper": _paper,
     "line-graph": _line_graph,

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from unveil.attacks.evenness import uneven
 from unveil.attacks.full import LARGEST, full
-from unveil.attacks.relations import relations
 from unveil.attacks.scheme_told import SchemeFound, told
 from unveil.attacks.seen import MOST, Seen, likely_k
 from unveil.checks import InputError
@@ -122,7 +121,7 @@ def _hidden(
     related = False
     for k in range(2, MOST + 1):
         scheme = Scheme(k, weighting="convex")
-        found = tried(relations, scheme)
+        found = tried(full, scheme)
         related |= found is not None and bool(found.evidence.get("relations"))
         if found is None or not related:
             break

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from unveil.attacks.evenness import uneven
 from unveil.attacks.full import full
-from unveil.attacks.relations import relations
 from unveil.attacks.scheme_found import kept_scheme, low_rank
 from unveil.attacks.scheme_hidden import EXPLAINS, HALF, MOST_OWN, QUIETER
 from unveil.attacks.scheme_told import CLEAR, SchemeFound, alone_each, told
@@ -171,7 +170,7 @@ def _others(
     # those are tried that are nearest to what moments say.
     likely = likely_k(np.abs(values))
     for k in sorted(sorted(range(2, MOST + 1), key=lambda k: abs(k - likely))[:NEAREST]):
-        recovery = by(relations, k, "convex")
+        recovery = by(full, k, "convex")
         related = related or bool(recovery.evidence.get("relations"))
         if not related:
             break

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.stats import hypergeom
 
 from unveil.attacks.full import LARGEST
-from unveil.attacks.related import rounding
+from unveil.exact.problem import grid_step
 from unveil.checks import row_blocks
 from unveil.gram.correlation import squared_correlations
 from unveil.gram.sign_masks import coin_squares, go_together, sampled
@@ -85,7 +85,7 @@ def look(values: NDArray[np.float32]) -> Seen:
         told = len(some) > 1 and some.shape[1] >= FEWEST_PIXELS
         signs = "kept" if not told or go_together(coin_squares(some)) else "random"
     return Seen(
-        signs, ends / values.size, rounding(values), low, high, float(np.sqrt(power / values.size))
+        signs, ends / values.size, grid_step(np.abs(values)), low, high, float(np.sqrt(power / values.size))
     )
 
 

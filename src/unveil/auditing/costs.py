@@ -19,14 +19,15 @@ from functools import cache
 import numpy as np
 
 from unveil.attacks.choose import Situation, why_not
-from unveil.attacks.dense import PIXELS as FEEDBACK_PIXELS
-from unveil.attacks.full import LARGEST, SPARSE_FROM
+from unveil.attacks.full import LARGEST
 from unveil.gram.engine.plan import FLOOR as DOUBT
 from unveil.gram.engine.plan import OverlapPlan, make_plan
 from unveil.gram.levels import folded_levels
 from unveil.parallel import one_blas_thread
 from unveil.scheme import Scheme
 
+FEEDBACK_PIXELS, SPARSE_FROM = 300, 500
+"""Pixels on which memberships and values take turns, and encodings from which overlaps are read."""
 PER_VECTOR = 7.0
 """Encodings per private vector from which on all of them come back
 (`benchmarks/full_attack.py`)."""
@@ -113,9 +114,9 @@ def attack_seconds(
         return 2 * pairs + RIVAL_SECONDS[attack] * m * m
     if attack in ("natural", "absolute"):
         return natural_seconds(m, d) * (1 if attack == "natural" else ABSOLUTE)
-    if attack in ("relations", "noisy-relations"):
+    if attack == "relations":
         return sum(relation_seconds(m, d).values())
-    if attack in ("mixup", "unmix", "unmask", "unhidden"):
+    if attack in ("mixup", "unmix", "unmask"):
         return 4 * pairs
     return nominal_seconds(scheme, n, m, d, n_public, hard=hard)
 

@@ -34,9 +34,9 @@ KNOWS: dict[Key, str] = {
 """The kinds of attackers, the one that knows least first."""
 CHEAP_WHEN_TOLD = ("mixup", "cliques", "line-graph", "tensor", "full")
 """Attacks that run in any case once overlaps are told: reading them is what costs."""
-SUPPOSED = ("mixup", "unmix", "unmask", "unhidden", "relations", "full", "noisy-relations")
+SUPPOSED = ("mixup", "unmix", "unmask", "full")
 """Attacks on schemes that encodings are only supposed to follow: the quick ones of the usual."""
-CHEAP_SUPPOSED = ("mixup", "unmix", "unmask", "unhidden")
+CHEAP_SUPPOSED = ("mixup", "unmix", "unmask")
 """Of these, linear algebra, which runs whatever the effort."""
 NOTHING_LEFT = "nothing was left to recover"
 """Why an attack did not run after a complete one."""
