@@ -16,13 +16,13 @@ from unveil.encodings import Encodings, as_public
 from unveil.records import Overlaps, Recovery
 
 if TYPE_CHECKING:
-    from unveil.solve.floral.solve_floral import FloralSolution
+    from unveil.paper.judge_floral import FloralSolution
 
 
 def solved_floral(*claim: Any) -> FloralSolution:
     """The solution of a floral's sign system, judged by all encodings; claim: encodings, public
     vectors, supports, overlaps, floral, reading, signs."""
-    from unveil.solve.floral.solve_floral import judge_floral
+    from unveil.paper.judge_floral import judge_floral
 
     return judge_floral(*claim)
 
@@ -30,7 +30,7 @@ def solved_floral(*claim: Any) -> FloralSolution:
 def solved_members(*claim: Any, **options: Any) -> Recovery:
     """The recovery when some encodings mix given private vectors; claim: encodings, name of the
     attack, rows (r,), members (r, k), Generator, Stopwatch."""
-    from unveil.attacks.from_subsets import from_subsets
+    from unveil.exact.from_members import from_subsets
 
     return from_subsets(*claim, **options)
 

@@ -408,7 +408,7 @@ def _by_core(
     best: _Reading | None = None
     for k in ks if signs is not None else ():
         scheme = Scheme(k, weighting="convex", signs=signs or "absolute")
-        recovery = exact_core(Encodings(Y, scheme, None), attack, search)
+        recovery = exact_core(Encodings(Y, scheme, None), search)
         if attack == "relations" and (recovery is None or not recovery.evidence.get("relations")):
             return best
         if recovery is None or recovery.explained < explains * len(Y):
@@ -428,15 +428,16 @@ def _hidden_signs(Y: Values) -> Signs | None:
     return None if seen == "kept" else seen
 
 
-def exact_core(encodings: Encodings, attack: str, search: _Search) -> Recovery | None:
-    """What the exact core makes of encodings with equal weights; None: too large for it.
+def exact_core(encodings: Encodings, search: _Search, *, seconds: float = 30.0) -> Recovery | None:
+    """What the exact core makes of encodings with equal weights; None: too large for it."""
+    from unveil.exact import recover_exact
 
-    The one door to it from here: `attack` is "relations" (exact) or "full" (noise too).
-    """
-    from unveil.attacks import ATTACKS
-
-    run: Callable[..., Recovery] = ATTACKS[attack]
     try:
-        return run(encodings, rng=child(search.seed, attack), memory_limit=search.memory_limit)
+        return recover_exact(
+            encodings,
+            rng=child(search.seed, "core"),
+            time_limit=seconds,
+            memory_limit=search.memory_limit,
+        )
     except InputError:
         return None

@@ -60,7 +60,7 @@ def certify(
         claim["supports"] = store.read_array(supports)
     with progress_bar("certify", not as_json) as progress:
         if release.scheme.k_public and release.scheme.k_private and "supports" not in claim:
-            from unveil.supports import learn_public
+            from unveil.paper import learn_public
 
             claim["supports"] = learn_public(release, P, progress=progress)
         # 2. What is proved.

@@ -39,7 +39,7 @@ from unveil.exact.parity import recover_by_parity
 from unveil.exact.problem import Claim, Indices, Problem, as_problem, grid_step
 from unveil.exact.relations import as_rows
 from unveil.exact.similarities import recover_by_similarity
-from unveil.records import Progress, Recovery, Supports
+from unveil.records import Overlaps, Progress, Recovery, Supports
 from unveil.seeds import Rng, child, root
 
 __all__ = ["Claim", "Problem", "as_problem", "recover_exact"]
@@ -53,6 +53,7 @@ class Means:
     deadline: float
     memory_limit: int | None
     progress: Progress | None
+    overlaps: Overlaps | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ def recover_exact(
     public: DataLike | None = None,
     *,
     supports: Supports | Indices | None = None,
+    overlaps: Overlaps | None = None,
     rng: Rng = None,
     time_limit: float | None = None,
     memory_limit: int | None = None,
@@ -86,6 +88,8 @@ def recover_exact(
         The public vectors, where the scheme has a public part.
     supports : Supports or int array of shape (m, k_public), optional
         Which of them each encoding uses; learned where it is not given. Rows with −1 are left out.
+    overlaps : Overlaps, optional
+        How many records each two encodings share, where that is known; some may be wrong.
     rng : int, Generator or None
         Source of randomness.
     time_limit : float or None
@@ -115,7 +119,7 @@ def recover_exact(
     # Encodings that occur twice say nothing new.
     first, copy = _distinct_rows(problem)
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
-    means = Means(generator, deadline, memory_limit, progress)
+    means = Means(generator, deadline, memory_limit, progress, overlaps)
     claim, route = best_claim(problem.rows(first), means, enough)
     members = np.full((encodings.m, problem.k), -1)
     members[usable] = claim.members[copy]
@@ -130,7 +134,8 @@ def recover_exact(
         progress=progress,
     )
     seconds["certificate"] = time.perf_counter() - started - seconds["claim"]
-    evidence = {**recovery.evidence, "route": route, "how": claim.how}
+    related = route in ("pairs", "rounded pairs", "parity")
+    evidence = {**recovery.evidence, "route": route, "how": claim.how, "relations": related}
     return replace(recovery, attack="exact", seconds=seconds, evidence=evidence).about(encodings)
 
 
@@ -189,6 +194,7 @@ def by_similarity(problem: Problem, means: Means) -> Claim:
     return recover_by_similarity(
         problem,
         rng=means.rng,
+        overlaps=means.overlaps if means.overlaps and means.overlaps.m == problem.m else None,
         deadline=_or_none(means.deadline),
         progress=means.progress,
         memory_limit=means.memory_limit,
@@ -278,7 +284,7 @@ def _supports(
     if public is None or not encodings.scheme.k_public:
         return None
     if supports is None:
-        from unveil.supports import learn_public
+        from unveil.paper import learn_public
 
         supports = learn_public(encodings, public, progress=progress)
     chosen = supports.indices if isinstance(supports, Supports) else np.asarray(supports)

@@ -26,7 +26,7 @@ from numba import njit
 from unveil.encodings import Encodings
 from unveil.exact.problem import Claim, Indices, Problem
 from unveil.exact.values import evidence, gather, peel_pairs, solve_values
-from unveil.gram import gram_extract
+from unveil.paper import gram_extract
 from unveil.records import Overlaps
 from unveil.scheme import Scheme
 

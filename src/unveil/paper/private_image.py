@@ -53,7 +53,7 @@ from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.seeds import Rng
 
 if TYPE_CHECKING:
-    from unveil.solve.floral.solve_floral import FloralSolution
+    from unveil.paper.judge_floral import FloralSolution
 
 Values = NDArray[np.float64]
 NAME = "paper"

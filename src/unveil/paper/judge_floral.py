@@ -26,10 +26,11 @@ from unveil.encodings import Encodings
 from unveil.paper.floral import Reading, estimate_n_private
 from unveil.paper.private_image import SignSolution
 from unveil.records import AMBIGUOUS, UNRESOLVED, Floral, Overlaps, Supports
-from unveil.solve.floral.evidence import Evidence, gather_evidence
-from unveil.solve.model import FLORAL_LEAST, FLORAL_NOISE, size_in_doubt
+from unveil.paper.floral_evidence import Evidence, gather_evidence
 
 CONVINCING = "convincing"
+FLORAL_NOISE, FLORAL_LEAST = 100.0, 1e-5
+"""A misfit so many times that of rounding, and this share of the rms at least, is noise."""
 MOST_MISSED = 0.5
 """Where more of the further encodings than this are missed, the vectors are at fault, not the
 overlaps."""
@@ -202,3 +203,12 @@ def _reproduces(
     mixed = encodings.scheme.private_weight * members[rows].astype(np.float64) @ signs.values
     bound = max(FLORAL_NOISE * signs.noise, FLORAL_LEAST) * np.sqrt(np.mean(y * y))
     return np.asarray((np.abs(np.abs(mixed + (0 if c is None else c)) - y) <= bound).all(axis=1))
+
+
+def size_in_doubt(ratio: float, numbers: int) -> bool:
+    """Whether recovered values are not of the expected size: `ratio` of their rms to it.
+
+    Such an rms is off by five standard errors less than once in a million times. At least 2%, since
+    values need not be quite Gaussian; at most 20%, since another k_private is off by more.
+    """
+    return bool(abs(ratio - 1) > min(max(0.02, 5 / np.sqrt(2 * numbers)), 0.2))

@@ -1,55 +1,118 @@
-"""One file per published attack, all with one signature: attack(encodings, public, rng=…) →
-Recovery.
+"""`recover`: whichever attack applies, by name or by the table below.
 
-A file of this room is an attack when it says so, by `NAME` and `ATTACK`; the others are what
-several attacks share.
+`TABLE` is the order of choice, each row with its reason; the attacks that apply are tried in turn
+until one explains nearly all encodings. Where no scheme is stated, `unveil.identify` finds it out.
+Every attack has the signature attack(encodings, public, rng=…, memory_limit=…, progress=…) and
+ends in the certificate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from inspect import signature
-from pkgutil import iter_modules
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unveil import rivals
-from unveil.attacks.choose import LAST, situation_of, usual
-from unveil.attacks.full import full
-from unveil.attacks.natural import natural
 from unveil.checks import DataLike, InputError, as_array, as_vectors
 from unveil.encodings import Encodings
 from unveil.identify import contradiction, identify, signs_of
 from unveil.logs import logger
-from unveil.mixing import recover_mixture
-from unveil.paper import private_image
-from unveil.paper.private_image import learn_private_image
+from unveil.mixing import takes as is_mixture
 from unveil.records import AMBIGUOUS, Overlaps, Progress, Recovery
-from unveil.scheme import Scheme
+from unveil.scheme import EXACT_WEIGHTINGS, Scheme
 from unveil.seeds import Rng
 
-__all__ = ["ATTACKS", "full", "learn_private_image", "natural", "recover"]
-
-
-def _found() -> dict[str, Callable[..., Recovery]]:
-    modules: list[Any] = [private_image]
-    for path, room in ((__path__, __name__), (rivals.__path__, rivals.__name__)):
-        modules += [import_module(f"{room}.{module.name}") for module in iter_modules(path)]
-    attacks = {module.NAME: module.ATTACK for module in modules if hasattr(module, "ATTACK")}
-    # One attack undoes all mixtures; its older names still call it.
-    return attacks | dict.fromkeys(("mixing", "mixup", "unmix", "unmask"), recover_mixture)
-
-
-ENOUGH = 0.99
-"""The share of encodings that an attack must explain to have the last word; the rest may use
-vectors that no other does."""
 _log = logger(__name__)
-ATTACKS: Mapping[str, Callable[..., Recovery]] = _found()
+
+_HOMES = {
+    "exact": "unveil.exact:recover_exact",
+    "mixing": "unveil.mixing:recover_mixture",
+    "natural": "unveil.images:recover_images",
+    "phase-retrieval": "unveil.rivals.phase_retrieval:phase_retrieval",
+    "paper": "unveil.paper:learn_private_image",
+    "line-graph": "unveil.rivals.line_graph:line_graph",
+    "tensor": "unveil.rivals.tensor:tensor",
+    "cliques": "unveil.rivals.cliques:cliques_and_flow",
+    "absolute": "unveil.rivals.absolute:absolute",
+}
+_OLDER_NAMES = {
+    **dict.fromkeys(("full", "relations", "unhidden", "noisy-relations"), "exact"),
+    **dict.fromkeys(("mixup", "unmix", "unmask"), "mixing"),
+}
+ATTACKS = tuple(_HOMES)
+"""Names that `recover(attack=…)` knows."""
+
+
+def attack_called(name: str) -> Callable[..., Recovery]:
+    """The function of an attack; its room is loaded when it is first asked for."""
+    home = _HOMES.get(_OLDER_NAMES.get(name, name))
+    if home is None:
+        raise InputError(f"attack={name!r}: choose one of {', '.join(ATTACKS)}")
+    module, function = home.split(":")
+    found: Callable[..., Recovery] = getattr(import_module(module), function)
+    return found
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A row of the table: an attack, when it applies, and why it is taken then."""
+
+    attack: str
+    applies: Callable[[Encodings, bool], bool]
+    reason: str
+
+
+TABLE: tuple[Choice, ...] = (
+    Choice(
+        "line-graph",
+        lambda e, told: told and e.scheme.k_private == 2 and e.scheme.fixed_weights,
+        "Overlaps are given and pairs are mixed: the root of their line graph says who.",
+    ),
+    Choice(
+        "tensor",
+        lambda e, told: told and e.scheme.k_private > 2 and e.scheme.fixed_weights,
+        "Overlaps are given: their factors say who is mixed with whom.",
+    ),
+    Choice(
+        "phase-retrieval",
+        lambda e, told: not told and not e.scheme.k_private,
+        "Nothing private is mixed: which public vectors, and how much of each, is the question.",
+    ),
+    Choice(
+        "mixing",
+        lambda e, told: not told and is_mixture(e.scheme),
+        "Signs are kept or come from a pool, or weights are drawn anew: linear algebra.",
+    ),
+    Choice(
+        "natural",
+        lambda e, told: e.shape is not None and e.scheme.weighting not in EXACT_WEIGHTINGS,
+        "Images with weights of their own: what neighbouring pixels have in common helps.",
+    ),
+    Choice(
+        "exact",
+        lambda e, told: not told and e.scheme.fixed_weights and e.scheme.k_private > 0,
+        "One weight for all and signs hidden: equations between encodings, then similarities.",
+    ),
+)
+"""Tried in this order."""
+
+
+def choose(encodings: Encodings, *, told: bool = False) -> tuple[str, ...]:
+    """The attacks that `recover` tries on these encodings; told: overlaps are given."""
+    names = tuple(row.attack for row in TABLE if row.applies(encodings, told))
+    if names:
+        return names
+    scheme = encodings.scheme
+    raise InputError(
+        f"weighting={scheme.weighting!r}, signs={scheme.signs!r}, k_private={scheme.k_private}: no "
+        "attack takes this on; if encodings are images, give Encodings(image_shape=), else name an "
+        f"attack: {', '.join(ATTACKS)}"
+    )
 
 
 def recover(
@@ -66,18 +129,12 @@ def recover(
     flips: bool = False,
     crops: int = 0,
     units: str | tuple[Any, Any] | None = None,
+    time_limit: float | None = None,
     rng: Rng = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
-    """Run an attack by name; None: the strongest that applies (`attacks.choose`).
-
-    That is `natural` for images with weights of the released kind, `phase-retrieval` without a
-    private part, `mixing` where signs are kept or masked or weights are drawn anew, `unhidden`
-    where taking absolute values changed nothing, then `relations`, which asks nothing of the data.
-    Where that does not explain all encodings `full`, and where it verifies nothing `tensor`, which
-    needs fewer encodings and more pixels, and then the paper's. Encodings that look like those of
-    Gaussian vectors are left to `full` first, which is faster.
+    """Private vectors out of encodings, by the attack that works best on them, or by name.
 
     Parameters
     ----------
@@ -86,28 +143,20 @@ def recover(
     public : array of shape (n_public, d), tensor, frame or path
         The public vectors, where the scheme mixes some.
     scheme : Scheme
-        The scheme of an array; None: it is found out (`unveil.identify`), with the evidence
-        in `Recovery.evidence["scheme"]`.
+        The scheme of an array; None: it is found out (`unveil.identify`), with the evidence in
+        `Recovery.evidence["scheme"]`.
     attack : str
-        The name of one attack; None: what works best on these data.
+        The name of one attack; None: those of `attacks.TABLE` that apply, in turn.
     overlaps : Overlaps
         To start from, where they are known from elsewhere (attacks that read overlaps).
     similarity : array of shape (m, m)
         How alike encodings are by whatever means, to start from (`cliques`).
-    like : array
-        Images like the public ones (`natural`).
-    private_like : array
-        Other images of the kind of the private ones, such as other faces (`natural`).
+    like, private_like, flips, crops, units
+        Of images: see `unveil.recover_images`.
     n_private : int
-        How many private images there are (`natural`).
-    flips : bool
-        Whether images were mirrored at random before they were mixed (`natural`).
-    crops : int
-        By how many black pixels images were padded before they were cut to size again at a random
-        place (`natural`).
-    units : str or tuple
-        In which units pixels were mixed: [-1,1], [0,1], bytes, cifar10, imagenet, or (mean, std)
-        of pixels from 0 to 1; None: found out (`natural`).
+        How many private vectors there are, where the attack asks for it.
+    time_limit : float
+        Seconds after which the exact attack returns the best it has.
     rng : int, Generator or None
         The same number gives the same bytes.
     memory_limit : int
@@ -140,10 +189,7 @@ def recover(
         encodings = Encodings(values, scheme, None)
     elif scheme is not None and scheme != encodings.scheme:
         raise InputError("scheme= beside Encodings, which have one: give the array itself")
-    # 2. What each attack is told.
-    if attack is not None and attack not in ATTACKS:
-        raise InputError(f"attack={attack!r}: choose one of {', '.join(ATTACKS)}")
-    # What may come as a tensor, a frame or a path is read once, before several attacks use it.
+    # 2. What each attack is told. Tensors, frames and paths are read once.
     known = _as_given(public, "public")
     given = {
         "overlaps": overlaps,
@@ -156,12 +202,12 @@ def recover(
         "units": units,
     }
     options = {option: value for option, value in given.items() if value is not None}
-
     how = {"rng": rng, "memory_limit": memory_limit, "progress": progress}
+    how |= {} if time_limit is None else {"time_limit": time_limit}
     if attack is not None:
         return _run(attack, encodings, known, options, how)
     # 3. One after the other; where the scheme is wrong, say that it is.
-    best = _in_turn(encodings, known, options, how)[0]
+    best = _in_turn(encodings, known, options, how)
     against = "" if options else contradiction(encodings, best)
     if not against:
         return best
@@ -173,50 +219,63 @@ def recover(
 
 
 def _run(
-    name: str, encodings: Encodings, public: Any, options: dict[str, Any], how: dict[str, Any]
+    name: str,
+    encodings: Encodings,
+    public: Any,
+    options: Mapping[str, Any],
+    how: Mapping[str, Any],
 ) -> Recovery:
     """One attack with what it is told; what it cannot be told is refused."""
-    takes = signature(ATTACKS[name]).parameters
+    call = attack_called(name)
+    takes = signature(call).parameters
     for option in options:
         if option not in takes:
             cure = "leave it out, or choose another attack"
-            if option in signature(ATTACKS["natural"]).parameters:
+            if option in ("like", "private_like", "n_private", "flips", "crops", "units"):
                 cure = "state the scheme that was used, or attack='natural'"
                 if encodings.shape is None:
                     cure = "if encodings are images, say so: give Encodings(image_shape=)"
             raise InputError(f"{option}= says nothing to attack={name!r}: {cure}")
-    found = ATTACKS[name](encodings, public, **options, **how)
+    ways = {key: value for key, value in how.items() if key in takes}
+    found = call(encodings, public, **options, **ways)
     _log.info("%s: %s (%.1f s)", name, found.explanation, sum(found.seconds.values()))
     return found.about(encodings)
 
 
 def _in_turn(
-    encodings: Encodings, public: Any, options: dict[str, Any], how: dict[str, Any]
-) -> tuple[Recovery, list[Recovery]]:
-    """The usual attacks one after the other, until nothing is left: the best, and all."""
+    encodings: Encodings,
+    public: Any,
+    options: Mapping[str, Any],
+    how: Mapping[str, Any],
+    *,
+    enough: float = 0.99,
+) -> Recovery:
+    """The attacks that apply, one after the other, until one explains `enough` of the encodings:
+    the best of them."""
     best: Recovery | None = None
     tried: list[Recovery] = []
-    exact = False
-    for name in usual(situation_of(encodings, public, told=bool(options))):
-        if best is not None and (_done(best, name) or (name in LAST and best.verified.any())):
-            break
-        if name == "noisy-relations" and exact:
-            continue  # one relation to seven digits, and there is no noise to allow for
+    for name in choose(encodings, told="overlaps" in options):
         try:
             recovery = _run(name, encodings, public, options, how)
         except InputError:
             if best is None or not len(best):
                 raise
             break  # a later attack does not fit into memory: what an earlier one found stands
-        exact |= recovery.exact
         tried.append(recovery)
         best = recovery if best is None or _worth(recovery) > _worth(best) else best
+        if len(best) and best.explained >= enough * encodings.m:
+            break
     assert best is not None
     # Where nothing came back, say what was tried.
     if not len(best) and len(tried) > 1:
         words = "; ".join(f"{one.attack}: {one.explanation}" for one in tried)
         best = replace(best, explanation=words)
-    return best, tried
+    return best
+
+
+def _worth(recovery: Recovery) -> tuple[int, int, int]:
+    """What counts between two recoveries: vectors verified, encodings explained, vectors."""
+    return int(recovery.verified.sum()), recovery.explained, len(recovery)
 
 
 def found_out(
@@ -237,7 +296,7 @@ def found_out(
         words = f"the scheme was found out: {evidence}"
     encodings = Encodings(values, scheme, None, image_shape)
     how = {"rng": rng, "memory_limit": memory_limit, "progress": progress}
-    recovery = _without_complements(_in_turn(encodings, None, {}, how)[0], scheme)
+    recovery = _without_complements(_in_turn(encodings, None, {}, how), scheme)
     told = {**vars(scheme), "found": bool(found), "because": evidence}
     return encodings, replace(
         recovery,
@@ -268,24 +327,3 @@ def _without_complements(recovery: Recovery, scheme: Scheme, *, most_mixed: int 
 
 def _as_given(values: Any, name: str) -> Any:
     return values if values is None or sparse.issparse(values) else as_array(values, name)
-
-
-def _complete(recovery: Recovery) -> bool:
-    """Nothing is left for another attack: nearly all encodings are explained, and the certificate
-    is the same for all."""
-    return bool(len(recovery) and recovery.explained >= ENOUGH * recovery.members.shape[0])
-
-
-def _done(recovery: Recovery, following: str) -> bool:
-    """Whether nothing is left for the attack that follows. Relations ask nothing of the data: what
-    statistics did not prove of vectors that two encodings use is left to them."""
-    if (recovery.attack, following) != ("full", "relations"):
-        return _complete(recovery)
-    uses = np.asarray(recovery.members.sum(axis=0)).ravel()
-    return _complete(recovery) and bool(recovery.verified[uses >= 2].all())
-
-
-def _worth(recovery: Recovery) -> tuple[int, int, int]:
-    """What counts between two recoveries: vectors verified, encodings explained, vectors
-    returned."""
-    return int(recovery.verified.sum()), recovery.explained, len(recovery)

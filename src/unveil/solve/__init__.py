@@ -1,1 +1,0 @@
-"""From subsets to pixel values, and every reason to doubt a solution."""

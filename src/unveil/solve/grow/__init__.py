@@ -1,1 +1,0 @@
-"""From the encodings that are explained to the others, by matching known vectors."""

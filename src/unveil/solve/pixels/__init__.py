@@ -1,1 +1,0 @@
-"""Every pixel from known subsets: exact or under noise, and what that says against chance."""

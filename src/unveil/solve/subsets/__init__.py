@@ -1,1 +1,0 @@
-"""Which vectors does an encoding mix? Subsets and pixels improve each other."""
