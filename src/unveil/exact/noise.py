@@ -140,6 +140,8 @@ def fit_noisy(
         if turn == rounds - 1 or given or late(deadline):
             break
         x, names, same = _without_copies(x, names, design, sigma)
+        if len(x) <= k:
+            return NoisyFit(*nothing)
         found, _ = swap(ys, cs, x, _filled(names, rows, m, len(x), rng), even)
         explained = _explained(ys, cs, x, found, sigma)
         if progress:
