@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from unveil.gram.energies import SHRINKAGE, whitened_energies
-from unveil.images.prior import image_prior
+from unveil.images.model import image_prior
 
 
 def plain(Y):
@@ -67,13 +67,17 @@ def test_the_most_similar_pairs_share_an_image_and_raw_squares_tell_far_less():
     prior = image_prior((16, 16))
     n, m = 12, 400
 
-    images = prior.draw(n, rng)
+    def draw(count):
+        parts = rng.standard_normal((count, len(prior.variances))) * np.sqrt(prior.variances)
+        return parts @ prior.basis.T
+
+    images = draw(n)
     members = rng.permuted(np.tile(np.arange(n), (m, 1)), axis=1)[:, :2]
     weights = rng.dirichlet(np.full(4, 4.0), m)
     L = np.zeros((m, n))
     np.put_along_axis(L, members, weights[:, :2], axis=1)
     Y = np.abs(
-        L @ images + weights[:, 2:3] * prior.draw(m, rng) + weights[:, 3:] * prior.draw(m, rng)
+        L @ images + weights[:, 2:3] * draw(m) + weights[:, 3:] * draw(m)
     ).astype(np.float32)
     above = np.triu_indices(m, 1)
     share = (L @ L.T > 0)[above]
