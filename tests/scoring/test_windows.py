@@ -1,9 +1,12 @@
-"""SSIM against its definition and scikit-image, PSNR by hand."""
+"""SSIM against its definition, PSNR by hand."""
+
+import sys
 
 import numpy as np
 import pytest
 
-from unveil.scoring.windows import psnr, ssim, ssim_table
+from unveil.checks import InputError
+from unveil.scoring.windows import psnr, ssim
 
 SHAPES = [(9, 12, 3), (7, 7, 1), (16, 8), (32, 32, 3)]
 
@@ -37,39 +40,6 @@ def test_ssim_equals_its_definition(shape):
     )
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_ssim_equals_scikit_image(shape):
-    metrics = pytest.importorskip("skimage.metrics", reason="scikit-image is the oracle")
-    a, noise = images(6, shape), images(6, shape, 2)
-    b = np.clip(a + 0.3 * noise, -1, 1)
-    axis = -1 if len(shape) == 3 else None
-    expected = [
-        metrics.structural_similarity(
-            (x.astype(float) + 1) / 2, (y.astype(float) + 1) / 2, channel_axis=axis, data_range=1
-        )
-        for x, y in zip(a, b, strict=True)
-    ]
-    np.testing.assert_allclose(ssim(a, b, shape), expected, atol=1e-9)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_table_holds_every_pair_and_flat_arrays_are_the_same(shape, monkeypatch):
-    a, b = images(4, shape), images(5, shape, 1)
-    table = ssim_table(a, b, shape)
-    for i in range(4):
-        np.testing.assert_allclose(
-            table[i], ssim(np.repeat(a[i : i + 1], 5, axis=0), b, shape), atol=1e-12
-        )
-    np.testing.assert_array_equal(ssim_table(a.reshape(4, -1), b.reshape(5, -1), shape), table)
-    monkeypatch.setattr(
-        "unveil.scoring.windows.image_blocks",
-        lambda count, _: (slice(i, i + 2) for i in range(0, count, 2)),
-    )
-    np.testing.assert_allclose(ssim_table(a, b, shape), table, atol=1e-12)
-    np.testing.assert_allclose(np.diag(ssim_table(a, a, shape)), 1, atol=1e-12)
-    np.testing.assert_allclose(ssim_table(b, a, shape).T, table, atol=1e-12)
-
-
 def test_negatives_and_inverted_halves_count_as_what_they_are():
     """Both were good images to SSIM on [−1, 1]; a little more light is still a good one."""
     a = 0.8 * images(4, (16, 16), 5)
@@ -89,3 +59,9 @@ def test_psnr_by_hand():
     np.testing.assert_allclose(
         psnr(a, b, (7, 7)), [100, 20, 10 * np.log10(4 * 49), 10 * np.log10(4)], rtol=1e-6
     )
+
+
+def test_without_scikit_image_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "skimage.metrics", None)
+    with pytest.raises(InputError, match=r"pip install 'unveil\[images\]'"):
+        ssim(images(1, (8, 8)), images(1, (8, 8)), (8, 8))
