@@ -37,8 +37,7 @@ __all__ = ["ATTACKS", "full", "learn_private_image", "natural", "recover"]
 def _found() -> dict[str, Callable[..., Recovery]]:
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     attacks = {module.NAME: module.ATTACK for module in modules if hasattr(module, "ATTACK")}
-    # One attack undoes all mixtures; its older names still call it.
-    return attacks | dict.fromkeys(("mixing", "mixup", "unmix", "unmask"), recover_mixture)
+    return attacks | {"mixing": recover_mixture}
 
 
 ENOUGH = 0.99
@@ -46,6 +45,8 @@ ENOUGH = 0.99
 vectors that no other does."""
 _log = logger(__name__)
 ATTACKS: Mapping[str, Callable[..., Recovery]] = _found()
+OLDER_NAMES = dict.fromkeys(("mixup", "unmix", "unmask"), "mixing")
+"""One attack undoes all mixtures; its older names still call it."""
 
 
 def recover(
@@ -137,6 +138,7 @@ def recover(
     elif scheme is not None and scheme != encodings.scheme:
         raise InputError("scheme= beside Encodings, which have one: give the array itself")
     # 2. What each attack is told.
+    attack = None if attack is None else OLDER_NAMES.get(attack, attack)
     if attack is not None and attack not in ATTACKS:
         raise InputError(f"attack={attack!r}: choose one of {', '.join(ATTACKS)}")
     # What may come as a tensor, a frame or a path is read once, before several attacks use it.
