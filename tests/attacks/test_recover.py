@@ -80,9 +80,6 @@ def test_every_attack_has_the_same_signature_as_recover():
         - {
             "natural",
             "mixing",
-            "mixup",
-            "unmix",
-            "unmask",
             "phase-retrieval",
             "absolute",
             "unhidden",

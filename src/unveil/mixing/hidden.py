@@ -46,7 +46,7 @@ def find_hidden(
     rng: np.random.Generator,
     *,
     some: int = 400,
-    rounds: int = 4,
+    rounds: int = 12,
     near: float = 1e-3,
     progress: Callable[[int, int], None] | None = None,
 ) -> Mixture | None:

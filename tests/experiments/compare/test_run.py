@@ -179,7 +179,7 @@ def test_the_committed_page_is_made_from_the_committed_numbers():
     facts = json.loads((DOCS / "figures" / "compare.json").read_text())
     assert (DOCS / "compare.md").read_text() == page(facts, "figures")
     # Masks of a pool belong to a scheme that no family has: docs/schemes.md measures them.
-    assert set(ATTACKS) - set(facts["asked"]["attacks"]) == {"mixing", "unmask"}
+    assert set(ATTACKS) - set(facts["asked"]["attacks"]) == {"mixing"}
     assert facts["asked"]["families"] == [*FAMILIES, PHASE]
     with (DOCS / "figures" / "compare.csv").open() as file:
         assert list(csv.DictReader(file)) == [
