@@ -51,7 +51,10 @@ def truth_table(wanted: list[str]) -> None:
                 found = unveil.audit(x, sample=size if size and size < len(x) else None, rng=seed)
                 seconds = time.process_time() - start
                 records = len(found.records)
-                print(f"| {name} | {size or len(x)} | {seed} | {found.verdict.level} | {found.verdict.headline} | {records} | {seconds:.0f} s |", flush=True)
+                print(
+                    f"| {name} | {size or len(x)} | {seed} | {found.verdict.level} | {found.verdict.headline} | {records} | {seconds:.0f} s |",
+                    flush=True,
+                )
 
 
 def sets() -> Iterator[tuple[str, Any]]:
@@ -93,7 +96,9 @@ def covered(m: int, audits: int = 200, draws: int = 3, n: int = 40, d: int = 8) 
         trials = [run_trial(release, INSIDER, draw) for draw in range(draws)]
         shares.append([trial.back(3) / trial.records for trial in trials])
     truth = float(np.mean(shares))
-    inside = [low <= truth <= high for low, high in (share_interval(each, n // 2) for each in shares)]
+    inside = [
+        low <= truth <= high for low, high in (share_interval(each, n // 2) for each in shares)
+    ]
     return {"encodings": m, "share": round(truth, 4), "covered": float(np.mean(inside))}
 
 

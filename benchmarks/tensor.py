@@ -16,11 +16,11 @@ from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
+from unveil.factor.cliques import find_cliques
 
 import unveil
 from benchmarks.table import Row
 from unveil.encode import draw_selection, selection_matrix
-from unveil.factor.cliques import find_cliques
 from unveil.paper.floral import encodings_needed
 from unveil.rivals import tensor as intersection_tensor
 from unveil.rivals.tensor import boolean_factor

@@ -24,7 +24,6 @@ import pytest
 from click.testing import CliRunner
 
 from unveil import cli, store
-from unveil.attacks import recover
 from unveil.engine import files
 from unveil.engine.files import PART
 

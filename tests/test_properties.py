@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from unveil.supports import learn_public
 
 from unveil import Encodings, Overlaps, Scheme, find_all_florals, gram_extract, score, simulate
 from unveil.attacks import learn_private_image
@@ -12,7 +13,6 @@ from unveil.encode import encode
 from unveil.encodings import Selection
 from unveil.paper.overlap_levels import folded_levels
 from unveil.scheme import FIXED_WEIGHTINGS
-from unveil.supports import learn_public
 
 FEW = settings(deadline=None, derandomize=True, max_examples=25)
 VERY_FEW = settings(deadline=None, derandomize=True, max_examples=5)

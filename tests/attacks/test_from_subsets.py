@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from unveil.attacks.from_subsets import from_subsets
 
 import unveil
-from unveil.attacks.from_subsets import from_subsets
 from unveil.parallel import Stopwatch
 from unveil.records import UNRESOLVED
 

@@ -3,9 +3,9 @@ still is."""
 
 import numpy as np
 import pytest
+import unveil.attacks.finish as certified
 
 import unveil
-import unveil.attacks.finish as certified
 from unveil import Encodings, Overlaps, Scheme, recover, score, simulate
 
 

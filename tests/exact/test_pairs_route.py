@@ -28,9 +28,7 @@ def test_a_table_of_mixed_columns_comes_back(seed: int) -> None:
     # One sign per column is free; records are matched by magnitudes.
     match = np.abs(np.abs(recovery.vectors)[:, None, :4] - np.abs(x)[None, :, :4]).sum(2).argmin(1)
     assert len(set(match)) == 60
-    error = np.minimum(
-        np.abs(recovery.vectors - x[match]), np.abs(recovery.vectors + x[match])
-    )
+    error = np.minimum(np.abs(recovery.vectors - x[match]), np.abs(recovery.vectors + x[match]))
     doubt = np.zeros(x.shape, bool) if recovery.doubtful is None else recovery.doubtful
     assert error[~doubt].max() < 1e-3
     assert (error < 1e-3).mean() > 0.98
@@ -64,6 +62,6 @@ def test_open_values_are_those_in_which_solutions_differ() -> None:
         problem = Problem(y, None, 2, np.full(1, 1e-6))
         values, opened = solve_columns(problem, members, np.full((6, 1), np.nan))
         fits = grid[(np.abs(grid[:, members].sum(axis=2)) == y[:, 0]).all(axis=1)]
-        assert (np.abs(values[members, 0].sum(axis=1)) - y[:, 0] == pytest.approx(0, abs=1e-5))
+        assert np.abs(values[members, 0].sum(axis=1)) - y[:, 0] == pytest.approx(0, abs=1e-5)
         for v in np.flatnonzero(opened[:, 0]):  # shown means that there is another solution
             assert len(np.unique(np.abs(fits[:, v]))) > 1 or len(fits) > 2

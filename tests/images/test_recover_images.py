@@ -82,9 +82,7 @@ def test_labels_are_used_and_those_that_cannot_be_are_said_to_be_left_out():
     assert ssim(recovery, sim).mean_ssim > 0.8
     wrong = np.ones((300, 3), np.float32)
     wrong[:, 0] = 2
-    recovery = unveil.recover_images(
-        sim.encodings, sim.public, n_private=12, labels=wrong, rng=0
-    )
+    recovery = unveil.recover_images(sim.encodings, sim.public, n_private=12, labels=wrong, rng=0)
     assert "not used" in recovery.explanation
 
 

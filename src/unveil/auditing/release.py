@@ -26,8 +26,8 @@ from scipy import sparse
 from unveil.checks import InputError, as_array, as_vectors, row_blocks
 from unveil.encode import simulate
 from unveil.encodings import Encodings
-from unveil.scheme import Scheme
 from unveil.paper import learn_public
+from unveil.scheme import Scheme
 
 Encoder = Callable[..., ArrayLike]
 """encoder(private, public, rng) → encodings (m, d); or an object with such an `encode`."""

@@ -301,7 +301,9 @@ def replace_rows(encodings: Encodings, rows: Indices) -> Encodings:
 def _distinct_rows(problem: Problem) -> tuple[Indices, Indices]:
     """The first of each group of equal encodings, and for every encoding its place among them."""
     both = problem.y if problem.c is None else np.hstack([problem.y, problem.c])
-    hashed = np.ascontiguousarray(both).view(np.dtype((np.void, both.dtype.itemsize * both.shape[1])))
+    hashed = np.ascontiguousarray(both).view(
+        np.dtype((np.void, both.dtype.itemsize * both.shape[1]))
+    )
     _, first, inverse = np.unique(hashed.ravel(), return_index=True, return_inverse=True)
     order = np.argsort(first)
     place = np.empty(len(order), np.int64)

@@ -109,7 +109,9 @@ def polish(
         shape=(len(edges), len(x)),
     )
     total = np.nan_to_num(x)[a] + np.nan_to_num(x)[b]
-    miss = np.where(np.abs(total - plus.T) < np.abs(total - minus.T), plus.T - total, minus.T - total)
+    miss = np.where(
+        np.abs(total - plus.T) < np.abs(total - minus.T), plus.T - total, minus.T - total
+    )
     # Edges of unknown values, and those that contradict, do not pull.
     good = ~np.isnan(x[a] + x[b]) & (np.abs(miss) <= 2 * near)
     residual = incidence.T @ np.where(good, miss, 0.0)
@@ -153,7 +155,9 @@ def _triangles(start, neighbour, edge):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _solve_column(plus, minus, near, start, neighbour, edge, known, corners, first, roots, hidden, attempts):  # type: ignore[no-untyped-def]
+def _solve_column(
+    plus, minus, near, start, neighbour, edge, known, corners, first, roots, hidden, attempts
+):  # type: ignore[no-untyped-def]
     """One column: values (NaN where there are none) and which of them are open."""
     n = len(start) - 1
     best = np.full(n, np.nan)
@@ -201,9 +205,7 @@ def _solve_column(plus, minus, near, start, neighbour, edge, known, corners, fir
                 repeated |= same or (hidden and turned)
             if repeated:
                 continue
-            shown, good = _all_solutions(
-                value, plus, minus, near, start, neighbour, edge, attempts
-            )
+            shown, good = _all_solutions(value, plus, minus, near, start, neighbour, edge, attempts)
             if not good:
                 continue
             opened |= shown

@@ -154,7 +154,9 @@ def as_problem(
     if c is not None:
         largest = np.maximum(largest, weight * np.abs(c).max(axis=0))
     step = np.maximum(rounding * scheme.k_private * largest * 2.0**-24, released_step(raw))
-    return Problem((raw / np.float32(weight)).astype(np.float32), c, scheme.k_private, step / weight)
+    return Problem(
+        (raw / np.float32(weight)).astype(np.float32), c, scheme.k_private, step / weight
+    )
 
 
 def released_step(values: NDArray[np.float32]) -> Floats:

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from unveil.encode import mix
 from unveil.encodings import Encodings
 from unveil.paper.floral import Reading, estimate_n_private
+from unveil.paper.floral_evidence import Evidence, gather_evidence
 from unveil.paper.private_image import SignSolution
 from unveil.records import AMBIGUOUS, UNRESOLVED, Floral, Overlaps, Supports
-from unveil.paper.floral_evidence import Evidence, gather_evidence
 
 CONVINCING = "convincing"
 FLORAL_NOISE, FLORAL_LEAST = 100.0, 1e-5
