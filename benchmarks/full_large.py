@@ -17,7 +17,7 @@ from benchmarks.table import Row
 
 RUN = """
 import hashlib, json, resource, sys, time, numpy as np, unveil
-from unveil.cluster import connected
+from unveil.engine.blocks import connected
 k, n, m, d, seed, beside, pool, workers, scheduler = (*map(int, sys.argv[1:9]), sys.argv[9] or None)
 scheme, attack = (unveil.Scheme(k, 2), None) if pool else (unveil.Scheme(k), "full")
 warm = unveil.simulate(scheme, 80, n_public=pool and 200, m=800, d=2500, rng=0)
@@ -33,7 +33,7 @@ def used():
     whom = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
     return sum(t.ru_utime + t.ru_stime for t in map(resource.getrusage, whom))
 start, cpu = time.perf_counter(), used()
-with unveil.parallel.using(workers or None, scheduler), connected(scheduler, workers):
+with using(workers or None, scheduler), connected(scheduler, workers):
     recovery = unveil.recover(sim.encodings, sim.public, attack=attack, rng=seed)
     seconds = time.perf_counter() - start
 cpu = used() - cpu

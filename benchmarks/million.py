@@ -100,7 +100,7 @@ def in_a_file(count: int = 10**6) -> list[Row]:
 def on_a_cluster(count: int = 10**5) -> list[Row]:
     import distributed
 
-    from unveil.cluster import connected
+    from unveil.engine.blocks import connected
 
     what = f"k_public=2 of {count:,}, m={M:,}, d={D:,}, two Dask workers, one killed"
     killed: list[str] = []
@@ -119,7 +119,7 @@ def on_a_cluster(count: int = 10**5) -> list[Row]:
                     os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
 
             address, start = cluster.scheduler_address, time.perf_counter()
-            with unveil.parallel.using(scheduler=address), connected(address) as client:
+            with using(scheduler=address), connected(address) as client:
                 found = unveil.learn_public(encodings, public, memory_limit=LIMIT, progress=kill)
                 peak = max(client.run(_peak).values())
             seconds = time.perf_counter() - start

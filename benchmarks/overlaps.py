@@ -307,9 +307,9 @@ def kills() -> list[Row]:
 def units() -> list[Row]:
     """What the plan believes an operation costs, in multiply-adds of the product
     (`paper/overlap_engine.py`), measured here."""
+    from unveil.engine.blocks import one_blas_thread
     from unveil.paper.overlap_engine import _survivors
     from unveil.paper.overlap_levels import log_ratios
-    from unveil.parallel import one_blas_thread
 
     sim = unveil.simulate(unveil.Scheme(2), 1000, m=4096, d=3072, rng=5)
     engine = overlap_engine(sim.encodings)

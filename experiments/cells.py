@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from unveil._version import __version__
-from unveil.cluster import results
-from unveil.kept import keep_json, kept_json, name_of
-from unveil.parallel import where
+from unveil.engine.blocks import results, where
+from unveil.engine.files import keep_json, kept_json, name_of
 from unveil.records import Progress
 
 Facts = dict[str, Any]

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
 from unveil.store import write_bytes
 
 if TYPE_CHECKING:

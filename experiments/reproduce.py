@@ -19,9 +19,9 @@ import click
 from experiments.cells import Cells, Facts
 from experiments.drawing import save, style
 from experiments.section import Section, table
-from unveil import store
 from unveil._version import __version__
 from unveil.checks import InputError
+from unveil.engine import files
 from unveil.records import Progress
 
 if TYPE_CHECKING:
@@ -92,15 +92,15 @@ def reproduce(
     found = it.measure(Cells(name, seed, out / ".cells", progress), full)
     facts = {"item": name, "full": full, "seed": seed, "unveil": __version__, **found}
     # Files appear together, or not at all.
-    with store.whole_set(folder) as part:
+    with files.whole_set(folder) as part:
         base = part / f"reproduce-{name}"
-        store.write_text(base.with_suffix(".json"), json.dumps(facts, sort_keys=True) + "\n")
-        store.write_csv(base.with_suffix(".csv"), it.rows(facts))
+        files.write_text(base.with_suffix(".json"), json.dumps(facts, sort_keys=True) + "\n")
+        files.write_csv(base.with_suffix(".csv"), it.rows(facts))
         with style():
             for suffix, figure in it.draw(facts).items():
                 save(figure, part / f"reproduce-{name}{suffix}")
         files = tuple(folder / file.name for file in sorted(part.iterdir()))
-    store.write_text(out / "reproduce.md", page(folder))
+    files.write_text(out / "reproduce.md", page(folder))
     return Result(name, it.section(facts), facts, (*files, out / "reproduce.md"))
 
 
@@ -108,7 +108,7 @@ def page(folder: Path) -> str:
     """The page, in Markdown, from the numbers in `folder`; it stands beside that folder."""
     # From files alone: items that were measured earlier keep their place on the page.
     found = {
-        name: store.read_json(path)
+        name: files.read_json(path)
         for name in ITEMS
         if (path := folder / f"reproduce-{name}.json").is_file()
     }

@@ -23,8 +23,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from unveil import cli, store
-from unveil.engine import files
+from unveil import cli
+from unveil.engine import files, runs
 from unveil.engine.files import PART
 
 CHANGES = {
@@ -116,11 +116,11 @@ def parts(folder: Path) -> list[Path]:
 
 def is_whole(path: Path) -> None:
     if path.suffix == ".json":
-        store.read_json(path)
+        files.read_json(path)
     elif path.suffix == ".npy":
-        store.read_array(path)
+        files.read_array(path)
     elif path.name == "recovery.npz":
-        store.read_recovery(path)
+        runs.read_recovery(path)
     elif path.suffix == ".npz":
         with np.load(path, allow_pickle=False) as archive:
             assert all(archive[name] is not None for name in archive.files)
@@ -278,7 +278,7 @@ def test_two_at_once_leave_one_of_the_two(run: Path, tmp_path: Path) -> None:
         7,
         8,
     )
-    store.read_recovery(tmp_path / "run/recovery.npz")
+    runs.read_recovery(tmp_path / "run/recovery.npz")
     assert call("attack", tmp_path / "new", *QUICK) in (0, 3)
 
 

@@ -12,11 +12,12 @@ import pytest
 from click.testing import CliRunner, Result
 from scipy import sparse
 
-from unveil import Scheme, cli, simulate, store
+from unveil import Scheme, cli, simulate
 from unveil.checks import InputError
 from unveil.data.bundled import fashion_mnist
 from unveil.encode.units import Units
 from unveil.encodings import Simulation
+from unveil.engine import runs
 from unveil.records import Recovery
 
 SHAPE = (16, 16, 3)
@@ -340,7 +341,7 @@ def test_images_of_unsettled_sign_are_scored_and_mirrored_ones_either_way_round(
 ) -> None:
     run = tmp_path / "run"
     call("simulate", run, "--private", photos, "--m", 12, "--seed", 1)
-    truth, _ = store.read_truth(run / "truth.npz")
+    truth, _ = runs.read_truth(run / "truth.npz")
     mirrored = truth.reshape(-1, 12, 12, 3)[:, :, ::-1].reshape(truth.shape)
     n, m = len(truth), 12
     found = Recovery(
@@ -355,7 +356,7 @@ def test_images_of_unsettled_sign_are_scored_and_mirrored_ones_either_way_round(
         seconds={},
         evidence={"recognisable": [1.0] * n, "mirrored": True},
     )
-    store.write_recovery(run / "recovery.npz", found)
+    runs.write_recovery(run / "recovery.npz", found)
     result = call("score", run, "--json")
     assert json.loads(result.stdout)["images"]["mean_ssim"] == pytest.approx(1)
     # What images leave open is said, and not that they reproduce encodings.

@@ -6,7 +6,7 @@ import sys
 
 import unveil
 
-WARNING = "from unveil.logs import logger; logger('unveil.attacks').warning('look')"
+WARNING = "import logging; logging.getLogger('unveil.attacks').warning('look')"
 
 
 def test_nothing_is_said_unasked():

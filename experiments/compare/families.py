@@ -18,8 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from unveil.data.bundled import fashion_mnist
-from unveil.encode import simulate
-from unveil.encode.selection import selection_matrix
+from unveil.encode import selection_matrix, simulate
 from unveil.encodings import Encodings, Selection, Simulation
 from unveil.records import Overlaps
 from unveil.scheme import Scheme

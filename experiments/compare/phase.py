@@ -20,7 +20,7 @@ from experiments.cells import LOST, Cells, Facts
 from experiments.compare.families import Family
 from experiments.compare.trial import LIMIT, RAN, REFUSED, Trial, code_of, run_trials
 from experiments.drawing import COLOURS, panels
-from unveil.parallel import where, worker_count
+from unveil.engine.blocks import where, worker_count
 from unveil.scheme import Scheme
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from experiments.compare.families import FAMILIES, Family
 from experiments.compare.page import page, rows, verdict
 from experiments.compare.trial import CRASHED, LIMIT, RAN, REFUSED, code_of, run_trials
 from experiments.drawing import save, style
-from unveil import store
 from unveil._version import __version__
 from unveil.attacks import ATTACKS
 from unveil.checks import InputError
+from unveil.engine import files
 from unveil.records import Progress
 
 PHASE = "phase"
@@ -81,15 +81,15 @@ def compare(
         "diagrams": phase.measure(cells, attacks, full, limit) if PHASE in families else [],
     }
     # Files appear together, or not at all.
-    with store.whole_set(folder) as part:
+    with files.whole_set(folder) as part:
         base = part / "compare"
-        store.write_text(base.with_suffix(".json"), json.dumps(facts, sort_keys=True) + "\n")
-        store.write_csv(base.with_suffix(".csv"), rows(facts))
+        files.write_text(base.with_suffix(".json"), json.dumps(facts, sort_keys=True) + "\n")
+        files.write_csv(base.with_suffix(".csv"), rows(facts))
         with style():
             for suffix, figure in phase.draw(facts["diagrams"]).items():
                 save(figure, part / f"compare{suffix}")
         files = tuple(folder / file.name for file in sorted(part.iterdir()))
-    store.write_text(out / "compare.md", page(facts, folder.name))
+    files.write_text(out / "compare.md", page(facts, folder.name))
     return Comparison(verdict(facts), facts, (*files, out / "compare.md"))
 
 

@@ -46,7 +46,7 @@ from unveil.attacks import ATTACKS, recover
 from unveil.auditing.outcome import Yardstick, assess
 from unveil.checks import InputError
 from unveil.encode import simulate
-from unveil.parallel import one_blas_thread
+from unveil.engine.blocks import one_blas_thread
 from unveil.records import Recovery
 from unveil.scoring import score
 from unveil.scoring.images import image_scores

@@ -21,7 +21,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from unveil.checks import InputError
-from unveil.encode.selection import selection_matrix
+from unveil.encode import selection_matrix
 from unveil.paper import find_floral_submatrix
 from unveil.records import Overlaps
 

@@ -18,8 +18,7 @@ from experiments.bands import power_law, share_band
 from experiments.cells import Cells, Facts
 from experiments.drawing import COLOURS, MARKERS, SERIES, panels
 from experiments.section import Section, table
-from unveil.encode import simulate
-from unveil.encode.selection import selection_matrix
+from unveil.encode import selection_matrix, simulate
 from unveil.encodings import Encodings
 from unveil.paper import gram_extract
 from unveil.scheme import Scheme

@@ -26,10 +26,9 @@ from experiments.bands import power_law
 from experiments.cells import Cells, Facts
 from experiments.drawing import COLOURS, panels
 from experiments.section import Section, table
-from unveil.encode import simulate
-from unveil.encode.selection import selection_matrix
+from unveil.encode import selection_matrix, simulate
+from unveil.engine.blocks import one_blas_thread
 from unveil.paper import find_all_florals, find_floral_submatrix, gram_extract
-from unveil.parallel import one_blas_thread
 from unveil.records import Overlaps
 from unveil.scheme import Scheme
 

@@ -23,7 +23,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unveil.parallel import run_blocks, worker_count
+from unveil.engine.blocks import run_blocks, worker_count
 
 Floats = NDArray[np.float32]
 Init = Literal["he", "uniform", "printed"]

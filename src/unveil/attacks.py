@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from inspect import signature
+from logging import getLogger as logger
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from scipy import sparse
 from unveil.checks import DataLike, InputError, as_array, as_vectors
 from unveil.encodings import Encodings
 from unveil.identify import contradiction, identify, signs_of
-from unveil.logs import logger
 from unveil.mixing import takes as is_mixture
 from unveil.records import AMBIGUOUS, Overlaps, Progress, Recovery
 from unveil.scheme import EXACT_WEIGHTINGS, Scheme

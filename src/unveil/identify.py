@@ -35,12 +35,12 @@ from scipy.stats import hypergeom
 
 from unveil.checks import InputError
 from unveil.encodings import Encodings
+from unveil.engine.blocks import one_blas_thread
 from unveil.mixing.corners import find_corners
 from unveil.mixing.dictionary import find_dictionary
 from unveil.mixing.hidden import find_hidden, squared_correlations
 from unveil.mixing.masks import mask_groups, relative_masks
 from unveil.mixing.model import Mixture, rank, rms, spectrum
-from unveil.parallel import one_blas_thread
 from unveil.recovery import Recovery
 from unveil.scheme import Scheme, Signs
 from unveil.seeds import Rng, child, root

@@ -5,7 +5,7 @@ import pytest
 from unveil.attacks.from_subsets import from_subsets
 
 import unveil
-from unveil.parallel import Stopwatch
+from unveil.engine.blocks import Stopwatch
 from unveil.records import UNRESOLVED
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from unveil.checks import InputError
 from unveil.data import load_image_folder
-from unveil.parallel import using
+from unveil.engine.blocks import using
 
 
 def test_pixels_run_from_minus_one_to_one_in_order_of_names(tmp_path: Path) -> None:

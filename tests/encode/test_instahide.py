@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unveil.checks import InputError, row_blocks
-from unveil.encode.instahide import encode, mix
+from unveil.encode import encode, mix
 from unveil.encodings import Selection
 from unveil.scheme import FIXED_WEIGHTINGS, SIGNS, Scheme
 

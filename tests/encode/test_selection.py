@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chi2
 
 from unveil.checks import InputError
-from unveil.encode.selection import draw_selection, selection_matrix
+from unveil.encode import draw_selection, selection_matrix
 from unveil.scheme import Scheme
 
 

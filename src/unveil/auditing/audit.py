@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from unveil import store
 from unveil.auditing.attacker import ATTACKERS, PUBLIC, Attacker
 from unveil.auditing.inputs import Case, Data, axes_of, load, seconds_of
 from unveil.auditing.lint import lint_encoder, lint_encodings
@@ -50,7 +49,8 @@ from unveil.auditing.verdict import (
 from unveil.auditing.what_if import what_if as what_if_points
 from unveil.checks import DataLike, InputError
 from unveil.encodings import Encodings
-from unveil.kept import name_of
+from unveil.engine import runs
+from unveil.engine.files import name_of
 from unveil.records import Progress
 from unveil.scheme import Scheme
 from unveil.seeds import Rng, root
@@ -390,7 +390,7 @@ def _said(
         ),
         findings=_findings(case, bench),
         assumed=assumed,
-        run=store.manifest("audit", **facts),
+        run=runs.manifest("audit", **facts),
         provenance={
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "data": name_of([], data.values),

@@ -19,10 +19,10 @@ from unveil.auditing.plan import encodings_for_all
 from unveil.auditing.release import Encoder, Release
 from unveil.checks import DataLike, InputError, as_array, as_vectors
 from unveil.data import Dataset, gaussian_vectors, load_dataset
+from unveil.data.arrays import read_labels
 from unveil.data.features import SUFFIXES, read_features
-from unveil.data.labels import read_labels
-from unveil.npy import read_array
-from unveil.parallel import memory_limit
+from unveil.engine.blocks import memory_limit
+from unveil.engine.files import read_array
 from unveil.scheme import Scheme
 from unveil.seeds import child, root
 

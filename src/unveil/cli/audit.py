@@ -145,9 +145,9 @@ def audit(
 
     Exit code 0: done, whatever the verdict; 1: the gate of --fail-on is closed; 2: bad input.
     """
-    from unveil import store
     from unveil.auditing.audit import audit as run
     from unveil.checks import InputError
+    from unveil.engine import files
     from unveil.report.page import write_json, write_report
 
     # 1. What is audited, and with what options.
@@ -177,7 +177,7 @@ def audit(
         found = replace(found, provenance=provenance(found.provenance, given, source))
         # 3. Report and JSON, together or not at all.
         folder.mkdir(parents=True, exist_ok=True)
-        with store.whole_set(folder) as part:
+        with files.whole_set(folder) as part:
             write_report(found, part / "report.html")
             write_json(found, part / "audit.json")
         report = folder / "report.html"
@@ -199,8 +199,8 @@ def audit(
 
 def _must_be_ours(out: Path, several: bool) -> None:
     """A folder that is new, empty, or holds a report of an earlier audit, which is replaced."""
-    from unveil import store
+    from unveil.engine import files
 
     folders = [out / name for name in DEFAULT] if several else [out]
     if not any((folder / "audit.json").is_file() for folder in folders):
-        store.must_be_new(out)
+        files.must_be_new(out)

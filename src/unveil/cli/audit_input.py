@@ -23,7 +23,7 @@ def settled(
     that were given; k_public: whether drawn records need a drawn pool."""
     from unveil.checks import InputError
     from unveil.data import gaussian_vectors, load_dataset
-    from unveil.data.labels import read_labels
+    from unveil.data.arrays import read_labels
     from unveil.seeds import child, root
 
     # 1. What cannot be together.

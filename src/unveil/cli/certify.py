@@ -49,15 +49,15 @@ def certify(
     --members, else recovery.npz, else truth.npz. Every encoding is made again from the claim, and
     each vector is verified only if no other reading of the encodings exists. Nothing is written.
     """
-    from unveil import store
     from unveil.certificate import certify as certified
+    from unveil.engine import files
     from unveil.verdict import plain, recovery_facts
 
     # 1. What was released, and what is claimed.
     release, P = _release(run, encodings, public)
     claim = _claim(run, vectors, members)
     if supports is not None:
-        claim["supports"] = store.read_array(supports)
+        claim["supports"] = files.read_array(supports)
     with progress_bar("certify", not as_json) as progress:
         if release.scheme.k_public and release.scheme.k_private and "supports" not in claim:
             from unveil.paper import learn_public
@@ -78,18 +78,18 @@ def certify(
 
 
 def _release(run: Path, encodings: Path | None, public: Path | None) -> tuple[Encodings, Any]:
-    from unveil import store
     from unveil.checks import InputError
     from unveil.cli.options import read_run
     from unveil.data import load_vectors
     from unveil.encodings import Encodings, as_public
+    from unveil.engine import runs
 
     if encodings is None and not (run / "encodings.npy").is_file():
         raise InputError(f"no encodings.npy in {run}: add --encodings with the released file")
     if encodings is None:
         release, listed = read_run(run)
     else:
-        scheme, pixel_rms = store.read_scheme(run / "scheme.json")
+        scheme, pixel_rms = runs.read_scheme(run / "scheme.json")
         release, listed = Encodings(load_vectors(encodings, "encodings"), scheme, pixel_rms), None
     if public is not None:
         listed = as_public(load_vectors(public, "public"), release)
@@ -98,16 +98,16 @@ def _release(run: Path, encodings: Path | None, public: Path | None) -> tuple[En
 
 def _claim(run: Path, vectors: Path | None, members: Path | None) -> dict[str, Any]:
     """The arguments of `unveil.certify` that are the claim."""
-    from unveil import store
     from unveil.checks import InputError
-    from unveil.npy import array_names
+    from unveil.engine import files, runs
+    from unveil.engine.files import array_names
 
     if (vectors is None) != (members is None):
         raise InputError("--vectors and --members are one claim: give both, or none")
     if vectors is not None and members is not None:
-        return {"vectors": store.read_array(vectors), "members": store.read_array(members)}
+        return {"vectors": files.read_array(vectors), "members": files.read_array(members)}
     if (run / "recovery.npz").is_file():
-        found = store.read_recovery(run / "recovery.npz")
+        found = runs.read_recovery(run / "recovery.npz")
         claim: dict[str, Any] = {"vectors": found.vectors, "members": found.members}
         return {**claim, "doubtful": found.doubtful, "weights": found.weights}
     truth = run / "truth.npz"
@@ -116,12 +116,12 @@ def _claim(run: Path, vectors: Path | None, members: Path | None) -> dict[str, A
             f"no recovery.npz and no truth.npz in {run}: run `unveil attack` on it, or give "
             "--vectors and --members"
         )
-    private, mixed = store.read_truth(truth)
+    private, mixed = runs.read_truth(truth)
     if mixed is None:
         raise InputError(f"{truth.name} does not say who mixes whom: give --vectors and --members")
     claim = {"vectors": private, "members": mixed}
     if "selection_public" in array_names(truth):
-        supports = store.read_array(truth, "selection_public")
+        supports = files.read_array(truth, "selection_public")
         if supports.shape[1]:
             claim["supports"] = supports
     return claim

@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.certificate import certify
-from unveil.encodings import Encodings
+from unveil.encodings import Encodings, as_public
+from unveil.engine.blocks import Stopwatch
 from unveil.exact.noise import fit_noisy
 from unveil.exact.problem import as_problem
 from unveil.exact.values import solve_values
-from unveil.parallel import Stopwatch
-from unveil.records import Progress, Recovery, Supports
+from unveil.records import Overlaps, Progress, Recovery, Supports
 
 
 def from_subsets(
@@ -73,3 +73,18 @@ def from_subsets(
         seconds=clock.seconds,
         evidence={**recovery.evidence, **(facts or {})},
     ).about(encodings)
+
+
+def read_overlaps(
+    encodings: Encodings, public: Any, given: Overlaps | None, how: dict[str, Any]
+) -> tuple[Overlaps, dict[str, Any]]:
+    """(overlaps, {public, supports}): LearnPublic, where the scheme has a public part, and
+    GramExtract, where overlaps are not given."""
+    from unveil.paper.gram_extract import gram_extract
+    from unveil.paper.learn_public import learn_public
+
+    P = as_public(public, encodings) if encodings.scheme.k_public else None
+    S = None if P is None else learn_public(encodings, P, **how)
+    M = None if given is None else given.of(encodings)
+    found = M or gram_extract(encodings, P, supports=S, **how)
+    return found, {"public": P, "supports": S}

@@ -31,14 +31,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from unveil.engine.blocks import memory_limit as bytes_allowed
+from unveil.engine.blocks import must_fit, one_blas_thread
+from unveil.engine.folded import expected_square, information, log_density, signed
 from unveil.exact.overlaps import draw_members, similarity
 from unveil.exact.problem import Indices, Mask, Problem
 from unveil.exact.similarities import column_scale
 from unveil.exact.turns import swap
 from unveil.exact.values import distinct, fit_matrix, gather, late, reflect, rows_of
-from unveil.folded import expected_square, information, log_density, signed
-from unveil.parallel import memory_limit as bytes_allowed
-from unveil.parallel import must_fit, one_blas_thread
 
 Floats = NDArray[np.float64]
 Values = NDArray[np.float32]

@@ -28,7 +28,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unveil.cluster import results
+from unveil.engine.blocks import results
 from unveil.exact.problem import Floats, Indices, Problem
 
 BORDER = 0.377

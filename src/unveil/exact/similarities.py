@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from unveil.engine.blocks import memory_limit as bytes_allowed
+from unveil.engine.blocks import must_fit, one_blas_thread
 from unveil.exact.cliques import recover_sparse
 from unveil.exact.leftovers import complete, drop_unused, settle
 from unveil.exact.overlaps import Similarity, draw_members, similarity
 from unveil.exact.problem import Claim, Indices, Problem
 from unveil.exact.turns import take_turns
 from unveil.exact.values import evidence, late, solve_values
-from unveil.parallel import memory_limit as bytes_allowed
-from unveil.parallel import must_fit, one_blas_thread
 from unveil.records import Overlaps
 
 Floats = NDArray[np.float64]

@@ -28,9 +28,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from unveil.engine.blocks import memory_limit as bytes_allowed
+from unveil.engine.blocks import one_blas_thread
 from unveil.exact.problem import Claim, Indices, Mask, Problem
-from unveil.parallel import memory_limit as bytes_allowed
-from unveil.parallel import one_blas_thread
 
 Floats = NDArray[np.float64]
 Values = NDArray[np.float32]

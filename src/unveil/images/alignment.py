@@ -22,9 +22,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from unveil.engine.blocks import run_blocks, where, worker_count
 from unveil.images.fields import row_blocks
 from unveil.images.model import Floats
-from unveil.parallel import run_blocks, where, worker_count
 
 
 @dataclass(frozen=True, eq=False)

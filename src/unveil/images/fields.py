@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.ndimage import gaussian_filter
 
+from unveil.engine.blocks import run_blocks, where, worker_count
 from unveil.images.model import Copies, Floats, Prior
-from unveil.parallel import run_blocks, where, worker_count
 
 
 def row_blocks(m: int, size: int = 256) -> list[slice]:

@@ -12,6 +12,8 @@ from scipy import sparse
 from unveil.checks import InputError, as_vectors, is_count
 from unveil.encode.units import Units, settle_units
 from unveil.encodings import Encodings
+from unveil.engine.blocks import Stopwatch
+from unveil.engine.blocks import memory_limit as settle_limit
 from unveil.images.alignment import window_numbers
 from unveil.images.likeness import Clues, clues_of, recognise
 from unveil.images.memberships import lawful_labels
@@ -19,8 +21,6 @@ from unveil.images.model import Copies, Floats, image_prior, mirror
 from unveil.images.rounds import Found, Schedule, Task, alternate
 from unveil.images.similarity import similarity
 from unveil.images.weigh import WeightLaw
-from unveil.parallel import Stopwatch
-from unveil.parallel import memory_limit as settle_limit
 from unveil.records import UNRESOLVED, Progress, Recovery
 from unveil.seeds import Rng, child, root
 

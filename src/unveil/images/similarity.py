@@ -29,10 +29,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unveil.engine.blocks import run_blocks, where, worker_count
 from unveil.images.alignment import Alignment, align
 from unveil.images.fields import row_blocks
 from unveil.images.model import Copies, Floats, mirror
-from unveil.parallel import run_blocks, where, worker_count
 
 WHOLE = 32767
 """The largest number of 16 bits, which stands for a cosine of one."""

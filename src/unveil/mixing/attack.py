@@ -27,14 +27,14 @@ from unveil.certificate import certify
 from unveil.checks import InputError
 from unveil.encode.weights import sample_weights
 from unveil.encodings import Encodings, as_public
+from unveil.engine.blocks import Stopwatch, must_fit, one_blas_thread
+from unveil.engine.blocks import memory_limit as bytes_allowed
 from unveil.mixing.codes import matching_pursuit, sparse_codes
 from unveil.mixing.corners import find_corners
 from unveil.mixing.dictionary import find_dictionary, sketch_dictionary
 from unveil.mixing.hidden import find_hidden
 from unveil.mixing.masks import mask_groups, relative_masks
 from unveil.mixing.model import Floats, Mixture, mixed, rms
-from unveil.parallel import Stopwatch, must_fit, one_blas_thread
-from unveil.parallel import memory_limit as bytes_allowed
 from unveil.records import Progress, Recovery
 from unveil.recovery import AMBIGUOUS, UNRESOLVED
 from unveil.scheme import Scheme

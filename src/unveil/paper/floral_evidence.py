@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.folded import log_density, maximise
+from unveil.engine.folded import log_density, maximise
 
 PIXELS = 4096
 """Enough for tens of nats per encoding; more pixels only cost time."""

@@ -46,12 +46,10 @@ from numba import float32, njit
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from unveil.checks import row_blocks
-from unveil.cluster import results
+from unveil.checks import let_go, row_blocks
 from unveil.encodings import Encodings
-from unveil.folded import fold32, log_density, tanh32
-from unveil.mapped import let_go
-from unveil.parallel import count_rows, rows_per_block
+from unveil.engine.blocks import count_rows, results, rows_per_block
+from unveil.engine.folded import fold32, log_density, tanh32
 from unveil.records import Progress
 
 Floats = NDArray[np.float32]

@@ -34,10 +34,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unveil.checkpoint import Checkpoint
 from unveil.checks import DataLike, InputError
-from unveil.cluster import results
 from unveil.encodings import Encodings, as_public
+from unveil.engine.blocks import memory_limit as settle_limit
+from unveil.engine.blocks import must_fit, results, where, worker_count
+from unveil.paper._checkpoint import Checkpoint
 from unveil.paper.overlap_engine import (
     Block,
     OverlapEngine,
@@ -48,8 +49,6 @@ from unveil.paper.overlap_engine import (
     weigh_evidence,
 )
 from unveil.paper.overlap_levels import Statistic, public_part, statistic_levels
-from unveil.parallel import memory_limit as settle_limit
-from unveil.parallel import must_fit, where, worker_count
 from unveil.records import Overlaps, Progress, Supports
 
 Choice = Literal["auto"] | Statistic

@@ -31,6 +31,8 @@ from scipy.linalg import eigh
 
 from unveil.checks import DataLike, InputError
 from unveil.encodings import Encodings, as_public
+from unveil.engine.blocks import memory_limit as settle_limit
+from unveil.engine.blocks import rows_per_block, worker_count
 from unveil.paper.folded_search import (
     FoundSupports,
     Model,
@@ -42,8 +44,6 @@ from unveil.paper.folded_search import (
     top_products,
 )
 from unveil.paper.overlap_levels import mean_square
-from unveil.parallel import memory_limit as settle_limit
-from unveil.parallel import rows_per_block, worker_count
 from unveil.records import Progress, Supports
 from unveil.scheme import Scheme
 

@@ -28,6 +28,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.engine.blocks import one_blas_thread
 from unveil.paper.overlap_levels import (
     Array,
     Floats,
@@ -40,7 +41,6 @@ from unveil.paper.overlap_levels import (
     pixel_order,
     ratio_thresholds,
 )
-from unveil.parallel import one_blas_thread
 from unveil.scheme import Scheme
 
 # Margins are counted in bins of a quarter nat from −30 on: the layout of `Block.table`.

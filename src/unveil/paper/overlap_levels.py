@@ -38,7 +38,7 @@ from scipy.stats import norm
 
 from unveil.checks import InputError, row_blocks
 from unveil.encodings import Encodings
-from unveil.folded import log_2cosh, signed
+from unveil.engine.folded import log_2cosh, signed
 from unveil.scheme import Scheme
 
 Array = NDArray[np.float64]

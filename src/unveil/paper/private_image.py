@@ -20,7 +20,7 @@ method="fast" departs from it:
   * florals that stand for another family of sets are passed over (erratum 11, `read_floral`), and
     where a floral fails the next one is tried.
 
-Neither says of its own vectors that they are right: statuses come from `unveil._finish`.
+Neither says of its own vectors that they are right: statuses come from `unveil.certificate`.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from unveil._finish import solved_floral
 from unveil.certificate import certify
 from unveil.checks import DataLike, InputError
 from unveil.encodings import Encodings, as_public
+from unveil.engine.blocks import Stopwatch
 from unveil.paper.floral import (
     encodings_needed,
     estimate_n_private,
@@ -47,7 +47,6 @@ from unveil.paper.floral import (
     swap_reading,
 )
 from unveil.paper.gram_extract import gram_extract
-from unveil.parallel import Stopwatch
 from unveil.records import Floral, Overlaps, Progress, Recovery, Supports
 from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.seeds import Rng
@@ -260,7 +259,9 @@ def learn_private_image(
             c = _public_part(encodings, P, S, floral)
             y = encodings.magnitudes(floral.rows)
             signs = solve_sign_system(y, floral.incidence, scheme.private_weight, c, method=method)
-            solution = solved_floral(encodings, P, S, M, floral, reading, signs)
+            from unveil.paper.judge_floral import judge_floral
+
+            solution = judge_floral(encodings, P, S, M, floral, reading, signs)
         solved += 1
         if best is None or solution.rank > best.rank:
             best = solution

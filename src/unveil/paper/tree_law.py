@@ -31,11 +31,10 @@ import numpy as np
 from numba import float32, njit
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
-from unveil.cluster import results
 from unveil.encodings import Encodings
+from unveil.engine.blocks import count_rows, results, rows_per_block
 from unveil.paper.folded_search import Floats, Indices, Public, Reals, screen, top_products
 from unveil.paper.overlap_levels import mean_square
-from unveil.parallel import count_rows, rows_per_block
 from unveil.records import Progress
 
 

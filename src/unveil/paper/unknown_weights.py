@@ -24,9 +24,9 @@ import numpy as np
 from numba import float32, njit
 from numpy.typing import NDArray
 
-from unveil.cluster import results
 from unveil.encodings import Encodings
-from unveil.folded import fold32, tanh32
+from unveil.engine.blocks import count_rows, results
+from unveil.engine.folded import fold32, tanh32
 from unveil.paper.folded_search import (
     Floats,
     Indices,
@@ -38,7 +38,6 @@ from unveil.paper.folded_search import (
     start_supports,
     top_others,
 )
-from unveil.parallel import count_rows
 from unveil.records import Progress
 
 

@@ -24,10 +24,10 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from unveil import store
 from unveil._version import SCHEMA
 from unveil.auditing.result import Audit
 from unveil.checks import InputError
+from unveil.engine import files
 from unveil.report import figures
 
 LEVELS = {"leaks": "Leaks", "partly": "Leaks in part", "nothing": "Nothing recovered"}
@@ -68,7 +68,7 @@ SAID = {
 def write_report(audit: Audit, path: str | Path) -> Path:
     """Write the report to `path`, whole or not at all."""
     target = _target(path)
-    store.write_text(target, render(audit))
+    files.write_text(target, render(audit))
     return target
 
 
@@ -82,7 +82,7 @@ def write_json(audit: Audit, path: str | Path) -> Path:
         if (found := getattr(shown, kind)) is not None
     }
     pictures = {**kinds, "names": list(shown.names)}
-    store.write_json(target, {"schema": SCHEMA, **audit.facts(), "pictures": pictures})
+    files.write_json(target, {"schema": SCHEMA, **audit.facts(), "pictures": pictures})
     return target
 
 

@@ -22,8 +22,8 @@ from scipy import sparse
 
 from unveil.checks import InputError, as_vectors
 from unveil.encodings import Encodings
-from unveil.parallel import Stopwatch, must_fit
-from unveil.parallel import memory_limit as settle_limit
+from unveil.engine.blocks import Stopwatch, must_fit
+from unveil.engine.blocks import memory_limit as settle_limit
 from unveil.records import UNRESOLVED, Progress, Recovery
 from unveil.seeds import Rng, child, root
 

@@ -10,7 +10,7 @@ Instance Encoding?", 2020).
                                           new centres; then cliques again in what L leaves of S
     4  W ← assignment                     k_private images per encoding at the best total score, and
                                           where all occur equally often no image more than its share
-    5  x ← min ‖|Wx| − y‖²                exact where nothing else is mixed in (`unveil._finish`),
+    5  x ← min ‖|Wx| − y‖²                exact where nothing else is mixed in (`exact.from_members`),
                                           else most likely with the public part as noise
 
 With k images per encoding an encoding is like a clique also because both meet in other images:
@@ -27,14 +27,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from unveil._finish import solved_members
 from unveil.checks import InputError
 from unveil.encode.weights import sample_weights
 from unveil.encodings import Encodings, as_public
-from unveil.folded import maximise
+from unveil.engine.blocks import Stopwatch
+from unveil.engine.blocks import memory_limit as settle_limit
+from unveil.engine.folded import maximise
+from unveil.exact.from_members import from_subsets
 from unveil.paper.gram_extract import gram_extract
-from unveil.parallel import Stopwatch
-from unveil.parallel import memory_limit as settle_limit
 from unveil.records import UNRESOLVED, Overlaps, Progress, Recovery
 from unveil.seeds import Rng, child, root
 
@@ -96,7 +96,7 @@ def cliques_and_flow(
     draw = child(seed, "pixels")
     if scheme.fixed_weights and not scheme.k_public:
         rows = np.flatnonzero(sure)
-        return solved_members(
+        return from_subsets(
             encodings, NAME, rows, members[rows], draw, clock, facts=facts, progress=progress
         )
     # Weights, then values, the rest being noise; cliques of chance explain too little.

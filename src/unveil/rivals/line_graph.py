@@ -6,7 +6,7 @@ edges meet: the overlaps are the line graph L(H), and who mixes whom is its root
 
     1  M ← LearnPublic, GramExtract
     2  H ← the root of M, component by component
-    3  x ← every value from the pairs, with its status (`unveil._finish`)
+    3  x ← every value from the pairs, with its status (`exact.from_members`)
 
 *The root* (Krausz 1943, Roussopoulos 1973): a graph is a line graph where its edges fall apart into
 cliques, the *cells*, no row being in more than two of them. Two rows i, j that overlap are in one
@@ -36,10 +36,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from unveil._finish import read_overlaps, solved_members
 from unveil.checks import InputError
 from unveil.encodings import Encodings
-from unveil.parallel import Stopwatch
+from unveil.engine.blocks import Stopwatch
+from unveil.exact.from_members import from_subsets, read_overlaps
 from unveil.records import AMBIGUOUS, VERIFIED, Overlaps, Progress, Recovery
 from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.seeds import Rng, child, root
@@ -292,7 +292,7 @@ def line_graph(
         "encodings_with_two_roots": int((~H.unique).sum()),
     }
     rows, draw = np.arange(encodings.m), child(root(rng), "pixels")
-    found = solved_members(
+    found = from_subsets(
         encodings, NAME, rows, H.members, draw, clock, facts=facts, **part, **how
     )
     # Vectors of components that have two roots are in doubt.

@@ -34,10 +34,10 @@ from scipy.linalg import eigh
 from unveil.certificate import certify
 from unveil.checks import InputError
 from unveil.encodings import Encodings, as_public
+from unveil.engine.blocks import Stopwatch, rows_per_block
+from unveil.engine.blocks import memory_limit as settle_limit
 from unveil.paper.folded_search import Public, survey_public
 from unveil.paper.unknown_weights import learn_weights
-from unveil.parallel import Stopwatch, rows_per_block
-from unveil.parallel import memory_limit as settle_limit
 from unveil.records import Progress, Recovery
 from unveil.seeds import Rng, child, root
 

@@ -10,7 +10,7 @@ S_a is the set of private vectors that encoding a mixes, W ∈ {0,1}^{m×n} who 
                                       diagonalises all of them, nearly (Jacobi rotations, Cardoso
                                       and Souloumiac 1996)
     4  W ← M·W(WᵀW)⁻¹, rounded        as long as that brings WWᵀ nearer to M
-    5  x ← every value from W         with its status (`unveil._finish`); the authors stop at W
+    5  x ← every value from W         with its status (`exact.from_members`); the authors stop at W
 
 *Step 2.* A random k-subset avoids S_a ∪ S_b ∪ S_c with probability C(n−u, k)/C(n, k), u the size of
 the union, and u = 3k − M_ab − M_ac − M_bc + T_abc. So the number of encodings that share nothing
@@ -33,12 +33,12 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 
-from unveil._finish import read_overlaps, solved_members
 from unveil.checks import InputError
 from unveil.encodings import Encodings
+from unveil.engine.blocks import Stopwatch, one_blas_thread
+from unveil.engine.blocks import memory_limit as settle_limit
+from unveil.exact.from_members import from_subsets, read_overlaps
 from unveil.paper.floral import estimate_n_private
-from unveil.parallel import Stopwatch, one_blas_thread
-from unveil.parallel import memory_limit as settle_limit
 from unveil.records import Overlaps, Progress, Recovery
 from unveil.scheme import FIXED_WEIGHTINGS
 from unveil.seeds import Rng, child, root
@@ -96,7 +96,7 @@ def tensor(
     members = np.nonzero(W[rows])[1].reshape(len(rows), k).astype(np.int64)
     facts = {"estimated_n_private": W.shape[1], "overlaps_reproduced": float(fit[rows].mean())}
     draw = child(seed, "pixels")
-    return solved_members(encodings, NAME, rows, members, draw, clock, facts=facts, **part, **how)
+    return from_subsets(encodings, NAME, rows, members, draw, clock, facts=facts, **part, **how)
 
 
 def boolean_factor(

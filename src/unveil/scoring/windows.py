@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from unveil.checks import DataLike, InputError, as_array, as_shape, as_vectors
-from unveil.data.tensors import read_any_array
+from unveil.data.arrays import read_any_array
 
 WINDOW = 7
 """Height and width of a window, as in scikit-image."""

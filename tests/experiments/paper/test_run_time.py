@@ -6,7 +6,7 @@ from experiments.cells import Cells
 from experiments.paper.run_time import STAGES, _seconds, _write_down, bounds, section
 
 from experiments.paper import run_time
-from unveil.encode.selection import selection_matrix
+from unveil.encode import selection_matrix
 
 
 def test_the_papers_exponents():

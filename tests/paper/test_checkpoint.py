@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from unveil import Encodings, Scheme, Supports, gram_extract, simulate
-from unveil.checkpoint import Checkpoint
+from unveil.engine.blocks import using
+from unveil.paper._checkpoint import Checkpoint
 from unveil.paper.gram_extract import overlap_engine
-from unveil.parallel import using
 
 SMALL = {"memory_limit": 200_000}
 

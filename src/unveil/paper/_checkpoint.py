@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from unveil._version import __version__
 from unveil.checks import InputError
-from unveil.kept import keep_arrays, kept_arrays, name_of
+from unveil.engine.files import keep_arrays, kept_arrays, name_of
 
 
 class Checkpoint:
