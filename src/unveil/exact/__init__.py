@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from unveil.certificate import certify
 from unveil.checks import DataLike
@@ -124,6 +125,8 @@ def recover_exact(
     members = np.full((encodings.m, problem.k), -1)
     members[usable] = claim.members[copy]
     seconds = {"claim": time.perf_counter() - started}
+    if claim.error is not None:
+        return _up_to_noise(encodings, claim, members, vectors is not None, seconds)
     recovery = certify(
         encodings,
         claim.vectors,
@@ -137,6 +140,60 @@ def recover_exact(
     related = route in ("pairs", "rounded pairs", "parity")
     evidence = {**recovery.evidence, "route": route, "how": claim.how, "relations": related}
     return replace(recovery, attack="exact", seconds=seconds, evidence=evidence).about(encodings)
+
+
+def _up_to_noise(
+    encodings: Encodings,
+    claim: Claim,
+    members: Indices,
+    signed: bool,
+    seconds: dict[str, float],
+) -> Recovery:
+    """What is likeliest under noise: nothing is exact, so nothing goes to the certificate. A record
+    whose standard error exceeds half of its size is not determined."""
+    m, error = encodings.m, np.asarray(claim.error)
+    noise = claim.noise * encodings.scheme.private_weight
+    size = float(np.sqrt(np.mean(claim.vectors.astype(np.float64) ** 2))) if len(error) else 0.0
+    sure = error <= 0.5 * size
+    reasons = tuple(
+        f"known to about ±{off:.2g} per value: the encodings carry noise of about {noise:.2g}"
+        if good
+        else "the encodings that use it do not determine it"
+        for off, good in zip(error, sure, strict=True)
+    )
+    rows = np.flatnonzero((members >= 0).all(axis=1))
+    if not len(error):
+        why = "no relation between the encodings holds, and no records explain them up to noise"
+        return Recovery.empty(encodings, "exact", why, seconds)
+    text = (
+        f"{int(sure.sum())} private vectors recovered to about ±{np.median(error):.2g} per value; "
+    )
+    text += f"{len(rows)} of {m} encodings explained up to noise of about {noise:.2g}, so that "
+    text += "nothing is exact"
+    columns = members[rows].ravel()
+    at = np.repeat(rows, members.shape[1]), columns
+    return Recovery(
+        vectors=claim.vectors.astype(np.float32),
+        status=np.where(sure, UNRESOLVED, AMBIGUOUS).astype("<U10"),
+        signed=signed,
+        members=sparse.csr_array((np.ones(len(columns), bool), at), shape=(m, len(error))),
+        residual=np.full(len(error), noise / max(encodings_rms(encodings), 1e-30)),
+        reasons=reasons,
+        attack="exact",
+        explanation=text,
+        seconds=seconds,
+        evidence={
+            "route": "noise",
+            "noise": noise,
+            "standard_error": error.tolist(),
+            "encodings_explained": len(rows),
+        },
+        explained=len(rows),
+    ).about(encodings)
+
+
+def encodings_rms(encodings: Encodings) -> float:
+    return float(np.sqrt(np.mean(np.square(encodings.values, dtype=np.float64))))
 
 
 def best_claim(problem: Problem, means: Means, enough: float) -> tuple[Claim, str]:
@@ -210,7 +267,8 @@ def by_noise(problem: Problem, means: Means) -> Claim:
         memory_limit=means.memory_limit,
     )
     opened = np.zeros(fit.vectors.shape, bool)
-    return Claim(fit.vectors, fit.members, opened, f"noise of {fit.noise:.3g}")
+    how = f"noise of {fit.noise:.3g}"
+    return Claim(fit.vectors, fit.members, opened, how, fit.error, fit.noise)
 
 
 def is_generic(problem: Problem, *, sample: int = 2000) -> bool:

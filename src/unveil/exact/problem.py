@@ -98,6 +98,8 @@ class Claim:
     members: Indices
     open: Mask
     how: str = ""
+    error: NDArray[np.float64] | None = None
+    noise: float = 0.0
 
     @classmethod
     def nothing(cls, problem: Problem, how: str = "") -> Claim:

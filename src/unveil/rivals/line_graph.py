@@ -292,9 +292,7 @@ def line_graph(
         "encodings_with_two_roots": int((~H.unique).sum()),
     }
     rows, draw = np.arange(encodings.m), child(root(rng), "pixels")
-    found = from_subsets(
-        encodings, NAME, rows, H.members, draw, clock, facts=facts, **part, **how
-    )
+    found = from_subsets(encodings, NAME, rows, H.members, draw, clock, facts=facts, **part, **how)
     # Vectors of components that have two roots are in doubt.
     status, reasons, text = found.status.copy(), list(found.reasons), found.explanation
     doubtful = np.zeros(len(found), bool)
