@@ -100,7 +100,7 @@ def in_a_file(count: int = 10**6) -> list[Row]:
 def on_a_cluster(count: int = 10**5) -> list[Row]:
     import distributed
 
-    from unveil.engine.blocks import connected
+    from unveil.engine.blocks import connected, using
 
     what = f"k_public=2 of {count:,}, m={M:,}, d={D:,}, two Dask workers, one killed"
     killed: list[str] = []

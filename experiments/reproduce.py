@@ -99,9 +99,9 @@ def reproduce(
         with style():
             for suffix, figure in it.draw(facts).items():
                 save(figure, part / f"reproduce-{name}{suffix}")
-        files = tuple(folder / file.name for file in sorted(part.iterdir()))
+        written = tuple(folder / file.name for file in sorted(part.iterdir()))
     files.write_text(out / "reproduce.md", page(folder))
-    return Result(name, it.section(facts), facts, (*files, out / "reproduce.md"))
+    return Result(name, it.section(facts), facts, (*written, out / "reproduce.md"))
 
 
 def page(folder: Path) -> str:

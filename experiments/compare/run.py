@@ -88,9 +88,9 @@ def compare(
         with style():
             for suffix, figure in phase.draw(facts["diagrams"]).items():
                 save(figure, part / f"compare{suffix}")
-        files = tuple(folder / file.name for file in sorted(part.iterdir()))
+        written = tuple(folder / file.name for file in sorted(part.iterdir()))
     files.write_text(out / "compare.md", page(facts, folder.name))
-    return Comparison(verdict(facts), facts, (*files, out / "compare.md"))
+    return Comparison(verdict(facts), facts, (*written, out / "compare.md"))
 
 
 def _chosen(asked: Sequence[str], known: list[str], what: str) -> list[str]:

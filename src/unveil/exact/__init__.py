@@ -4,11 +4,12 @@
 
     recover_exact(encodings, public=None, …) → Recovery
 
-Two ideas, and both are needed. *Exact equations* between encodings (`relations`) hold for data of any
-kind, in as few as ten columns, but want about n^(k/2) encodings. *Similarities* (`overlaps`) are content
-with two encodings per record and survive noise, but want many columns of generic values. Each leads to
-a claim: records, and who is mixed with whom. `ROUTES` lists them with the reason for each; they are
-tried in order until one explains nearly all encodings, and the best claim goes to the certificate.
+Two ideas, and both are needed. *Exact equations* between encodings (`relations`) hold for data of
+any kind, in as few as ten columns, but want about n^(k/2) encodings. *Similarities* (`overlaps`)
+are content with two encodings per record and survive noise, but want many columns of generic
+values. Each leads to a claim: records, and who is mixed with whom. `ROUTES` lists them with the
+reason for each; they are tried in order until one explains nearly all encodings, and the best
+claim goes to the certificate.
 
     problem      y, c, k, and what a claim is
     relations    pairs of encodings with one difference, by hashing
@@ -40,7 +41,7 @@ from unveil.exact.parity import recover_by_parity
 from unveil.exact.problem import Claim, Indices, Problem, as_problem, grid_step
 from unveil.exact.relations import as_rows
 from unveil.exact.similarities import recover_by_similarity
-from unveil.records import Overlaps, Progress, Recovery, Supports
+from unveil.records import AMBIGUOUS, UNRESOLVED, Overlaps, Progress, Recovery, Supports
 from unveil.seeds import Rng, child, root
 
 __all__ = ["Claim", "Problem", "as_problem", "recover_exact"]
@@ -275,8 +276,8 @@ def is_generic(problem: Problem, *, sample: int = 2000) -> bool:
     """Whether most columns look like magnitudes of normal numbers, and there are enough of them for
     similarities: about 30·k².
 
-    Their fourth moment is three times the square of the second; of whole numbers, few levels, photo-
-    graphs or skewed columns it hardly ever is."""
+    Their fourth moment is three times the square of the second; of whole numbers, few levels,
+    photo- graphs or skewed columns it hardly ever is."""
     if problem.d < 30 * problem.k**2:
         return False
     y = problem.y[:sample, :sample].astype(np.float64)

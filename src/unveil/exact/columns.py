@@ -4,19 +4,21 @@ At every column on its own, for each encoding f = {v, w} of a known graph:
 
     x_v + x_w ∈ {plus_f, minus_f}.
 
-A record with a known neighbour has two candidates, and every further known neighbour that has another
-value leaves one of them. Records that keep two candidates (all their known neighbours share one value c,
-and −x − 2c fits as well as x) constrain each other along the encodings between them: two choices each
-and conditions on pairs, which is 2-satisfiability. A choice whose consequences contradict each other is
-impossible, so the other one is known. What is deduced this way holds in *every* solution; what is left
-is completed in several ways, and a value in which two complete solutions differ is *open*. So open means
-that another value fits and was shown, never that a search gave up.
+A record with a known neighbour has two candidates, and every further known neighbour that has
+another value leaves one of them. Records that keep two candidates (all their known neighbours
+share one value c, and −x − 2c fits as well as x) constrain each other along the encodings between
+them: two choices each and conditions on pairs, which is 2-satisfiability. A choice whose
+consequences contradict each other is impossible, so the other one is known. What is deduced this
+way holds in *every* solution; what is left is completed in several ways, and a value in which two
+complete solutions differ is *open*. So open means that another value fits and was shown, never
+that a search gave up.
 
-The first value of a column comes from a triangle, x_r = (u_ra + u_rb − u_ab)/2: four magnitudes without
-a public part, of which usually one survives. Where several do, values in which they differ are open.
+The first value of a column comes from a triangle, x_r = (u_ra + u_rb − u_ab)/2: four magnitudes
+without a public part, of which usually one survives. Where several do, values in which they differ
+are open.
 
-An open value is returned as the candidate that is a level of its column: the one that more of the known
-records have, so that few levels explain all encodings.
+An open value is returned as the candidate that is a level of its column: the one that more of the
+known records have, so that few levels explain all encodings.
 
 Cost: a few passes over the encodings per column.
 """
@@ -32,8 +34,8 @@ from scipy import sparse
 from unveil.exact.problem import Floats, Indices, Mask, Problem
 
 NEAR = 8.0
-"""How far a sum of two records may be from a candidate, in rounding steps: errors of a chain of a few
-encodings add up."""
+"""How far a sum of two records may be from a candidate, in rounding steps: errors of a chain of a
+few encodings add up."""
 
 Graph = tuple[Indices, Indices, Indices]
 
@@ -274,8 +276,8 @@ def _all_solutions(value, plus, minus, near, start, neighbour, edge, attempts): 
 
 @njit(cache=True, nogil=True)
 def _complete(value, pair, shown, rare, plus, minus, near, start, neighbour, edge):  # type: ignore[no-untyped-def]
-    """Values that are left, in place: by the candidate that more records have, or, where `rare`, the
-    other one of those not yet shown. False where no choice works."""
+    """Values that are left, in place: by the candidate that more records have, or, where `rare`,
+    the other one of those not yet shown. False where no choice works."""
     n = len(start) - 1
     while True:
         ordered = np.sort(value[~np.isnan(value)])
@@ -421,8 +423,8 @@ def _candidates(v, value, plus, minus, near, start, neighbour, edge):  # type: i
 
 @njit(cache=True, nogil=True)
 def _consequences(v, which, value, pair, plus, minus, near, start, neighbour, edge):  # type: ignore[no-untyped-def]
-    """What follows if v has its candidate `which`: codes 2·record + candidate of all that is implied,
-    or [−1] where that is a contradiction."""
+    """What follows if v has its candidate `which`: codes 2·record + candidate of all that is
+    implied, or [−1] where that is a contradiction."""
     trail = [np.int64(2 * v + which)]
     chosen = {np.int64(v): np.int64(which)}
     at = 0

@@ -42,7 +42,8 @@ def from_subsets(
     progress: Progress | None = None,
     enough: float = 0.5,
 ) -> Recovery:
-    """Vectors of the subsets `members` (len(rows), k) of the encodings `rows`, with the certificate.
+    """Vectors of the subsets `members` (len(rows), k) of the encodings `rows`, with the
+    certificate.
 
     enough : the share of the subsets that must hold exactly; below it noise is assumed."""
     chosen = None if supports is None or public is None else supports.indices

@@ -6,23 +6,24 @@ gives the first records up to a *gauge* t = x_i, unknown:
 
     x_v = p_v + σ_v·t,   p_i = 0, p_l = −δ (σ = +1),   p_j = u_ij (σ = −1) for common neighbours j.
 
-Then records vote. If f is an edge of a known v, its other end has p = u_f − p_v and parity −σ_v: one
-of two values per column. The 2^q choices on q pivot columns are hashed; an unknown record gets a vote
-from *every* known neighbour, chance keys get one. Groups of two and more are checked at all columns.
-The gauge cancels in every even cycle. In a graph with odd cycles records turn up with both parities,
-and p_v⁻ − p_v⁺ = 2t for all of them: t is the most frequent difference.
+Then records vote. If f is an edge of a known v, its other end has p = u_f − p_v and parity −σ_v:
+one of two values per column. The 2^q choices on q pivot columns are hashed; an unknown record gets
+a vote from *every* known neighbour, chance keys get one. Groups of two and more are checked at all
+columns. The gauge cancels in every even cycle. In a graph with odd cycles records turn up with
+both parities, and p_v⁻ − p_v⁺ = 2t for all of them: t is the most frequent difference.
 
-Twins. Where signs are hidden, a record x with two known neighbours v, u has a second reading: with its
-two encodings exchanged, −(x + x_v + x_u) explains them as well. A third neighbour decides. Until there
-is one, the shorter of both is believed, and its encodings stay free for others. Before the gauge is
-known twins are more than accidents: p ↦ −p + σ·(p_v + p_u) maps the whole solution to another one,
-which exchanges v and u. Such mirrored solutions grow beside the true one, each with a t of its own;
-the most frequent t singles out one of them, and only its records are kept to go on from.
+Twins. Where signs are hidden, a record x with two known neighbours v, u has a second reading: with
+its two encodings exchanged, −(x + x_v + x_u) explains them as well. A third neighbour decides.
+Until there is one, the shorter of both is believed, and its encodings stay free for others. Before
+the gauge is known twins are more than accidents: p ↦ −p + σ·(p_v + p_u) maps the whole solution to
+another one, which exchanges v and u. Such mirrored solutions grow beside the true one, each with a
+t of its own; the most frequent t singles out one of them, and only its records are kept to go on
+from.
 
-Take-off. With g encodings per record, two votes reach a²g²/2n new records from a known ones: a handful
-does not take off beyond n ≈ g²·4. So each known edge also extends along all other classes that hold
-it: a four-cycle through a known edge gives two further records at once, in a few readings, of which
-the wrong ones find no further support and are dropped.
+Take-off. With g encodings per record, two votes reach a²g²/2n new records from a known ones: a
+handful does not take off beyond n ≈ g²·4. So each known edge also extends along all other classes
+that hold it: a four-cycle through a known edge gives two further records at once, in a few
+readings, of which the wrong ones find no further support and are dropped.
 
 Cost: voters × encodings × 2^q keys per round, ten to twenty rounds; memory is linear in m.
 """
@@ -33,6 +34,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numba import njit
@@ -51,7 +53,8 @@ from unveil.exact.relations import (
 Progress = Callable[[str, int, int], None]
 
 NEAR = 6.0
-"""How far sums of two records may be from a candidate, in rounding steps: three of them are added."""
+"""How far sums of two records may be from a candidate, in rounding steps: three of them are
+added."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +166,8 @@ class _ClassIndex:
 
 
 class _Growth:
-    """Records found so far: p (r, d) with x = p + parity·t, parity (r,) of ±1, and edges (e, 3): two
-    records and the encoding that mixes them. Once the gauge is known (`absolute`) p = x and
+    """Records found so far: p (r, d) with x = p + parity·t, parity (r,) of ±1, and edges (e, 3):
+    two records and the encoding that mixes them. Once the gauge is known (`absolute`) p = x and
     parity = 0."""
 
     def __init__(self, rows: Rows, index: _ClassIndex, rng: np.random.Generator) -> None:
@@ -179,9 +182,9 @@ class _Growth:
 
     # -- 1. the first class ------------------------------------------------------------------
     def start(self, pairs: Indices) -> bool:
-        """From a class: two records i, l and their common neighbours. Where signs are hidden the two
-        encodings of a neighbour may be swapped (u_a, u_b → −u_b, −u_a), and belong to the mirrored
-        solution that exchanges i and l: both readings are taken, and both grow."""
+        """From a class: two records i, l and their common neighbours. Where signs are hidden the
+        two encodings of a neighbour may be swapped (u_a, u_b → −u_b, −u_a), and belong to the
+        mirrored solution that exchanges i and l: both readings are taken, and both grow."""
         rows = self.rows
         delta, first = class_values(rows.plus, rows.minus, rows.step, pairs, rows.public)
         known = ~np.isnan(delta)
@@ -274,8 +277,9 @@ class _Growth:
         self.edges = np.unique(both, axis=0)
 
     def _extend(self, most: int) -> Indices:
-        """Guesses two steps on, along classes that hold a known edge: two readings of that edge, and
-        two of every further neighbour in the class. About `most` of them; returns their numbers."""
+        """Guesses two steps on, along classes that hold a known edge: two readings of that edge,
+        and two of every further neighbour in the class. About `most` of them; returns their
+        numbers."""
         rows, count = self.rows, len(self.p)
         values: list[Floats] = []
         parities: list[int] = []
@@ -383,7 +387,7 @@ class _Growth:
         bits = int(np.clip(np.ceil(np.log2(block)) + 3, 16, 26))
         found = []
         needed = 2 * np.log(votes) + 2
-        for low, high in zip(borders, borders[1:], strict=False):
+        for low, high in pairwise(borders):
             table = np.zeros(1 << bits, np.uint8)
             arguments = (at, self.parity, voters, value, row, plus, minus, owner, low, high, table)
             hits = _votes(*arguments, np.empty(0, np.uint64), np.empty(0, np.int64))
@@ -570,9 +574,9 @@ class _Growth:
         return True
 
     def _settle(self) -> None:
-        """One edge per encoding, that of the records with most edges, once the gauge is known. Three
-        encodings of a triangle look like a star with −(x_a + x_b + x_c) in its middle, which has no
-        edge of its own and is dropped here."""
+        """One edge per encoding, that of the records with most edges, once the gauge is known.
+        Three encodings of a triangle look like a star with −(x_a + x_b + x_c) in its middle, which
+        has no edge of its own and is dropped here."""
         while True:
             rank = self._degree()[self.edges[:, :2]].min(axis=1)
             order = np.lexsort((-rank, self.edges[:, 2]))
@@ -605,9 +609,9 @@ class _Growth:
 
     # -- 4. the end --------------------------------------------------------------------------
     def finish(self) -> Pairs:
-        """Members of all encodings: by edges of records that have three, then by looking up all pairs
-        of those records, then of all others, since a false twin explains the same two encodings as
-        its record. Who explains fewer than two is dropped."""
+        """Members of all encodings: by edges of records that have three, then by looking up all
+        pairs of those records, then of all others, since a false twin explains the same two
+        encodings as its record. Who explains fewer than two is dropped."""
         rows = self.rows
         self._unify()
         self._settle()
@@ -749,8 +753,8 @@ def _concur(p, plus, minus, near, columns, v, f, w, g):  # type: ignore[no-untyp
 
 @njit(cache=True, nogil=True)
 def _meet(p, plus, minus, near, v, f):  # type: ignore[no-untyped-def]
-    """The value in which all edges f of the records v end: NaN where undecided; and whether there is
-    none."""
+    """The value in which all edges f of the records v end: NaN where undecided; and whether there
+    is none."""
     d = p.shape[1]
     value = np.full(d, np.nan)
     for c in range(d):

@@ -174,8 +174,8 @@ def released_step(values: NDArray[np.float32]) -> Floats:
 def grid_step(values: NDArray[np.float32], *, most: int = 4096, sample: int = 200_000) -> float:
     """The step of the grid on which all values lie, 0 where there is none.
 
-    Eight bits, say; but also whole numbers that nobody rounded, so that the caller should try without
-    rounding first.
+    Eight bits, say; but also whole numbers that nobody rounded, so that the caller should try
+    without rounding first.
 
     most : steps of the grid. sample : values that are looked at."""
     some = values.ravel()[:: max(1, values.size // sample)].astype(np.float64)

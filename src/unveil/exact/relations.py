@@ -10,11 +10,11 @@ lists the common neighbours of the records i and l in the graph whose edges are 
 
 Search. At one column a pair has two values of |u_a − u_b| without a public part (the sum and the
 difference of magnitudes), four of u_a − u_b with one. Equal keys on q *pivot* columns are found by
-hashing, and checked at all columns with early exit. The range of the difference at the first pivot is
-cut into blocks; the pairs of a block are enumerated from a sorted list without looking at others, so
-that a block holds whole classes, needs little memory and can run anywhere (`cluster.results`).
-Cost: about m²·2^(q−1) keys for all classes, less where a few blocks give enough of them. Nothing of
-size m × m is stored.
+hashing, and checked at all columns with early exit. The range of the difference at the first pivot
+is cut into blocks; the pairs of a block are enumerated from a sorted list without looking at
+others, so that a block holds whole classes, needs little memory and can run anywhere
+(`cluster.results`). Cost: about m²·2^(q−1) keys for all classes, less where a few blocks give
+enough of them. Nothing of size m × m is stored.
 
 A chance match passes column p with probability chance[p]; `evidence` counts agreement in nats.
 """
@@ -91,7 +91,8 @@ class Rows:
 def as_rows(problem: Problem, rng: np.random.Generator, *, sample: int = 2000) -> Rows:
     """Candidates of a problem, with the chance of an agreement per column.
 
-    sample : random pairs from which chances are counted; chances below 1/sample² are not told apart.
+    sample : random pairs from which chances are counted; chances below 1/sample² are not told
+    apart.
     """
     plus, minus = problem.candidates()
     step = np.maximum(problem.step, 1e-30)
@@ -154,8 +155,8 @@ def difference_classes(
     """Classes of pairs with one common difference, block by block.
 
     Yields the share of the work that is done, and the classes of a block: arrays (size, 2) of
-    encodings, oriented so that u_a − u_b is the same for all of them where a public part fixes signs;
-    without one the two encodings of a pair may be swapped.
+    encodings, oriented so that u_a − u_b is the same for all of them where a public part fixes
+    signs; without one the two encodings of a pair may be swapped.
 
     block : keys per block; a table of eight times as many bytes should fit the cache.
     longest : runs of equal keys beyond this length are cut; they come from constant values.
@@ -180,17 +181,16 @@ def difference_classes(
         for lo, hi, size in zip(borders, borders[1:], sizes, strict=False)
     ]
     rng.shuffle(spans)
-    done = 0
-    for _, classes in results(_classes_between, (rows, pivots, longest), spans):
-        done += 1
+    found = results(_classes_between, (rows, pivots, longest), spans)
+    for done, (_, classes) in enumerate(found, 1):
         yield done / len(spans), classes
 
 
 def _classes_between(
     shared: tuple[Rows, Indices, int], span: tuple[float, float, float]
 ) -> list[Indices]:
-    """The classes whose difference at the first pivot has a magnitude within the span: from, to, and
-    how many keys that are, roughly."""
+    """The classes whose difference at the first pivot has a magnitude within the span: from, to,
+    and how many keys that are, roughly."""
     rows, pivots, longest = shared
     m = rows.m
     part = rows.at(pivots)
@@ -306,7 +306,7 @@ def _label_runs(key, pair, plus, minus, step, columns, public, longest):  # type
             a, b = pair[i] // m, pair[i] % m
             for j in range(i + 1, last):
                 c, e = pair[j] // m, pair[j] % m
-                if label[j] >= 0 or a == c or a == e or b == c or b == e:
+                if label[j] >= 0 or a in (c, e) or b in (c, e):
                     continue
                 if agree(plus, minus, step, columns, a, b, c, e, public):
                     label[i] = i

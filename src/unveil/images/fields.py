@@ -1,4 +1,5 @@
-"""Signs of encodings as smooth fields, the images under them, and regions whose sign came out wrong.
+"""Signs of encodings as smooth fields, the images under them, and regions whose sign came out
+wrong.
 
     y = |z|,   z = Σ λ_j x_j + o + rest
 

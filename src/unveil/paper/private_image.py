@@ -192,8 +192,8 @@ def learn_private_image(
     Returns
     -------
     Recovery
-        The k_private+2 vectors of the first floral submatrix that all encodings support, else of the best
-        one that was solved; empty, with the reason, where there is none.
+        The k_private+2 vectors of the first floral submatrix that all encodings support, else of
+        the best one that was solved; empty, with the reason, where there is none.
 
     Raises
     ------

@@ -16,7 +16,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
+from importlib import resources
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -194,7 +194,7 @@ def _target(path: str | Path) -> Path:
 def _part(name: str) -> str:
     """A part of the page as it will stand between its tags, every byte of it: the policy's hash is
     of this text."""
-    return files("unveil.report").joinpath("template", name).read_text("utf-8")
+    return resources.files("unveil.report").joinpath("template", name).read_text("utf-8")
 
 
 def _hash(text: str) -> str:

@@ -10,7 +10,8 @@ Instance Encoding?", 2020).
                                           new centres; then cliques again in what L leaves of S
     4  W ← assignment                     k_private images per encoding at the best total score, and
                                           where all occur equally often no image more than its share
-    5  x ← min ‖|Wx| − y‖²                exact where nothing else is mixed in (`exact.from_members`),
+    5  x ← min ‖|Wx| − y‖²                exact where nothing else is mixed in
+    (`exact.from_members`),
                                           else most likely with the public part as noise
 
 With k images per encoding an encoding is like a clique also because both meet in other images:
