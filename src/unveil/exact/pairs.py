@@ -581,7 +581,7 @@ class _Growth:
             rank = self._degree()[self.edges[:, :2]].min(axis=1)
             order = np.lexsort((-rank, self.edges[:, 2]))
             edges = self.edges[order]
-            self.edges = edges[np.append(True, edges[1:, 2] != edges[:-1, 2])]
+            self.edges = edges[np.unique(edges[:, 2], return_index=True)[1]]
             weak = self._degree() < 2
             if not weak.any():
                 break
@@ -615,6 +615,8 @@ class _Growth:
         rows = self.rows
         self._unify()
         self._settle()
+        if not len(self.p):
+            return _nothing(rows)
         members = np.full((rows.m, 2), -1)
         firm = self._firm_edges()
         members[firm[:, 2]] = firm[:, :2]
