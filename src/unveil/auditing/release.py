@@ -27,6 +27,7 @@ from unveil.checks import InputError, as_array, as_vectors, row_blocks
 from unveil.encode import simulate
 from unveil.encodings import Encodings
 from unveil.scheme import Scheme
+from unveil.seeds import child, root
 from unveil.supports import learn_public
 
 Encoder = Callable[..., ArrayLike]
@@ -108,7 +109,7 @@ class Release:
 
     def _make(self, number: int) -> Draw:
         # A generator for each draw: draw 7 is the same whether or not others were made before.
-        rng = np.random.default_rng(np.random.SeedSequence([self.seed, number]))
+        rng = child(root(self.seed), f"draw {number}")
         if self.stated:
             sim = simulate(
                 self.scheme,
