@@ -17,7 +17,7 @@ from benchmarks.table import Row
 
 RUN = """
 import hashlib, json, resource, sys, time, numpy as np, unveil
-from unveil.engine.blocks import connected
+from unveil.engine.blocks import connected, using
 k, n, m, d, seed, beside, pool, workers, scheduler = (*map(int, sys.argv[1:9]), sys.argv[9] or None)
 scheme, attack = (unveil.Scheme(k, 2), None) if pool else (unveil.Scheme(k), "full")
 warm = unveil.simulate(scheme, 80, n_public=pool and 200, m=800, d=2500, rng=0)

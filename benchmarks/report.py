@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.table import Row
-from unveil.auditing.result import Audit, CurvePoint, Pictures, RecordRisk, Stage, Verdict
+from unveil.auditing.result import Audit, CurvePoint, Pictures, RecordRisk, Verdict
 from unveil.report import write_report
 
 REPEATS = 5
@@ -39,16 +39,17 @@ def audit(records: int, images: int) -> Audit:
         attack="full",
         explanation="all verified",
         records=tuple(
-            RecordRisk(i, f"{i}.png", "exact", "verified", i / 1e6, 1.0, 14, 700 - i % 300, reason)
+            RecordRisk(
+                i, f"{i}.png", "exact", 9, 0, i / 1e6, 1.0, 14, 700 - i % 300, "verified", reason
+            )
             for i in range(records)
         ),
         curve=tuple(
-            CurvePoint(m, m / 700, m / 800, min(1.0, m / 600), 0.0, 5) for m in range(100, 701, 100)
+            CurvePoint(m, m / 700, 0.0, m / 800, min(1.0, m / 600), m / 700, 5)
+            for m in range(100, 701, 100)
         ),
-        stages=(Stage("attack", 1.0),),
         pictures=Pictures(
             *rng.random((3, images, 32, 32, 3), dtype=np.float32),
-            overlaps=rng.integers(0, 3, (200, 200)),
         ),
     )
 

@@ -146,7 +146,7 @@ ENCODERS = {
     "one mask for all": (lambda x, p, rng: _mix(x, rng) * _coins(x, rng), "leaks"),
     "MixUp": (lambda x, p, rng: _mix(x, rng), "leaks"),
     "squares": (lambda x, p, rng: _mix(x, rng) ** 2, "leaks"),
-    "a secret vector added": (lambda x, p, rng: np.abs(_mix(x, rng)) + np.linspace(3, 9, 30), "partly"),
+    "a secret vector added": (lambda x, p, rng: np.abs(_mix(x, rng) + np.linspace(-3, 3, 30)), "partly"),
     "columns shuffled": (lambda x, p, rng: x[:, np.random.default_rng(8).permutation(30)], "partly"),
     "little noise": (lambda x, p, rng: x + 0.1 * rng.standard_normal(x.shape), "partly"),
     "noise of their size": (lambda x, p, rng: x + rng.standard_normal(x.shape), "partly"),

@@ -168,8 +168,11 @@ class Outcome:
 
     @property
     def worth(self) -> tuple[int, int, int]:
-        """What counts between two attacks: values exactly, records, values at all."""
-        return int((self.value == EXACT).sum()), int(self.record.sum()), int(self.value.sum())
+        """What counts between two attacks: values exactly, where they are more than the few that
+        chance gives, then records, then values at all."""
+        exact = int((self.value == EXACT).sum())
+        first = exact if exact > 0.02 * self.value.size else 0
+        return first, int(self.record.sum()), int(self.value.sum())
 
     def complete(self, yard: Yardstick) -> bool:
         """Whether nothing is left for another attack."""
@@ -395,27 +398,22 @@ def _shifted(x: Doubles, yard: Yardstick, rounds: int) -> tuple[Flags, Doubles]:
 
 
 def _reordered(x: Doubles, yard: Yardstick, rounds: int) -> tuple[Flags, Doubles]:
-    """Records (n,) that some vector equals after one factor and one order of the columns; columns
-    are told by their quantiles."""
+    """Records (n,) that some vector equals after one factor and one order of the columns."""
     from scipy.optimize import linear_sum_assignment
     from scipy.spatial.distance import cdist
 
     truth = yard.truth
     if truth.shape[1] > 512:
         return np.zeros(len(truth), bool), truth
-    factor = np.abs(truth).mean() / max(float(np.abs(x).mean()), 1e-300)
-    at = np.linspace(0, 1, 33)
-    mine, theirs = (np.quantile(np.abs(part), at, axis=0).T for part in (factor * x, truth))
-    order = linear_sum_assignment(cdist(theirs, mine))[1]
-    moved = factor * x[:, order]
+    moved = x * (np.abs(truth).mean() / max(float(np.abs(x).mean()), 1e-300))
+    # Sorted values of a record do not depend on the order of the columns.
+    near = cdist(*(np.sort(np.abs(part), axis=1) for part in (truth, moved))).argmin(axis=1)
     for _ in range(rounds):
-        near = cdist(np.abs(truth), np.abs(moved)).argmin(axis=1)
         pick = np.abs(moved[near])
-        # Columns once more, by the records that the vectors are nearest to.
-        order = linear_sum_assignment(cdist(np.abs(truth).T, pick.T))[1]
-        if (order == np.arange(len(order))).all():
-            break
-        moved = moved[:, order]
+        # Columns by the records that the vectors are nearest to, and records again.
+        moved = moved[:, linear_sum_assignment(cdist(np.abs(truth).T, pick.T))[1]]
+        near = cdist(np.abs(truth), np.abs(moved)).argmin(axis=1)
+    pick = np.abs(moved[near])
     scale = float((pick * np.abs(truth)).sum() / max(float((pick * pick).sum()), 1e-300))
     aligned = np.copysign(scale * pick, truth)
     right = (np.abs(aligned - truth) <= yard.bound)[:, yard.varies]

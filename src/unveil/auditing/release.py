@@ -28,6 +28,7 @@ from unveil.encode import simulate
 from unveil.encodings import Encodings
 from unveil.paper import learn_public
 from unveil.scheme import Scheme
+from unveil.seeds import child, root
 
 Encoder = Callable[..., ArrayLike]
 """encoder(private, public, rng) → encodings (m, d); or an object with such an `encode`."""
@@ -108,7 +109,7 @@ class Release:
 
     def _make(self, number: int) -> Draw:
         # A generator for each draw: draw 7 is the same whether or not others were made before.
-        rng = np.random.default_rng(np.random.SeedSequence([self.seed, number]))
+        rng = child(root(self.seed), f"draw {number}")
         if self.stated:
             sim = simulate(
                 self.scheme,
