@@ -202,7 +202,7 @@ def recover(
         "units": units,
     }
     options = {option: value for option, value in given.items() if value is not None}
-    how = {"rng": rng, "memory_limit": memory_limit, "progress": progress}
+    how: dict[str, Any] = {"rng": rng, "memory_limit": memory_limit, "progress": progress}
     how |= {} if time_limit is None else {"time_limit": time_limit}
     if attack is not None:
         return _run(attack, encodings, known, options, how)

@@ -407,7 +407,8 @@ def _reordered(x: Doubles, yard: Yardstick, rounds: int) -> tuple[Flags, Doubles
         return np.zeros(len(truth), bool), truth
     moved = x * (np.abs(truth).mean() / max(float(np.abs(x).mean()), 1e-300))
     # Sorted values of a record do not depend on the order of the columns.
-    near = cdist(*(np.sort(np.abs(part), axis=1) for part in (truth, moved))).argmin(axis=1)
+    sizes, others = (np.sort(np.abs(part), axis=1) for part in (truth, moved))
+    near = cdist(sizes, others).argmin(axis=1)
     for _ in range(rounds):
         pick = np.abs(moved[near])
         # Columns by the records that the vectors are nearest to, and records again.

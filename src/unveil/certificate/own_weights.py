@@ -181,7 +181,7 @@ def judge_own_weights(
             why += "each, by one solution only"
             why += ", all of one mask" if scheme.signs == "masked" else ""
         reasons.append(why)
-    worst = sparse.csr_array((weights != 0).multiply(off.max(axis=1, initial=0.0)[:, None]))
+    worst = sparse.csr_array(weights.astype(bool).multiply(off.max(axis=1, initial=0.0)[:, None]))
     residual = np.asarray(worst.max(axis=0).todense()).ravel() / max(
         float(np.sqrt(np.mean(Y**2))), 1e-30
     )

@@ -157,9 +157,9 @@ def _triangles(start, neighbour, edge):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _solve_column(
+def _solve_column(  # type: ignore[no-untyped-def]
     plus, minus, near, start, neighbour, edge, known, corners, first, roots, hidden, attempts
-):  # type: ignore[no-untyped-def]
+):
     """One column: values (NaN where there are none) and which of them are open."""
     n = len(start) - 1
     best = np.full(n, np.nan)

@@ -858,7 +858,7 @@ def _groups(key, ident, m, p, plus, minus, near, columns, nats, needed):  # type
                             flat.pop()
                     else:
                         start.append(len(flat))
-                        home.append(-1)
+                        home.append(np.int64(-1))
         i = j
     return np.array(start), np.array(flat), np.array(home)
 

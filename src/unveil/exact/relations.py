@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -222,7 +223,7 @@ def _classes_between(
 
 
 @njit(cache=True, nogil=True)
-def mix(key: np.uint64, cell: int) -> np.uint64:
+def mix(key: Any, cell: Any) -> Any:
     """A 64-bit hash, one more cell."""
     key = (key ^ np.uint64(cell)) * np.uint64(0x9E3779B97F4A7C15)
     return key ^ (key >> np.uint64(29))

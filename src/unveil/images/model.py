@@ -109,7 +109,7 @@ def image_prior(
     for side in (1, -1):
         part = (x[:, left] + side * y[:, left]) / 2
         part = (part - mean[left] if side == 1 else part) * twice
-        w, V = _components(part, rank)
+        w, V = _components(np.asarray(part), rank)
         whole = np.empty((d, len(w)), np.float32)
         whole[right] = side * V / twice[:, None]
         whole[left] = V / twice[:, None]

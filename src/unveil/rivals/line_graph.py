@@ -30,6 +30,7 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -280,7 +281,7 @@ def line_graph(
             "use attack='full'"
         )
     scheme.require_weighting(*FIXED_WEIGHTINGS)
-    how = {"memory_limit": memory_limit, "progress": progress}
+    how: dict[str, Any] = {"memory_limit": memory_limit, "progress": progress}
     with clock("overlaps"):
         M, part = read_overlaps(encodings, public, overlaps, how)
     with clock("root"):

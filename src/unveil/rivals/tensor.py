@@ -69,7 +69,7 @@ def tensor(
         )
     scheme.require_weighting(*FIXED_WEIGHTINGS)
     seed, clock = root(rng), Stopwatch()
-    how = {"memory_limit": memory_limit, "progress": progress}
+    how: dict[str, Any] = {"memory_limit": memory_limit, "progress": progress}
     with clock("overlaps"):
         M, part = read_overlaps(encodings, public, overlaps, how)
     with clock("decomposition"), one_blas_thread():

@@ -52,7 +52,7 @@ def ssim_of(A: Images, B: Images) -> NDArray[np.float64]:
             "SSIM needs scikit-image: install it by pip install 'unveil[images]'"
         ) from None
     likeness = [
-        structural_similarity(a, b, win_size=WINDOW, channel_axis=-1, data_range=1.0)
+        structural_similarity(a, b, win_size=WINDOW, channel_axis=-1, data_range=1.0)  # type: ignore[no-untyped-call]
         for a, b in zip(A, B, strict=True)
     ]
     return np.array(likeness, np.float64)
