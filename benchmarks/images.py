@@ -234,18 +234,24 @@ OFF: dict[str, dict[str, Any]] = {
 """Stages, and the schedule without them."""
 
 
-def ablate(first: int, seeds: int, cells: tuple[str, ...] = ("grey", "faces", "clothes", "scans")) -> str:
+def ablate(
+    first: int, seeds: int, cells: tuple[str, ...] = ("grey", "faces", "clothes", "scans")
+) -> str:
     """Every stage off alone: differences of the mean SSIM, over seeds."""
     from unveil.images.rounds import Schedule
 
-    lines = [f"| switched off | {' | '.join(cells)} | mean | images lost |", "|---" * (len(cells) + 3) + "|"]
+    lines = [
+        f"| switched off | {' | '.join(cells)} | mean | images lost |",
+        "|---" * (len(cells) + 3) + "|",
+    ]
     base: list[float] = []
     for name, changes in OFF.items():
         means, lost = [], 0
         for cell in cells:
             small = replace(CELLS[cell], n=20)
             runs = [
-                measure(small, seed, schedule=Schedule(**changes)) for seed in range(first, first + seeds)
+                measure(small, seed, schedule=Schedule(**changes))
+                for seed in range(first, first + seeds)
             ]
             means.append(float(np.mean([run["ssim"] for run in runs])))
             lost += sum(int(np.sum(np.array(run["ssim"]) < 0.5)) for run in runs)
@@ -300,12 +306,18 @@ def calibrate(first: int, seeds: int) -> str:
     seen = np.concatenate([s > 0.5 for part in fitted.values() for _, s in part]).astype(float)
     ssim = np.concatenate([s for part in fitted.values() for _, s in part])
     weight = np.concatenate(
-        [np.full(len(s), 3 / sum(len(t) for _, t in part)) for part in fitted.values() for _, s in part]
+        [
+            np.full(len(s), 3 / sum(len(t) for _, t in part))
+            for part in fitted.values()
+            for _, s in part
+        ]
     )
 
     def loss(b: NDArray[Any]) -> float:
         p = np.clip(expit(X @ b), 1e-9, 1 - 1e-9)
-        return float(-np.sum(weight * (seen * np.log(p) + (1 - seen) * np.log(1 - p))) + 0.01 * b[1:] @ b[1:])
+        return float(
+            -np.sum(weight * (seen * np.log(p) + (1 - seen) * np.log(1 - p))) + 0.01 * b[1:] @ b[1:]
+        )
 
     bounds = [(None, None)] + [(0, None)] * (X.shape[1] - 1)
     worth = minimize(loss, np.zeros(X.shape[1]), bounds=bounds).x
@@ -315,7 +327,11 @@ def calibrate(first: int, seeds: int) -> str:
     for name, read in (
         ("MEAN", np.mean), ("LOW", lambda v: np.quantile(v, 0.05)), ("HIGH", lambda v: np.quantile(v, 0.95)),
     ):  # fmt: skip
-        print(name, "=", tuple(np.maximum.accumulate([read(ssim[rows]) for rows in at]).round(2).tolist()))
+        print(
+            name,
+            "=",
+            tuple(np.maximum.accumulate([read(ssim[rows]) for rows in at]).round(2).tolist()),
+        )
     lines = ["| private/public images | images | recognisable | claimed |", "|---" * 4 + "|"]
     for key, part in data.items():
         true = float(np.mean(np.concatenate([s for _, s in part]) > 0.5))
@@ -354,9 +370,13 @@ def main() -> None:
     from benchmarks.table import write_between
 
     if words.ablate:
-        write_between(PAGE, "<!-- stages -->", "<!-- end of stages -->", ablate(words.first, words.seeds))
+        write_between(
+            PAGE, "<!-- stages -->", "<!-- end of stages -->", ablate(words.first, words.seeds)
+        )
     elif words.calibrate:
-        write_between(PAGE, "<!-- pairs -->", "<!-- end of pairs -->", calibrate(words.first, words.seeds))
+        write_between(
+            PAGE, "<!-- pairs -->", "<!-- end of pairs -->", calibrate(words.first, words.seeds)
+        )
     else:
         for name in words.cells or CELLS:
             cell = replace(CELLS[name], n=words.n) if words.n else CELLS[name]

@@ -76,9 +76,7 @@ def test_the_most_similar_pairs_share_an_image_and_raw_squares_tell_far_less():
     weights = rng.dirichlet(np.full(4, 4.0), m)
     L = np.zeros((m, n))
     np.put_along_axis(L, members, weights[:, :2], axis=1)
-    Y = np.abs(
-        L @ images + weights[:, 2:3] * draw(m) + weights[:, 3:] * draw(m)
-    ).astype(np.float32)
+    Y = np.abs(L @ images + weights[:, 2:3] * draw(m) + weights[:, 3:] * draw(m)).astype(np.float32)
     above = np.triu_indices(m, 1)
     share = (L @ L.T > 0)[above]
 

@@ -35,7 +35,9 @@ def test_the_prior_is_the_covariance_of_images_and_their_mirror_images(shape):
 
 
 @pytest.mark.parametrize(("flips", "reach"), [(False, 0), (True, 0), (False, 1), (True, 2)])
-def test_mixing_copies_and_gathering_them_are_adjoint_and_fits_solve_the_normal_equations(flips, reach):
+def test_mixing_copies_and_gathering_them_are_adjoint_and_fits_solve_the_normal_equations(
+    flips, reach
+):
     rng = np.random.default_rng(1)
     copies, n, m, d = Copies(SHAPE, flips, reach), 3, 40, 120
     A = sparse.random_array((m, copies.count * n), density=min(1, 4 / (copies.count * n)), rng=rng)
@@ -54,7 +56,11 @@ def test_mixing_copies_and_gathering_them_are_adjoint_and_fits_solve_the_normal_
 
 def test_sign_odds_are_the_difference_of_log_likelihoods():
     rng = np.random.default_rng(2)
-    y, other, own = np.abs(rng.standard_normal(50)), rng.standard_normal(50), rng.standard_normal(50)
+    y, other, own = (
+        np.abs(rng.standard_normal(50)),
+        rng.standard_normal(50),
+        rng.standard_normal(50),
+    )
     v = 0.4
 
     def log_likelihood(mean):

@@ -217,7 +217,13 @@ def turn_regions(
 
 
 def _sign_evidence(
-    Y: Floats, mixture: Mixture, images: Floats, prior: Prior, copies: Copies, *, faint: float = 0.03
+    Y: Floats,
+    mixture: Mixture,
+    images: Floats,
+    prior: Prior,
+    copies: Copies,
+    *,
+    faint: float = 0.03,
 ) -> Floats:
     """(n, d): how much likelier each pixel of each image is as it is than with the other sign;
     faint: weights below it tell nothing, and are left out."""

@@ -76,7 +76,12 @@ class Epochs:
 
 
 def find_epochs(
-    members: NDArray[np.bool_], sizes: Sequence[int], k: int, *, sigmas: float = 5.0, fewest: int = 4
+    members: NDArray[np.bool_],
+    sizes: Sequence[int],
+    k: int,
+    *,
+    sigmas: float = 5.0,
+    fewest: int = 4,
 ) -> Epochs | None:
     """The size of an epoch, of those that may be; None: rows are in no order, or too few to tell.
 

@@ -1,16 +1,16 @@
 """Private images out of encodings: who shares with whom, then signs, images and weights in turn.
 
-    y_i = |Σ_j λ_ij x_j + public part|,   k private images a row, weights by a known law
+y_i = |Σ_j λ_ij x_j + public part|,   k private images a row, weights by a known law
 
-    1  K ← products of windows, squared            who shares with whom (`similarity`)
-    2  λ, λ² ← independent components of K         memberships, softly (`memberships`)
-    3  x ← cross terms of y², neighbours' signs    images to start from, or the mean image (`start`)
-    4  repeat   E, x ← anneal                      signs as smooth fields, images (`fields`)
-                public part ← rows of one epoch    or candidates, where they are known (`weigh`)
-                λ ← least squares on E             members and weights (`weigh`)
-                x ← its scale; its inverted regions turned back (`fields`); images that are none
-                    start again from the median image, with rows that the others leave of K
-    5  E, x ← anneal, public part ← as in 4, some more times
+1  K ← products of windows, squared            who shares with whom (`similarity`)
+2  λ, λ² ← independent components of K         memberships, softly (`memberships`)
+3  x ← cross terms of y², neighbours' signs    images to start from, or the mean image (`start`)
+4  repeat   E, x ← anneal                      signs as smooth fields, images (`fields`)
+            public part ← rows of one epoch    or candidates, where they are known (`weigh`)
+            λ ← least squares on E             members and weights (`weigh`)
+            x ← its scale; its inverted regions turned back (`fields`); images that are none
+                start again from the median image, with rows that the others leave of K
+5  E, x ← anneal, public part ← as in 4, some more times
 """
 
 from __future__ import annotations
@@ -182,9 +182,7 @@ def alternate(
             state.find_law(weighing, rng)
         if plan.scale:
             images = state.rescale(images, weighing)
-        turned, evidence = turn_regions(
-            Y, state.mixture(leasts[turn]), images, prior, copies
-        )
+        turned, evidence = turn_regions(Y, state.mixture(leasts[turn]), images, prior, copies)
         if last:
             break
         # 4. Inverted regions turn, negatives start again; columns that are none get other rows.
@@ -198,7 +196,7 @@ def alternate(
             none = twice | (weighing.spread >= bound)
             again |= none & np.isfinite(weighing.spread)
         images = turned if task.public and plan.regions else images
-        if turn <= plan.search_until and none.any():
+        if turn <= plan.search_until and none.any() and not none.all():
             again[state.search(none, alike, rng)] = True
         images[again] = towards
     # 5. Once more with the last weights. Without public images, like ones tell the sign of all.
@@ -215,9 +213,7 @@ def alternate(
     W = prior.whitener
     if not task.public and (images.sum(axis=0) @ W) @ (prior.mean @ W) < 0:
         images, E = -images, -E
-    return Found(
-        images, E, mixture, weighing, evidence, state.task, members.epochs, state.listed
-    )
+    return Found(images, E, mixture, weighing, evidence, state.task, members.epochs, state.listed)
 
 
 @dataclass(eq=False)
@@ -363,9 +359,7 @@ class State:
         return taken
 
 
-def _repeated(
-    images: Floats, state: State, centre: Floats, same: float
-) -> NDArray[np.bool_]:
+def _repeated(images: Floats, state: State, centre: Floats, same: float) -> NDArray[np.bool_]:
     """(n,): images that repeat another one with more weight, either way round."""
     n, W, copies = len(images), state.task.prior.whitener, state.task.copies
     x = (copies.both(images) - centre) @ W

@@ -176,6 +176,8 @@ def best_start(
     rows: encodings it is done on, at least; a third of them where there are more.
     unlike: the mean image is no start if its z is below so much of that of the cross terms.
     """
+    if not mean.any():  # an image of zeros has no sign to begin with
+        return images
     some = np.zeros(len(Y), bool)
     some[rng.permutation(len(Y))[: max(rows, len(Y) // 3)]] = True
     part, y = mixture.at(some), Y[some]

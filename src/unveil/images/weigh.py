@@ -207,9 +207,7 @@ def _over_columns(
     for s, subset in enumerate(subsets):
         total[:, list(subset)] += p[:, s, None] * values[:, s]
     row, place = np.nonzero(total >= faint)
-    return sparse.csr_array(
-        (total[row, place], (row, chosen[row, place])), shape=(len(p), columns)
-    )
+    return sparse.csr_array((total[row, place], (row, chosen[row, place])), shape=(len(p), columns))
 
 
 def _bounded(
@@ -318,14 +316,21 @@ def listed_part(
         weights /= np.maximum(weights.sum(axis=1) / np.maximum(total[rows], 1e-6), 1)[:, None]
         found = np.zeros((len(target), len(prior.mean)), np.float32)
         for slot in range(k_public):
-            found += weights[:, slot, None].astype(np.float32) * centred[np.maximum(chosen[:, slot], 0)]
+            found += (
+                weights[:, slot, None].astype(np.float32) * centred[np.maximum(chosen[:, slot], 0)]
+            )
         unknown = np.maximum(total[rows] - weights.sum(axis=1), 0)
         out[rows], left[rows] = found, np.maximum(unknown**2 * ratio, least)
     return out, left, indices
 
 
 def likeliest_law(
-    weights: Floats, misfit: Floats, scheme: Scheme, rng: np.random.Generator, *, draws: int = 20_000
+    weights: Floats,
+    misfit: Floats,
+    scheme: Scheme,
+    rng: np.random.Generator,
+    *,
+    draws: int = 20_000,
 ) -> Scheme:
     """The scheme with the law that weights (m, k_private) as found follow best, up to a scale, which
     images share with them; rows that fit badly are not asked. Laws are compared by the quantiles of

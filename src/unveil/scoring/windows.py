@@ -118,4 +118,3 @@ def as_images(values: Any, shape: tuple[int, ...], name: str) -> Images:
     clipped = np.clip(flat, -RANGE / 2, RANGE / 2).astype(np.float64)
     clipped = clipped / RANGE + 0.5  # from [−1, 1] to [0, 1]
     return clipped.reshape(len(flat), height, width, *(channels or [1]))
-
