@@ -1,4 +1,4 @@
-"""Signs of encodings as smooth fields, the images under them, and regions whose sign came out wrong.
+"""Signs of encodings as smooth fields, the images under them, and regions with the wrong sign.
 
     y = |z|,   z = Σ λ_j x_j + o + rest
 

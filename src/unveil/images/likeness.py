@@ -8,8 +8,9 @@ halves share weights and nothing else. None of these is a proof.
 A logistic law over the clues gives the probability of an SSIM above `RECOGNISABLE`; the SSIM to
 expect, and between what it lies for eight images in ten, are read off that probability. An image
 and its negative count the same: anyone knows a face in a negative. The numbers below were fitted by
-`python -m benchmarks.images --calibrate` to runs on pairs of sets of private and public images, every
-pair with the same weight; docs/natural_images.md has what they say of sets they were not fitted to.
+`python -m benchmarks.images --calibrate` to runs on pairs of sets of private and public images,
+every pair with the same weight; docs/natural_images.md has what they say of sets they were not
+fitted to.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ potential μ of block and image and a level ν of the row, so that
 
     Σ_j p_ij = k,     Σ_{i in block b} p_ij = k,     p_ij = logistic(odds_ij + ν_i + μ_bj)
 
-which is the likeliest matching, softly (Sinkhorn 1964): a faint member, which alone is not told from
-noise, is told by who has no place elsewhere. Whether rows come so is seen: the number of an image's
-rows in a block then varies less than chance has it, and less than in blocks of n ± 1.
+which is the likeliest matching, softly (Sinkhorn 1964): a faint member, which alone is not told
+from noise, is told by who has no place elsewhere. Whether rows come so is seen: the number of an
+image's rows in a block then varies less than chance has it, and less than in blocks of n ± 1.
 
 Poses. Where images were cropped, the rows of an image vote: row a with pose g says of row b the
 pose g∘move(a, b), by as much as the two are alike; each row takes the pose with most votes.
@@ -112,7 +112,7 @@ def match(
     step: float = 0.7,
     strongest: float = 6.0,
 ) -> NDArray[Any]:
-    """Probabilities (m, columns·n) of log odds, matched to rows and, where there are any, to epochs.
+    """Probabilities (m, columns·n) of log odds, matched to rows and, if there are any, to epochs.
 
     classes: of images (n, classes), and the number of images of each class in a row (m, classes).
     step: part of each correction that is taken; strongest: the largest potential, since an epoch
@@ -202,7 +202,7 @@ def lawful_labels(
     Smoothing, which adds the same to all classes, is taken off. Labels that sum to one next to
     public images are scaled to the law of weights.
 
-    faint: weights below are rounding errors; off: times the law's that labels may weigh as they are.
+    faint: weights below are rounding errors; off: times the law's that labels may weigh.
     """
     # 1. k images leave some class without, if there are more classes: what all have was added.
     if labels.shape[1] > k:
@@ -224,7 +224,7 @@ def lawful_labels(
 
 @dataclass(frozen=True, eq=False)
 class Beliefs:
-    """Of c images: log odds (m, columns·c) that a row mixes them, λ to expect if it does, and how far
+    """Of c images: log odds (m, columns·c) that a row mixes them, λ to expect if it does, how far
     their best scores (c,) stand out from noise."""
 
     odds: Floats
@@ -363,7 +363,7 @@ def memberships(
 
 
 def _sizes(n: int | None, number: int) -> Sequence[int]:
-    """Sizes that an epoch may have: n, or from a third of the number of images that stand out, since
+    """Sizes that an epoch may have: n, or from a third of the number of images that stand out:
     public images that rows of an epoch share stand out as well."""
     return [n] if n is not None else range(max(3, number // 3), int(1.2 * number) + 2)
 

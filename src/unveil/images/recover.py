@@ -1,5 +1,5 @@
-"""`recover_images`: what goes in is checked and brought to one unit, what comes out says how sure it
-is. The attack itself is in `rounds`, its parts in the files named there."""
+"""`recover_images`: what goes in is checked and brought to one unit, what comes out says how sure
+it is. The attack itself is in `rounds`, its parts in the files named there."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Schedule:
     `fields.Mixture.noise`; rounds are counted from zero."""
 
     hots: tuple[float, ...] = (6.0, 6.0, 6.0, 4.0, 2.0, 2.0)
-    """ε at which each round starts. Hotter, the sign common to all is lost; colder, regions freeze."""
+    """ε at which each round starts. Hotter, the sign of all is lost; colder, regions freeze."""
     cold: float = 0.2
     """ε at which a round ends."""
     finest: float = 0.1
@@ -296,7 +296,7 @@ class State:
             self.task = replace(task, law=WeightLaw.of(scheme, rng), scheme=scheme)
 
     def rescale(self, images: Floats, weighing: Weighing) -> Floats:
-        """An image and its weights share a scale that rows fix badly: the mean of an image's weights
+        """An image and its weights share a scale that rows fix badly: the mean of its weights
         is made that of the law. Labels fix it, and so does a sum of one."""
         if self.task.labels is not None or not self.task.public:
             return images

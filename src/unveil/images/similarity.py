@@ -6,8 +6,8 @@ product of two encodings does not ask which:
     K_ij = Σ_windows ⟨u_i, u_j⟩² − level_i − level_j,   u = C^½ (C + s·I)⁻¹ y in the window,
     C = E[y yᵀ],   s = shrink·tr C / pixels
 
-in cosines, with a diagonal of zero; level is what a row has in common with all rows. Each image adds
-λ²λ'² to two encodings that mix it, so that with l the length of each encoding
+in cosines, with a diagonal of zero; level is what a row has in common with all rows. Each image
+adds λ²λ'² to two encodings that mix it, so that with l the length of each encoding
 
     K ≈ Q G Qᵀ + noise,   Q_ij = λ_ij²/l_i where row i mixes image j, else 0,   G diagonal.
 

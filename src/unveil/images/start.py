@@ -6,17 +6,17 @@ Least squares of y² on λ² gives x_j² at every pixel. What is left is mostly 
 
     M = Σ_i residual_i·L_i L_iᵀ    (L_i the expected weights of row i; without its diagonal)
 
-is near a multiple of x xᵀ, so that its leading eigenvector has the values of all images there, up to
-one sign. Expectation and maximisation sharpen them, each pixel by itself.
+is near a multiple of x xᵀ, so that its leading eigenvector has the values of all images there, up
+to one sign. Expectation and maximisation sharpen them, each pixel by itself.
 
 At two pixels the values of all images correlate as the prior says, up to the signs of both pixels:
 these are the leading eigenvector of corr(values)∘corr(prior), improved greedily. O(n²·d) and O(d²)
 numbers; the eigenvectors of a block of pixels at a time.
 
-The sign of the whole. Turn the sign of every image and every encoding, and all magnitudes stay. Only
-the public mean does not turn, which is known from like images. Fitted to the signed encodings as one
-more image, whose weight is what private images leave, it is held against the known mean in whitened
-components, where the public part is white noise (`polarity`):
+The sign of the whole. Turn the sign of every image and every encoding, and all magnitudes stay.
+Only the public mean does not turn, which is known from like images. Fitted to the signed encodings
+as one more image, whose weight is what private images leave, it is held against the known mean in
+whitened components, where the public part is white noise (`polarity`):
 
     z = ⟨fitted, known⟩ / (‖known‖·standard error)
 
@@ -49,8 +49,8 @@ def start_images(
     *,
     sharpen: int = 6,
 ) -> Floats:
-    """(n, d) up to one sign for all, from magnitudes and expected λ² (m, count·n); sharpen: rounds of
-    expectation and maximisation."""
+    """(n, d) up to one sign for all, from magnitudes and expected λ² (m, count·n); sharpen: rounds
+    of expectation and maximisation."""
     # 1. Columns are as many images, until signs are known; mirrored rows mix mirrored columns.
     Y, A, squares = copies.both(Y), copies.of_mirrored(mixture.A), copies.of_mirrored(squares)
     noise, rest = (np.tile(part, copies.count) for part in (mixture.noise, mixture.rest))

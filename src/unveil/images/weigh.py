@@ -14,7 +14,7 @@ matched to epochs (`memberships`).
 Public part. An epoch also draws n public images, each in k_public of its rows. What private images
 leave of its rows, R (n, components) whitened, is correlated between rows:
 
-    N = R Rᵀ/components,   P = N⁻¹,   E[r_i | the others] = −Σ_{j≠i} P_ij r_j / P_ii,  variance 1/P_ii
+    N = R Rᵀ/components,  P = N⁻¹,  E[r_i | the others] = −Σ_{j≠i} P_ij r_j / P_ii,  variance 1/P_ii
 
 so that the others tell most of the public part of each (`shared_part`), with no public image known.
 Where the candidates for public images are known, those that stand out of R one by one are taken
@@ -170,7 +170,7 @@ def _images_of(p: sparse.csr_array, copies: Copies, n: int) -> sparse.csr_array:
 
 
 def _pursue(products: Floats, gram: NDArray[np.float64], n: int, largest: float) -> Floats:
-    """(rows, columns): what the best copy of each image explains beyond the best image of all, which
+    """(rows, columns): what the best copy of each image explains beyond the best image, which
     comes first; other copies nothing. With many copies all columns together say too little."""
     m, norms = len(products), np.diag(gram).astype(np.float32) + np.float32(1e-3)
 
@@ -240,7 +240,7 @@ def shared_part(
     alone: float = 0.03,
     least: float = 0.005,
 ) -> tuple[Floats, Floats]:
-    """(m, d): what the other rows of its epoch tell of the public part of each row, beside its mean;
+    """(m, d): what other rows of its epoch tell of the public part of each row, beside its mean;
     (m,): the energy that leaves.
 
     residual(rows): what private images and the public mean leave of signed encodings.
@@ -332,7 +332,7 @@ def likeliest_law(
     *,
     draws: int = 20_000,
 ) -> Scheme:
-    """The scheme with the law that weights (m, k_private) as found follow best, up to a scale, which
+    """The scheme with the law that weights (m, k_private) as found follow best up to a scale, which
     images share with them; rows that fit badly are not asked. Laws are compared by the quantiles of
     weights over the largest of their row, and by the spread of their sum."""
 
