@@ -94,7 +94,7 @@ def anneal(
     E = np.empty_like(Y)
     fit = Fit(mixture, copies)
     blocks, workers = row_blocks(len(Y)), worker_count(where().workers)
-    for step, epsilon in enumerate(np.float32(epsilons * prior.unit)):
+    for step, epsilon in enumerate((epsilons * prior.unit).astype(np.float32)):
         # 1. The components that speak, their gains, and each pixel's own vote.
         r = max(8, int(np.searchsorted(-prior.variances, -speaks * epsilon)))
         U = np.ascontiguousarray(prior.basis[:, :r])

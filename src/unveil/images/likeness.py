@@ -16,6 +16,7 @@ fitted to.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,7 +135,8 @@ def _by_image(weights: sparse.csr_array, n: int) -> NDArray[np.float64]:
     return np.asarray(merged.toarray(), np.float64)
 
 
-def _directions(x: Floats) -> Floats:
+def _directions(x: NDArray[Any]) -> Floats:
+    x = x.astype(np.float32)
     return np.asarray(x / (np.linalg.norm(x, axis=1, keepdims=True) + np.float32(1e-9)))
 
 

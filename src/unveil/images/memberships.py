@@ -180,7 +180,7 @@ class Labels:
         share = weights.T @ present / np.maximum(weights.sum(axis=0)[:, None], EMPTY)
         chance = present.mean(axis=0)
         best = ((share - chance) / (1.001 - chance)).argmax(axis=1)
-        return np.eye(len(chance), dtype=np.float32)[best]
+        return np.asarray(np.eye(len(chance), dtype=np.float32)[best])
 
     def due(self) -> NDArray[np.float64]:
         """(m, classes): images of each class in each row; as many of one as of another."""
@@ -233,7 +233,7 @@ class Beliefs:
 
     @property
     def columns(self) -> int:
-        return self.odds.shape[1] // max(len(self.strength), 1)
+        return int(self.odds.shape[1] // max(len(self.strength), 1))
 
     def at(self, keep: NDArray[np.int64]) -> Beliefs:
         """Of some images."""
@@ -245,6 +245,11 @@ def side_by_side(one: Floats, other: Floats, columns: int) -> Floats:
     """Columns of two sets of images, copy by copy."""
     pairs = zip(np.hsplit(one, columns), np.hsplit(other, columns), strict=True)
     return np.hstack([part for pair in pairs for part in pair])
+
+
+def over_images(values: NDArray[Any], columns: int) -> NDArray[Any]:
+    """(m, c): sums over the columns of each image."""
+    return np.asarray(values.reshape(len(values), columns, -1).sum(axis=1))
 
 
 def beliefs(
@@ -332,7 +337,7 @@ def memberships(
         found = beliefs(scores, number, k, law, alike.length, columns)
         p = match(found.odds, k, columns)
         # 2. Whether rows come epoch by epoch, and how many images there are.
-        likely = np.asarray(sum(np.hsplit(p, columns))) > 0.5
+        likely = over_images(p, columns) > 0.5
         if turn == 0:
             strong = np.argsort(-found.strength)[: max(number // 2, 2)]
             epochs = epochs or find_epochs(likely[:, strong], _sizes(n, number), k)
@@ -350,7 +355,7 @@ def memberships(
         classes = None
         if labels is not None and turn >= named:
             p = match(found.odds, k, columns)
-            of = labels.classes_of(sum(np.hsplit(p * found.weight, columns)))
+            of = labels.classes_of(over_images(p * found.weight, columns))
             found = _with_labels(found, labels, of)
             classes = of, labels.due()
         p = match(found.odds, k, columns, epochs, classes)
@@ -370,7 +375,8 @@ def _sizes(n: int | None, number: int) -> Sequence[int]:
 
 def _with_labels(found: Beliefs, labels: Labels, classes: Floats) -> Beliefs:
     """No row mixes images of a class that it does not have; labels that show weights are them."""
-    lam, sure = (np.tile(part, found.columns) for part in labels.weights(classes))
+    weights, certain = labels.weights(classes)
+    lam, sure = np.tile(weights, found.columns), np.tile(certain, found.columns)
     odds = np.where(lam > 0, found.odds, -60).astype(np.float32)
     return Beliefs(odds, np.where(sure, lam, found.weight).astype(np.float32), found.strength)
 
@@ -383,7 +389,7 @@ def distinct(
     x = np.concatenate(np.hsplit(p, columns))
     x = x - x.mean(axis=0)
     x /= np.linalg.norm(x, axis=0) + EMPTY
-    alike = x.T @ x > same
+    alike = np.asarray(x.T @ x) > same
     if columns > 1:
         alike |= x.T @ np.roll(x, len(p), axis=0) > same
     keep: list[int] = []
@@ -455,4 +461,4 @@ def _within(place: NDArray[np.int64], rows: NDArray[np.int64], reach: int) -> ND
     counts = np.bincount(place[rows], minlength=4 * reach + 1)
     inside = np.convolve(counts, np.ones(2 * reach + 1), mode="valid")
     best = np.flatnonzero(inside == inside.max())
-    return np.clip(place - best[len(best) // 2], 0, 2 * reach)
+    return np.asarray(np.clip(place - best[len(best) // 2], 0, 2 * reach))

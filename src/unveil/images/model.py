@@ -126,7 +126,7 @@ def image_prior(
     )
 
 
-def _components(rows: Floats, rank: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def _components(rows: NDArray[Any], rank: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Variances and directions (d, ·) of rows about zero, from the smaller of covariance and Gram
     matrix. Variances of rounding errors are left out."""
     count, d = rows.shape

@@ -31,6 +31,7 @@ from unveil.images.memberships import (
     match,
     memberships,
     over_copies,
+    over_images,
     side_by_side,
 )
 from unveil.images.model import Copies, Floats, Prior
@@ -325,7 +326,7 @@ class State:
             a, s = copies.of_images(a), copies.of_images(s)
         good, missing = np.tile(~none, c), int(none.sum())
         settled = (a[:, good] > 0.5 * law.mean).sum(axis=1) >= k
-        Q = s[:, good] / length[:, None]
+        Q = (s[:, good] / length[:, None]).astype(np.float32)
         new = alike.components(int(1.5 * missing) + 2, Q, rng, settled=settled)
         # 2. Who is in these, next to the others; those that are images.
         known = beliefs(alike.scores(Q), n, k, law.sample, length, c)
@@ -337,7 +338,7 @@ class State:
             strong = fresh.strength > 0.6 * np.median(known.strength)
             bad = np.where(strong, -fresh.strength, np.inf)
         else:
-            bad = self.epochs.dispersion(sum(np.hsplit(p, c)) > 0.5)
+            bad = self.epochs.dispersion(over_images(p, c) > 0.5)
             bad = np.where(bad < 0.9, bad, np.inf)
         keep = np.array([j for j in distinct(p, bad, missing, c) if np.isfinite(bad[j])], np.int64)
         # 3. Their weights in the columns that are free.

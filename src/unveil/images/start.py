@@ -65,10 +65,11 @@ def start_images(
             E[rows] = y * np.tanh(y * (A[rows] @ x) / (noise[rows, None] * prior.pixel))
         x = fit(E, x, nothing)
     # 3. One sign per pixel, by its neighbours.
-    x = x * pixel_signs(x, prior, rng)
+    x = np.asarray(x * pixel_signs(x, prior, rng), np.float32)
     if copies.symmetric:
-        x = (x[: len(x) // 2] + mirror(x[len(x) // 2 :], copies.shape)) / 2
-    return np.asarray(x, np.float32)
+        n = len(x) // 2
+        return np.asarray((x[:n] + mirror(x[n:], copies.shape)) / 2, np.float32)
+    return x
 
 
 def cross_terms(
@@ -213,5 +214,5 @@ def polarity(Y: Floats, E: Floats, mixture: Mixture, prior: Prior, copies: Copie
         fitted += along[rows] @ both[:size]
         if copies.symmetric:
             fitted += along[len(Y) :][rows] @ both[size:]
-    size = float(np.linalg.norm(known)) * float(np.sqrt(inverse[-1, -1]))
-    return float(fitted @ known) / max(size, 1e-12)
+    error = float(np.linalg.norm(known)) * float(np.sqrt(inverse[-1, -1]))
+    return float(fitted @ known) / max(error, 1e-12)

@@ -142,8 +142,8 @@ def weigh(
     # 4. Averages over subsets, each image with its rows of every epoch.
     spread = None
     if epochs is not None:
-        p = _over_columns(softmax(odds, axis=1), np.ones_like(fits), chosen, subsets, len(x))
-        likely = _images_of(p, copies, n).toarray() > 0.5
+        mixed = _over_columns(softmax(odds, axis=1), np.ones_like(fits), chosen, subsets, len(x))
+        likely = _images_of(mixed, n).toarray() > 0.5
         found = likely.sum(axis=0) > 0.2 * k * m / epochs.n
         spread = np.where(found, epochs.dispersion(likely), np.inf)
         odds = match_subsets(odds, chosen % n, subsets, n, epochs)
@@ -162,7 +162,7 @@ def weigh(
     )
 
 
-def _images_of(p: sparse.csr_array, copies: Copies, n: int) -> sparse.csr_array:
+def _images_of(p: sparse.csr_array, n: int) -> sparse.csr_array:
     """(m, n): sums over the copies of each image."""
     merged = sparse.csr_array((p.data, p.indices % n, p.indptr), shape=(p.shape[0], n))
     merged.sum_duplicates()
@@ -221,8 +221,8 @@ def _bounded(
     if sums:  # the free optimum, moved along g⁻¹1 until the sum is one
         along = np.linalg.solve(g, np.ones_like(h)[:, :, None])[:, :, 0]
         free = free - along * ((free.sum(axis=1) - 1) / along.sum(axis=1))[:, None]
-        return np.clip(free, least, largest)
-    out = np.clip(free, least, largest)
+        return np.asarray(np.clip(free, least, largest))
+    out = np.asarray(np.clip(free, least, largest))
     for _ in range(2):  # where a bound holds, the others move
         for c in range(k):
             others = np.einsum("ij,ij->i", g[:, c], out) - g[:, c, c] * out[:, c]
