@@ -35,7 +35,7 @@ HARD, SHORT, ENOUGH = 15.0, 2.5, 0.7
 ENOUGH of PER_VECTOR."""
 NATURAL = 4e-6
 """Seconds of the natural-image attack on the nominal machine, per encoding and pixel (`python -m
-benchmarks.natural`)."""
+benchmarks.images`)."""
 ABSOLUTE = 30
 """Times longer than `natural` per encoding takes the attack on single encodings, `absolute`."""
 RELATION_SECONDS = {"relations": (5e-7, 2, 0), "subsets": (5e-10, 3, 0), "pixels": (1e-6, 1, 1)}
