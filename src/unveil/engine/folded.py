@@ -16,7 +16,7 @@ The likelihood never falls on the way.
 
 Arrays first; below, the same for the inside of kernels, value by value in float32. Where signs of
 several pixels or encodings hang together, there is more to it: `gram.folded_normal`,
-`supports.correlated.tree`, `images.sign_fields`.
+`supports.correlated.tree`, `images.fields`.
 """
 
 from __future__ import annotations

@@ -7,15 +7,23 @@ halves share weights and nothing else. None of these is a proof.
 
 A logistic law over the clues gives the probability of an SSIM above `RECOGNISABLE`; the SSIM to
 expect, and between what it lies for eight images in ten, are read off that probability. An image
+<<<<<<< HEAD
 and its negative count the same: anyone knows a face in a negative. The numbers below were fitted by
 `python -m benchmarks.images --calibrate` to runs on pairs of sets of private and public images,
 every pair with the same weight; docs/natural_images.md has what they say of sets they were not
 fitted to.
+=======
+and its negative count the same: anyone knows a face in a negative. The numbers below were fitted to
+an earlier version of the attack, which had no clue of signs: its worth is zero. `python -m
+benchmarks.images --calibrate` fits them to this one; what claims are worth until then is in
+docs/natural_images.md.
+>>>>>>> a52235e
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,7 +142,8 @@ def _by_image(weights: sparse.csr_array, n: int) -> NDArray[np.float64]:
     return np.asarray(merged.toarray(), np.float64)
 
 
-def _directions(x: Floats) -> Floats:
+def _directions(x: NDArray[Any]) -> Floats:
+    x = x.astype(np.float32)
     return np.asarray(x / (np.linalg.norm(x, axis=1, keepdims=True) + np.float32(1e-9)))
 
 

@@ -112,8 +112,12 @@ def match(
     step: float = 0.7,
     strongest: float = 6.0,
 ) -> NDArray[Any]:
+<<<<<<< HEAD
     """Probabilities (m, columns·n) of log odds, matched to rows and, where there are any, to
     epochs.
+=======
+    """Probabilities (m, columns·n) of log odds, matched to rows and, if there are any, to epochs.
+>>>>>>> a52235e
 
     classes: of images (n, classes), and the number of images of each class in a row (m, classes).
     step: part of each correction that is taken; strongest: the largest potential, since an epoch
@@ -181,7 +185,7 @@ class Labels:
         share = weights.T @ present / np.maximum(weights.sum(axis=0)[:, None], EMPTY)
         chance = present.mean(axis=0)
         best = ((share - chance) / (1.001 - chance)).argmax(axis=1)
-        return np.eye(len(chance), dtype=np.float32)[best]
+        return np.asarray(np.eye(len(chance), dtype=np.float32)[best])
 
     def due(self) -> NDArray[np.float64]:
         """(m, classes): images of each class in each row; as many of one as of another."""
@@ -203,8 +207,12 @@ def lawful_labels(
     Smoothing, which adds the same to all classes, is taken off. Labels that sum to one next to
     public images are scaled to the law of weights.
 
+<<<<<<< HEAD
     faint: weights below are rounding errors; off: times the law's that labels may weigh as they
     are.
+=======
+    faint: weights below are rounding errors; off: times the law's that labels may weigh.
+>>>>>>> a52235e
     """
     # 1. k images leave some class without, if there are more classes: what all have was added.
     if labels.shape[1] > k:
@@ -226,8 +234,13 @@ def lawful_labels(
 
 @dataclass(frozen=True, eq=False)
 class Beliefs:
+<<<<<<< HEAD
     """Of c images: log odds (m, columns·c) that a row mixes them, λ to expect if it does, and how
     far their best scores (c,) stand out from noise."""
+=======
+    """Of c images: log odds (m, columns·c) that a row mixes them, λ to expect if it does, how far
+    their best scores (c,) stand out from noise."""
+>>>>>>> a52235e
 
     odds: Floats
     weight: Floats
@@ -235,7 +248,7 @@ class Beliefs:
 
     @property
     def columns(self) -> int:
-        return self.odds.shape[1] // max(len(self.strength), 1)
+        return int(self.odds.shape[1] // max(len(self.strength), 1))
 
     def at(self, keep: NDArray[np.int64]) -> Beliefs:
         """Of some images."""
@@ -247,6 +260,11 @@ def side_by_side(one: Floats, other: Floats, columns: int) -> Floats:
     """Columns of two sets of images, copy by copy."""
     pairs = zip(np.hsplit(one, columns), np.hsplit(other, columns), strict=True)
     return np.hstack([part for pair in pairs for part in pair])
+
+
+def over_images(values: NDArray[Any], columns: int) -> NDArray[Any]:
+    """(m, c): sums over the columns of each image."""
+    return np.asarray(values.reshape(len(values), columns, -1).sum(axis=1))
 
 
 def beliefs(
@@ -334,7 +352,7 @@ def memberships(
         found = beliefs(scores, number, k, law, alike.length, columns)
         p = match(found.odds, k, columns)
         # 2. Whether rows come epoch by epoch, and how many images there are.
-        likely = np.asarray(sum(np.hsplit(p, columns))) > 0.5
+        likely = over_images(p, columns) > 0.5
         if turn == 0:
             strong = np.argsort(-found.strength)[: max(number // 2, 2)]
             epochs = epochs or find_epochs(likely[:, strong], _sizes(n, number), k)
@@ -352,7 +370,7 @@ def memberships(
         classes = None
         if labels is not None and turn >= named:
             p = match(found.odds, k, columns)
-            of = labels.classes_of(sum(np.hsplit(p * found.weight, columns)))
+            of = labels.classes_of(over_images(p * found.weight, columns))
             found = _with_labels(found, labels, of)
             classes = of, labels.due()
         p = match(found.odds, k, columns, epochs, classes)
@@ -365,14 +383,20 @@ def memberships(
 
 
 def _sizes(n: int | None, number: int) -> Sequence[int]:
+<<<<<<< HEAD
     """Sizes that an epoch may have: n, or from a third of the number of images that stand out,
     since public images that rows of an epoch share stand out as well."""
+=======
+    """Sizes that an epoch may have: n, or from a third of the number of images that stand out:
+    public images that rows of an epoch share stand out as well."""
+>>>>>>> a52235e
     return [n] if n is not None else range(max(3, number // 3), int(1.2 * number) + 2)
 
 
 def _with_labels(found: Beliefs, labels: Labels, classes: Floats) -> Beliefs:
     """No row mixes images of a class that it does not have; labels that show weights are them."""
-    lam, sure = (np.tile(part, found.columns) for part in labels.weights(classes))
+    weights, certain = labels.weights(classes)
+    lam, sure = np.tile(weights, found.columns), np.tile(certain, found.columns)
     odds = np.where(lam > 0, found.odds, -60).astype(np.float32)
     return Beliefs(odds, np.where(sure, lam, found.weight).astype(np.float32), found.strength)
 
@@ -385,7 +409,7 @@ def distinct(
     x = np.concatenate(np.hsplit(p, columns))
     x = x - x.mean(axis=0)
     x /= np.linalg.norm(x, axis=0) + EMPTY
-    alike = x.T @ x > same
+    alike = np.asarray(x.T @ x) > same
     if columns > 1:
         alike |= x.T @ np.roll(x, len(p), axis=0) > same
     keep: list[int] = []
@@ -457,4 +481,4 @@ def _within(place: NDArray[np.int64], rows: NDArray[np.int64], reach: int) -> ND
     counts = np.bincount(place[rows], minlength=4 * reach + 1)
     inside = np.convolve(counts, np.ones(2 * reach + 1), mode="valid")
     best = np.flatnonzero(inside == inside.max())
-    return np.clip(place - best[len(best) // 2], 0, 2 * reach)
+    return np.asarray(np.clip(place - best[len(best) // 2], 0, 2 * reach))

@@ -28,8 +28,12 @@ from unveil.encode.copies import Copies as Crops
 
 Floats = NDArray[np.float32]
 VARIANCE = 0.3
+<<<<<<< HEAD
 """Variance of a pixel of photographs in [−1, 1]. Temperatures are stated for images that have
 it."""
+=======
+"""Variance of a pixel of photographs in [−1, 1], for which temperatures are stated."""
+>>>>>>> a52235e
 
 
 def mirror(images: Floats, shape: tuple[int, ...]) -> Floats:
@@ -127,7 +131,7 @@ def image_prior(
     )
 
 
-def _components(rows: Floats, rank: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def _components(rows: NDArray[Any], rank: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Variances and directions (d, ·) of rows about zero, from the smaller of covariance and Gram
     matrix. Variances of rounding errors are left out."""
     count, d = rows.shape

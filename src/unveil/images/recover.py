@@ -91,8 +91,8 @@ def recover_images(
 
     Notes
     -----
-    About 40 CPU seconds for 100 images of 32×32×3 in 5,000 encodings. Memory: two bytes for each
-    pair of encodings, twice that with flips, and about four times the encodings.
+    Memory: two bytes for each pair of encodings, twice that with flips, and about five times the
+    encodings.
     """
     # 1. What is refused.
     scheme, shape = encodings.scheme, encodings.image_shape

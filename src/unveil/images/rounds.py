@@ -31,6 +31,7 @@ from unveil.images.memberships import (
     match,
     memberships,
     over_copies,
+    over_images,
     side_by_side,
 )
 from unveil.images.model import Copies, Floats, Prior
@@ -54,8 +55,12 @@ class Schedule:
     `fields.Mixture.noise`; rounds are counted from zero."""
 
     hots: tuple[float, ...] = (6.0, 6.0, 6.0, 4.0, 2.0, 2.0)
+<<<<<<< HEAD
     """ε at which each round starts. Hotter, the sign common to all is lost; colder, regions
     freeze."""
+=======
+    """ε at which each round starts. Hotter, the sign of all is lost; colder, regions freeze."""
+>>>>>>> a52235e
     cold: float = 0.2
     """ε at which a round ends."""
     finest: float = 0.1
@@ -197,7 +202,7 @@ def alternate(
             none = twice | (weighing.spread >= bound)
             again |= none & np.isfinite(weighing.spread)
         images = turned if task.public and plan.regions else images
-        if turn <= plan.search_until and none.any():
+        if turn <= plan.search_until and none.any() and not none.all():
             again[state.search(none, alike, rng)] = True
         images[again] = towards
     # 5. Once more with the last weights. Without public images, like ones tell the sign of all.
@@ -297,8 +302,13 @@ class State:
             self.task = replace(task, law=WeightLaw.of(scheme, rng), scheme=scheme)
 
     def rescale(self, images: Floats, weighing: Weighing) -> Floats:
+<<<<<<< HEAD
         """An image and its weights share a scale that rows fix badly: the mean of an image's
         weights is made that of the law. Labels fix it, and so does a sum of one."""
+=======
+        """An image and its weights share a scale that rows fix badly: the mean of its weights
+        is made that of the law. Labels fix it, and so does a sum of one."""
+>>>>>>> a52235e
         if self.task.labels is not None or not self.task.public:
             return images
         n, mean = len(images), self.task.prior.mean
@@ -326,7 +336,7 @@ class State:
             a, s = copies.of_images(a), copies.of_images(s)
         good, missing = np.tile(~none, c), int(none.sum())
         settled = (a[:, good] > 0.5 * law.mean).sum(axis=1) >= k
-        Q = s[:, good] / length[:, None]
+        Q = (s[:, good] / length[:, None]).astype(np.float32)
         new = alike.components(int(1.5 * missing) + 2, Q, rng, settled=settled)
         # 2. Who is in these, next to the others; those that are images.
         known = beliefs(alike.scores(Q), n, k, law.sample, length, c)
@@ -338,7 +348,7 @@ class State:
             strong = fresh.strength > 0.6 * np.median(known.strength)
             bad = np.where(strong, -fresh.strength, np.inf)
         else:
-            bad = self.epochs.dispersion(sum(np.hsplit(p, c)) > 0.5)
+            bad = self.epochs.dispersion(over_images(p, c) > 0.5)
             bad = np.where(bad < 0.9, bad, np.inf)
         keep = np.array([j for j in distinct(p, bad, missing, c) if np.isfinite(bad[j])], np.int64)
         # 3. Their weights in the columns that are free.

@@ -65,10 +65,11 @@ def start_images(
             E[rows] = y * np.tanh(y * (A[rows] @ x) / (noise[rows, None] * prior.pixel))
         x = fit(E, x, nothing)
     # 3. One sign per pixel, by its neighbours.
-    x = x * pixel_signs(x, prior, rng)
+    x = np.asarray(x * pixel_signs(x, prior, rng), np.float32)
     if copies.symmetric:
-        x = (x[: len(x) // 2] + mirror(x[len(x) // 2 :], copies.shape)) / 2
-    return np.asarray(x, np.float32)
+        n = len(x) // 2
+        return np.asarray((x[:n] + mirror(x[n:], copies.shape)) / 2, np.float32)
+    return x
 
 
 def cross_terms(
@@ -176,6 +177,8 @@ def best_start(
     rows: encodings it is done on, at least; a third of them where there are more.
     unlike: the mean image is no start if its z is below so much of that of the cross terms.
     """
+    if not mean.any():  # an image of zeros has no sign to begin with
+        return images
     some = np.zeros(len(Y), bool)
     some[rng.permutation(len(Y))[: max(rows, len(Y) // 3)]] = True
     part, y = mixture.at(some), Y[some]
@@ -211,5 +214,5 @@ def polarity(Y: Floats, E: Floats, mixture: Mixture, prior: Prior, copies: Copie
         fitted += along[rows] @ both[:size]
         if copies.symmetric:
             fitted += along[len(Y) :][rows] @ both[size:]
-    size = float(np.linalg.norm(known)) * float(np.sqrt(inverse[-1, -1]))
-    return float(fitted @ known) / max(size, 1e-12)
+    error = float(np.linalg.norm(known)) * float(np.sqrt(inverse[-1, -1]))
+    return float(fitted @ known) / max(error, 1e-12)

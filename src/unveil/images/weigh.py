@@ -14,8 +14,12 @@ matched to epochs (`memberships`).
 Public part. An epoch also draws n public images, each in k_public of its rows. What private images
 leave of its rows, R (n, components) whitened, is correlated between rows:
 
+<<<<<<< HEAD
     N = R Rᵀ/components,   P = N⁻¹,   E[r_i | the others] = −Σ_{j≠i} P_ij r_j / P_ii,  variance
     1/P_ii
+=======
+    N = R Rᵀ/components,  P = N⁻¹,  E[r_i | the others] = −Σ_{j≠i} P_ij r_j / P_ii,  variance 1/P_ii
+>>>>>>> a52235e
 
 so that the others tell most of the public part of each (`shared_part`), with no public image known.
 Where the candidates for public images are known, those that stand out of R one by one are taken
@@ -143,8 +147,8 @@ def weigh(
     # 4. Averages over subsets, each image with its rows of every epoch.
     spread = None
     if epochs is not None:
-        p = _over_columns(softmax(odds, axis=1), np.ones_like(fits), chosen, subsets, len(x))
-        likely = _images_of(p, copies, n).toarray() > 0.5
+        mixed = _over_columns(softmax(odds, axis=1), np.ones_like(fits), chosen, subsets, len(x))
+        likely = _images_of(mixed, n).toarray() > 0.5
         found = likely.sum(axis=0) > 0.2 * k * m / epochs.n
         spread = np.where(found, epochs.dispersion(likely), np.inf)
         odds = match_subsets(odds, chosen % n, subsets, n, epochs)
@@ -163,7 +167,7 @@ def weigh(
     )
 
 
-def _images_of(p: sparse.csr_array, copies: Copies, n: int) -> sparse.csr_array:
+def _images_of(p: sparse.csr_array, n: int) -> sparse.csr_array:
     """(m, n): sums over the copies of each image."""
     merged = sparse.csr_array((p.data, p.indices % n, p.indptr), shape=(p.shape[0], n))
     merged.sum_duplicates()
@@ -171,9 +175,14 @@ def _images_of(p: sparse.csr_array, copies: Copies, n: int) -> sparse.csr_array:
 
 
 def _pursue(products: Floats, gram: NDArray[np.float64], n: int, largest: float) -> Floats:
+<<<<<<< HEAD
     """(rows, columns): what the best copy of each image explains beyond the best image of all,
     which comes first; other copies nothing. With many copies all columns together say too
     little."""
+=======
+    """(rows, columns): what the best copy of each image explains beyond the best image, which
+    comes first; other copies nothing. With many copies all columns together say too little."""
+>>>>>>> a52235e
     m, norms = len(products), np.diag(gram).astype(np.float32) + np.float32(1e-3)
 
     def best_copies(values: Floats) -> tuple[Floats, NDArray[np.int64]]:
@@ -223,8 +232,8 @@ def _bounded(
     if sums:  # the free optimum, moved along g⁻¹1 until the sum is one
         along = np.linalg.solve(g, np.ones_like(h)[:, :, None])[:, :, 0]
         free = free - along * ((free.sum(axis=1) - 1) / along.sum(axis=1))[:, None]
-        return np.clip(free, least, largest)
-    out = np.clip(free, least, largest)
+        return np.asarray(np.clip(free, least, largest))
+    out = np.asarray(np.clip(free, least, largest))
     for _ in range(2):  # where a bound holds, the others move
         for c in range(k):
             others = np.einsum("ij,ij->i", g[:, c], out) - g[:, c, c] * out[:, c]
@@ -242,8 +251,13 @@ def shared_part(
     alone: float = 0.03,
     least: float = 0.005,
 ) -> tuple[Floats, Floats]:
+<<<<<<< HEAD
     """(m, d): what the other rows of its epoch tell of the public part of each row, beside its
     mean; (m,): the energy that leaves.
+=======
+    """(m, d): what other rows of its epoch tell of the public part of each row, beside its mean;
+    (m,): the energy that leaves.
+>>>>>>> a52235e
 
     residual(rows): what private images and the public mean leave of signed encodings.
     alone: share of N that is a row's own, since signs and weights have errors.
@@ -334,9 +348,15 @@ def likeliest_law(
     *,
     draws: int = 20_000,
 ) -> Scheme:
+<<<<<<< HEAD
     """The scheme with the law that weights (m, k_private) as found follow best, up to a scale,
     which images share with them; rows that fit badly are not asked. Laws are compared by the
     quantiles of weights over the largest of their row, and by the spread of their sum."""
+=======
+    """The scheme with the law that weights (m, k_private) as found follow best up to a scale, which
+    images share with them; rows that fit badly are not asked. Laws are compared by the quantiles of
+    weights over the largest of their row, and by the spread of their sum."""
+>>>>>>> a52235e
 
     def shape(w: NDArray[Any]) -> NDArray[np.float64]:
         w = np.sort(w.astype(np.float64), axis=1)

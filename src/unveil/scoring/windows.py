@@ -51,8 +51,9 @@ def ssim_of(A: Images, B: Images) -> NDArray[np.float64]:
         raise InputError(
             "SSIM needs scikit-image: install it by pip install 'unveil[images]'"
         ) from None
+    compare: Any = structural_similarity  # it has no types
     likeness = [
-        structural_similarity(a, b, win_size=WINDOW, channel_axis=-1, data_range=1.0)  # type: ignore[no-untyped-call]
+        float(compare(a, b, win_size=WINDOW, channel_axis=-1, data_range=1.0))
         for a, b in zip(A, B, strict=True)
     ]
     return np.array(likeness, np.float64)
