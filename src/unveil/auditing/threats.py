@@ -17,6 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from unveil.attacks.choose import LAST, TOLD, choose, situation_of, usual
 from unveil.auditing.as_found import COPIES, VIEWS
 from unveil.auditing.clock import OVER
@@ -150,12 +153,22 @@ def _arms(lab: Laboratory, m: int, who: Key) -> Iterator[tuple[Arm, bool, str]]:
     if who == "blind" and not release.stated:
         # What was stated may be wrong: the encodings are also taken for what they look like.
         values = release.draw(0).values[:m]
-        for other, _ in identify(values, rng=0):
-            words = f"taken for what identify finds: {other.k_private} records, signs {other.signs}"
+        for other in _supposed(values):
+            words = f"taken for mixtures of {other.k_private}, signs {other.signs}"
             yield from _of_scheme(lab, m, who, other, None, words)
         for view, seen in VIEWS.items():
             if seen(values) is not None:
                 yield from _of_scheme(lab, m, who, scheme, None, view, view)
+
+
+def _supposed(values: NDArray[np.float32]) -> list[Scheme]:
+    """Schemes that the encodings may follow: what `identify` finds; and own weights with signs kept
+    or masked, which cost little to try and may give back some records where most encodings fit
+    nothing."""
+    own = [Scheme(k, weighting="unknown", signs="kept") for k in (2, 3, 4)]
+    if (values < 0).any():
+        own.append(Scheme(2, weighting="unknown", signs="masked"))
+    return list(dict.fromkeys([*(one.scheme for one in identify(values, rng=0)), *own]))
 
 
 def _of_scheme(
