@@ -137,7 +137,7 @@ def test_supports_are_learned_where_weights_are_drawn_with_the_public_part():
 
 
 def test_half_normal_weights_are_attacked_and_planned_as_before():
-    assert plan(Scheme(2, weighting="half-normal"), 12).attack == "full"
+    assert plan(Scheme(2, weighting="half-normal"), 12).attack == "mixing"
     sim = simulate(Scheme(2, weighting="half-normal"), 12, m=90, d=400, rng=0)
     recovery = recover(sim.encodings, rng=0)
     assert recovery.verified.sum() >= 10

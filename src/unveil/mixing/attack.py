@@ -62,8 +62,6 @@ def recover_mixture(
     rng: Rng = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
-    explained: float = 0.5,
-    noisiest: float = 0.5,
 ) -> Recovery:
     """Every private record that the encodings determine, with weights where they are drawn anew.
 
@@ -77,10 +75,6 @@ def recover_mixture(
     n_private : int
         How many records there are, public ones included where weights are drawn anew; None: found
         out.
-    explained : float
-        Share of encodings that must be explained: fewer are what chance leaves.
-    noisiest : float
-        Noise, in units of a record's rms, up to which what is found means something.
 
     Returns
     -------
@@ -111,11 +105,7 @@ def recover_mixture(
     known = None if P is None else P.astype(np.float64) / unit - offset / total
     with clock("records"), one_blas_thread():
         found, names, facts = _solve(Y, known, scheme, n_private, random, _stage(progress))
-    if (
-        found is None
-        or found.fits.mean() < explained
-        or (not found.exact and found.noise > noisiest * rms(found.values))
-    ):
+    if found is None or not _believable(found):
         masks = f"{facts['masks']} masks found; below them " if "masks" in facts else ""
         k = scheme.k_private + (scheme.k_public if own else 0)
         why = f"{masks}no mixtures of {k} records explain the {m} encodings: another k_private, "
@@ -128,6 +118,13 @@ def recover_mixture(
         if own:
             return _judged(encodings, found, P, clock, facts)
         return _judged_fixed(encodings, found, P, names, clock, facts)
+
+
+def _believable(found: Mixture, *, explained: float = 0.5, noisiest: float = 0.5) -> bool:
+    """Whether a share `explained` of the encodings is explained, fewer being what chance leaves,
+    with noise up to `noisiest` in units of a record's rms."""
+    quiet = found.exact or found.noise <= noisiest * rms(found.values)
+    return bool(found.fits.mean() >= explained and quiet)
 
 
 def _stage(progress: Progress | None) -> Callable[[int, int], None] | None:

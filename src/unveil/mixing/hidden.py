@@ -60,20 +60,20 @@ def find_hidden(
     Y = magnitudes.astype(np.float64)
     m, d = Y.shape
     scale = rms(Y)
-    shares = _shares(squared_correlations(magnitudes), k)
+    Z = squared_correlations(magnitudes)
+    shares = _shares(Z, k)
     if shares is None:
         return None
     members, weights, n = shares
     part = np.sort(rng.permutation(d)[:some])
     y = Y[:, part]
-    noise = 0.0
+    usual = scale
     trust = np.where(weights.min(axis=1) > 0.1, 1.0, 1e-2)
     for turn in range(rounds):
         # 1. Signs by reflections, then codes, signs and records in turn.
         W = weight_matrix(members, weights, n)
         x = solve_magnitudes(y, W, rng, trust=trust)
-        signs = _signs_of(y, noise)
-        fit = alternate(y, x, k, signs=signs, first_fit=W @ x, turns=40, fine=1e-6)
+        fit = alternate(y, x, k, signs=_signs_of(y, 0.0), first_fit=W @ x, turns=40, fine=1e-6)
         if fit is None:
             return None
         members, weights, x = fit.members, fit.weights, fit.values
@@ -85,11 +85,15 @@ def find_hidden(
             progress(turn + 1, rounds)
         if good.mean() > 0.98:
             break
-        noise = float(np.median(typical)) / 0.6745
-        trust = 1 / (1 + (typical / max(noise, 1e-12)) ** 2)
+        # 3. Records that are not counted yet: most rows are nearly explained, and some not at all.
+        usual = float(np.median(typical))
+        if usual <= 3 * near * scale and (typical > 30 * near * scale).any():
+            nearly = typical <= 30 * near * scale
+            members, weights, n = _more_records(Z, members, weights, n, nearly)
+        trust = 1 / (1 + (typical / max(usual, near * scale)) ** 2)
     if 2 * good.sum() >= m:
         return _every_value(Y, members, weights, n, good, rng, near * scale)
-    return _noisy(Y, members, weights, n, noise, rng)
+    return _noisy(Y, members, weights, n, usual / 0.6745, rng)
 
 
 def squared_correlations(magnitudes: NDArray[np.float32]) -> Floats:
@@ -155,6 +159,47 @@ def _shares(
     return *by_weight(members, weights), n
 
 
+def _more_records(
+    Z: Floats,
+    members: Members,
+    weights: Floats,
+    n: int,
+    good: NDArray[np.bool_],
+    *,
+    unknown: float = 0.1,
+    noticeable: float = 0.08,
+) -> tuple[Members, Floats, int]:
+    """Members, weights and number of records with new ones for rows that are not explained.
+
+    Explained rows hold known records only. So Z_ij, j explained, regressed on their shares gives
+    the known shares of row i without bias, and the rest of it belongs to records not counted yet.
+    Rows with a rest above `unknown` that have more than `noticeable` in common there get one.
+    """
+    k, rows = members.shape[1], np.flatnonzero(~good)
+    squares = weights**2 / np.maximum((weights**2).sum(axis=1, keepdims=True), 1e-30)
+    E = weight_matrix(members[good], squares[good], n).toarray()
+    shares = np.linalg.solve(E.T @ E + 1e-3 * np.eye(n), E.T @ Z[np.ix_(good, rows)]).T
+    partners = np.argsort(-shares, axis=1, kind="stable")[:, : k - 1]
+    part = np.clip(np.take_along_axis(shares, partners, 1), 0, 1)
+    left = np.maximum(1 - part.sum(axis=1), 0)
+    own = weight_matrix(partners, part, n)
+    rest = Z[np.ix_(rows, rows)] - (own @ own.T).toarray()
+    np.fill_diagonal(rest, 0)
+    members, weights, free = members.copy(), weights.copy(), left > unknown
+    for i in np.argsort(-left, kind="stable"):
+        alike = free & (rest[i] > 0.5 * left[i] * left) & (rest[i] > noticeable)
+        if not free[i] or alike.sum() < 2:
+            continue
+        alike[i] = True
+        at = rows[alike]
+        members[at] = np.column_stack([partners[alike], np.full(len(at), n)])
+        new = np.sqrt(np.column_stack([part[alike], left[alike]]))
+        weights[at] = new / new.sum(axis=1, keepdims=True)
+        free &= ~alike
+        n += 1
+    return members, weights, n
+
+
 def solve_magnitudes(
     y: Floats,
     W: sparse.csr_array,
@@ -206,7 +251,7 @@ def _every_value(
     bound: float,
     *,
     tries: int = 6,
-    turns: int = 8,
+    turns: int = 20,
 ) -> Mixture | None:
     """All values with members held: reflections, then weights and records in turn, again for
     values that are not solved; then members of all rows once more."""
@@ -229,7 +274,9 @@ def _every_value(
                 return None
             x = new
         off = np.abs(np.abs(mixed(x, members, weights)) - Y)
-        rows = np.flatnonzero(np.quantile(off, 0.9, axis=1) <= bound)
+        # A wrong row spoils the fit of others a little, and they must not go with it.
+        worst = np.quantile(off, 0.9, axis=1)
+        rows = np.flatnonzero(worst <= max(bound, 4 * float(np.median(worst[rows]))))
         if 2 * len(rows) < m:
             return None
         solved = off[rows].max(axis=0) <= bound
