@@ -204,8 +204,6 @@ class TestPlan:
         assert result.stdout.startswith(
             "All 50 private vectors should come back from 350 encodings by exact relations."
         )
-        assert "MiB" in result.stdout
-        assert "enough pixels" in result.stdout
 
     def test_json_and_config(self) -> None:
         Path("p.toml").write_text("n-private = 60\nm = 100\nd = 300\n")

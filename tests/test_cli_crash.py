@@ -23,9 +23,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from unveil import cli, files, store
+from unveil import cli, store
 from unveil.attacks import recover
-from unveil.files import PART
+from unveil.engine import files
+from unveil.engine.files import PART
 
 CHANGES = {
     "os.rename",

@@ -18,7 +18,6 @@ from unveil.data.bundled import fashion_mnist
 from unveil.encode.units import Units
 from unveil.encodings import Simulation
 from unveil.records import Recovery
-from unveil.verdict import summary
 
 SHAPE = (16, 16, 3)
 
@@ -327,7 +326,7 @@ def test_a_run_tells_the_attack_of_its_crops_unless_it_is_told_otherwise(
     seen: list[tuple[bool, int]] = []
 
     def note(encodings: object, public: object, **told: object) -> object:
-        seen.append((bool(told["flips"]), int(str(told["crops"]))))
+        seen.append((bool(told.get("flips")), int(str(told.get("crops")))))
         raise InputError("seen")
 
     monkeypatch.setattr("unveil.attacks.recover", note)
@@ -360,7 +359,7 @@ def test_images_of_unsettled_sign_are_scored_and_mirrored_ones_either_way_round(
     result = call("score", run, "--json")
     assert json.loads(result.stdout)["images"]["mean_ssim"] == pytest.approx(1)
     # What images leave open is said, and not that they reproduce encodings.
-    assert summary(found)[0] == "As found."
+    assert found.summary()[0] == "As found."
 
 
 def test_an_error_that_asks_for_the_shape_names_the_option(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from unveil.checks import InputError
-from unveil.cluster import _distributed
-from unveil.data.images import load_image_folder
+from unveil.engine.blocks import _distributed
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "unveil"
 LIBRARY = [f for f in sorted(SOURCE.rglob("*.py")) if "cli" not in f.relative_to(SOURCE).parts]
@@ -54,7 +53,6 @@ def test_a_flag_would_be_seen():
     ("package", "use", "cure"),
     [
         ("distributed", lambda folder: _distributed(), r"pip install 'unveil\[dask\]'"),
-        ("PIL", load_image_folder, r"pip install 'unveil\[images\]'"),
     ],
 )
 def test_what_is_not_installed_is_named_with_the_line_that_installs_it(

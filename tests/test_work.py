@@ -14,7 +14,7 @@ from tools.docs_commands import ROOT
 
 import unveil
 from unveil.cli import main
-from unveil.doctor import EXTRAS
+from unveil.cli.doctor import EXTRAS
 from unveil.report.schema import audit_schema
 
 PAGE = (ROOT / "docs" / "work.md").read_text()

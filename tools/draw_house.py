@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "docs" / "images" / "house.svg"
 ROOMS = {
+    "engine": "blocks of work, threads, Dask, files",
     "data": "files, bundled images, tables",
     "encode": "schemes, weights, simulated releases",
     "supports": "public vectors of each encoding",
@@ -28,17 +29,16 @@ ROOMS = {
     "scoring": "held against the truth",
     "auditing": "a release: verdict, curve, risks",
     "report": "one HTML file",
-    "present": "results as tables, files, pictures",
     "experiments": "the paper again; all attacks compared",
     "cli": "the command line",
 }
 FLOORS = {"read": "#cfe6f5", "solve": "#d7eedd", "attack": "#fbe3cf", "tell": "#ece0f3"}
 """Colours of the four kinds of room, light enough for black text."""
 KIND = {
-    **dict.fromkeys(("data", "encode", "supports", "gram"), "read"),
+    **dict.fromkeys(("engine", "data", "encode", "supports", "gram"), "read"),
     **dict.fromkeys(("relations", "factor", "solve", "certify"), "solve"),
     **dict.fromkeys(("images", "rivals", "attacks"), "attack"),
-    **dict.fromkeys(("scoring", "auditing", "report", "present", "experiments", "cli"), "tell"),
+    **dict.fromkeys(("scoring", "auditing", "report", "experiments", "cli"), "tell"),
 }
 TITLES = {
     "read": "what is released, and what it shows",
@@ -55,7 +55,8 @@ def layers() -> list[str]:
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())
     flow = config["tool"]["importlinter"]["contracts"][0]["layers"]
     names = [re.findall(r"unveil\.(\w+)", layer) for layer in reversed(flow)]
-    return [name for group in names for name in group if name in ROOMS]
+    # A room may be in several layers; it stands where its first part does.
+    return list(dict.fromkeys(name for group in names for name in group if name in ROOMS))
 
 
 def svg() -> str:

@@ -5,6 +5,7 @@ Names load when first used, so that `import unveil` stays light.
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from unveil.auditing.plan import Plan, plan
     from unveil.auditing.result import Audit, Finding
     from unveil.checks import InputError
-    from unveil.data import read_challenge
+    from unveil.data import read_challenge, read_table
     from unveil.encode import simulate
     from unveil.encodings import Encodings, Selection, Simulation
     from unveil.factor import find_all_florals, find_floral_submatrix, is_floral
@@ -59,6 +60,7 @@ _HOME = {
     "lint_encodings": "auditing.lint",
     "plan": "auditing.plan",
     "read_challenge": "data",
+    "read_table": "data",
     "recover": "attacks",
     "score": "scoring",
     "simulate": "encode",
@@ -94,10 +96,15 @@ __all__ = [
     "lint_encodings",
     "plan",
     "read_challenge",
+    "read_table",
     "recover",
     "score",
     "simulate",
 ]
+
+
+# Silent until somebody listens: Python prints warnings of loggers without any handler.
+logging.getLogger("unveil").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:

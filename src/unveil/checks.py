@@ -7,9 +7,9 @@ of the library works with: real numbers as float32, (items, pixels), C order.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator, Sequence
 from math import prod
-from numbers import Real
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from unveil.mapped import let_go
-from unveil.rooms import room
+from unveil.shown import room
 
 DataLike = ArrayLike | PathLike[str]
 """What is taken wherever data are: NumPy arrays and lists, tensors of PyTorch, frames of pandas or
@@ -119,7 +118,7 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     if hasattr(values, "detach"):
         return _of_tensor(values, name)
     if is_frame(values):
-        return _of_frame(values, name)
+        return np.asarray(as_table(values).to_numpy())
     try:
         array: NDArray[Any] = np.asanyarray(values)
     except ValueError:
@@ -134,15 +133,18 @@ def is_frame(values: Any) -> bool:
     return hasattr(values, "columns") and hasattr(values, "to_numpy")
 
 
+def as_table(values: Any) -> Any:
+    """The file of a table, or a frame, as a frame of numbers; anything else as it is. Who needs the
+    numbers and the names of the columns reads once."""
+    tables = room("data.tables")
+    file = isinstance(values, (str, PathLike)) and Path(values).suffix.lower() in tables.SUFFIXES
+    return tables.read_table(values) if file or is_frame(values) else values
+
+
 def column_names(values: Any) -> tuple[str, ...]:
-    """What a frame or the header of a table calls its columns; () for everything else."""
-    if is_frame(values):
-        return tuple(map(str, values.columns))
-    if isinstance(values, (str, PathLike)):
-        features = room("data.features")
-        if Path(values).suffix.lower() in features.SUFFIXES:
-            return tuple(features.column_names(values))
-    return ()
+    """What a frame calls its columns; () for everything else, and where a file had no header."""
+    named = is_frame(values) and getattr(values, "attrs", {}).get("header", True)
+    return tuple(map(str, values.columns)) if named else ()
 
 
 def _of_tensor(value: Any, name: str) -> NDArray[Any]:
@@ -154,25 +156,6 @@ def _of_tensor(value: Any, name: str) -> NDArray[Any]:
         return np.asarray(tensor.numpy())
     except (TypeError, RuntimeError) as error:
         raise InputError(f"{name}: this tensor is no plain array: {error}") from None
-
-
-def _of_frame(frame: Any, name: str) -> NDArray[Any]:
-    """The numbers of a frame. Columns of mixed kinds come as objects, and are looked at one by
-    one."""
-    array: NDArray[Any] = np.asarray(frame.to_numpy())
-    if array.dtype != object:
-        return array
-    bad = []
-    for column, values in zip(frame.columns, array.T, strict=True):
-        for row, value in enumerate(values):
-            if not isinstance(value, (Real, np.bool_)):
-                bad.append(f"{str(value)[:30]!r} in column {column!r}, row {row}")
-                break
-    if bad:
-        are = "is no number; turn it into one" if len(bad) == 1 else "are no numbers; turn them"
-        are += ", or drop the column" if len(bad) == 1 else " into numbers, or drop the columns"
-        raise InputError(f"{name}: {listed(bad)}, {are}")
-    return array.astype(np.float64)
 
 
 def listed(items: Sequence[str], most: int = 5) -> str:
@@ -207,3 +190,28 @@ def row_blocks(array: NDArray[Any], numbers: int = BLOCK) -> Iterator[tuple[int,
     for start in range(0, len(array), step):
         yield start, array[start : start + step]
         let_go(array)
+
+
+def mapping_of(values: NDArray[Any]) -> np.memmap[Any, Any] | None:
+    """The memory-mapped array that these numbers lie in; None where they are in plain memory."""
+    # What `asarray` makes of a mapped array is a plain one that looks at the same numbers.
+    owner: Any = values
+    while isinstance(owner, np.ndarray) and not isinstance(owner, np.memmap):
+        owner = owner.base
+    return owner if isinstance(owner, np.memmap) else None
+
+
+def let_go(values: NDArray[Any], large: int = 1 << 28) -> None:
+    """Give the pages of a mapped file back that were read; large: bytes from which that is worth
+    it.
+
+    They would stay with the process until the system needs them elsewhere, and a file of 12 GB
+    would look like 12 GB of memory. Numbers that are read again are the same: only files that
+    nobody writes through this mapping are touched.
+    """
+    owner = mapping_of(values)
+    if owner is None or owner.mode != "r" or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    file: Any = getattr(owner, "_mmap", None)
+    if file is not None and len(file) >= large:
+        file.madvise(mmap.MADV_DONTNEED)

@@ -7,20 +7,25 @@ Arrays are (items, pixels) in C order; the paper's image matrix X ∈ R^{d×n} i
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.checks import DataLike, InputError, as_shape, as_vectors, column_names
-from unveil.rooms import Pictured, Shown
+from unveil.checks import DataLike, InputError, as_shape, as_table, as_vectors, column_names
 from unveil.scheme import Scheme
+from unveil.shown import Shown, draw_images, draw_matrix, room, value_columns
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Encodings(Pictured):
+class Encodings(Shown):
     """m released encodings with the scheme that made them.
 
     Parameters
@@ -74,6 +79,7 @@ class Encodings(Pictured):
         shape: tuple[int, ...] | None = None,
     ) -> None:
         # 1. The encodings, and how they were made.
+        values = as_table(values)
         vectors = as_vectors(values, "encodings")
         m, d = vectors.shape
         if not isinstance(scheme, Scheme):
@@ -122,6 +128,30 @@ class Encodings(Pictured):
         randomised."""
         return np.abs(self.values[rows])
 
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        return value_columns(self.values, self.columns)
+
+    def facts(self) -> dict[str, Any]:
+        """All but the values: `save("….npy")` keeps those."""
+        names = ("m", "d", "pixel_rms", "image_shape", "columns")
+        return {"scheme": asdict(self.scheme), **{name: getattr(self, name) for name in names}}
+
+    def _sentence(self) -> str:
+        return f"{self.m} encodings of {self.d} values, {self.scheme}"
+
+    def plot(self) -> Figure:
+        """Magnitudes: what an attack sees. Signs are random, and would hide every likeness."""
+        shown = self.magnitudes(slice(600))
+        if self.image_shape is None:
+            return draw_matrix(shown, "value", "encoding", f"{self.m} encodings: |y|")
+        titles = [f"encoding {i}" for i in range(len(shown))]
+        return draw_images(shown, self.image_shape, titles, f"{self.m} encodings")
+
+    def _save(self, target: Path) -> bool:
+        if target.suffix == ".npy":
+            room("engine.files").write_array(target, self.values)
+        return target.suffix == ".npy"
+
 
 @dataclass(frozen=True, eq=False)
 class Selection:
@@ -161,6 +191,30 @@ class Simulation(Shown):
     private: NDArray[np.float32]
     public: NDArray[np.float32] | None
     selection: Selection
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """What each encoding mixes: the truth behind it."""
+        return {
+            f"{kind} {place + 1}": column
+            for kind in ("private", "public")
+            for place, column in enumerate(getattr(self.selection, kind).T)
+        }
+
+    def facts(self) -> dict[str, Any]:
+        """Counts alone: who prints a simulation does not want to publish its records."""
+        n_public = 0 if self.public is None else len(self.public)
+        counts = {"n_private": len(self.private), "n_public": n_public}
+        return {**self.encodings.facts(), **counts, **self._columns()}
+
+    def _sentence(self) -> str:
+        return f"{self.encodings._sentence()}, of {len(self.private)} private vectors"
+
+    def _save(self, target: Path) -> bool:
+        """A run directory, which `unveil attack` takes."""
+        if not target.suffix:
+            runs = room("engine.runs")
+            runs.write_simulation(target, self, {"simulate": runs.manifest("simulate")})
+        return not target.suffix
 
 
 def as_public(public: DataLike | None, encodings: Encodings) -> NDArray[np.float32] | None:

@@ -7,8 +7,9 @@ look like in `checks`; their names can be imported from here as well. What comes
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +26,6 @@ from unveil.checks import (
 )
 from unveil.encodings import Encodings, Selection, Simulation, as_public
 from unveil.recovery import AMBIGUOUS, STATUSES, UNRESOLVED, VERIFIED, Recovery, Scores
-from unveil.rooms import Pictured, Shown
 from unveil.scheme import (
     EXACT_WEIGHTINGS,
     FIXED_WEIGHTINGS,
@@ -37,6 +37,10 @@ from unveil.scheme import (
     Signs,
     Weighting,
 )
+from unveil.shown import Shown, draw_matrix
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "AMBIGUOUS",
@@ -129,9 +133,22 @@ class Supports(Shown):
             )
         return out
 
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        # People count from one; the indices themselves are those of the arrays, from zero.
+        out = {f"public {place + 1}": column for place, column in enumerate(self.indices.T)}
+        certain = {} if self.certain is None else {"certain": self.certain}
+        return {**out, "confidence": self.confidence, **certain}
+
+    def facts(self) -> dict[str, Any]:
+        return {"method": self.method, "warning": self.warning, **self._columns()}
+
+    def _sentence(self) -> str:
+        text = f"public vectors of {len(self.indices)} encodings, by {self.method}"
+        return f"{text}; {self.warning}" if self.warning else text
+
 
 @dataclass(frozen=True, eq=False)
-class Overlaps(Pictured):
+class Overlaps(Shown):
     """How many private vectors each two encodings share: the paper's M restricted to the private
     part.
 
@@ -215,9 +232,26 @@ class Overlaps(Pictured):
         """The matrix, dense."""
         return np.asarray(self.matrix.toarray(), dtype=np.int64)
 
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """Pairs of encodings that share something, each once."""
+        pairs = sparse.triu(self.matrix, 1).tocoo()
+        return {"encoding": pairs.row, "other": pairs.col, "shared": pairs.data}
+
+    def facts(self) -> dict[str, Any]:
+        about = {"m": self.m, "k_private": self.k_private, "expected_errors": self.expected_errors}
+        return {**about, **self._columns()}
+
+    def _sentence(self) -> str:
+        return f"overlaps of {self.m} encodings, k_private = {self.k_private}"
+
+    def plot(self) -> Figure:
+        """The first 600 rows and columns: more than there are pixels in the figure."""
+        title = f"private vectors that two of {self.m} encodings share"
+        return draw_matrix(self.matrix[:600, :600].toarray(), "encoding", "encoding", title)
+
 
 @dataclass(frozen=True, eq=False)
-class Floral(Pictured):
+class Floral(Shown):
     """Encodings whose private subsets are all k-subsets of k+2 vectors.
 
     Attributes
@@ -241,3 +275,19 @@ class Floral(Pictured):
         out = np.zeros((len(self.rows), self.labels.shape[1] + 2), dtype=np.int64)
         np.put_along_axis(out, self.labels, 1, axis=1)
         return out
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        names = {f"vector {place + 1}": column for place, column in enumerate(self.labels.T)}
+        return {"encoding": self.rows, **names}
+
+    def _sentence(self) -> str:
+        vectors = self.labels.shape[1] + 2
+        return f"a floral: {len(self.rows)} encodings of {vectors} private vectors"
+
+    def plot(self) -> Figure:
+        """Which encoding mixes which of the k+2 vectors."""
+        figure = draw_matrix(self.incidence, "private vector", "encoding", "who mixes whom")
+        names = [chr(ord("a") + i) for i in range(self.incidence.shape[1])]
+        figure.axes[0].set_xticks(range(len(names)), names)
+        figure.axes[0].set_yticks(range(len(self.rows)), [str(row) for row in self.rows])
+        return figure

@@ -4,22 +4,44 @@ the truth.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unveil.checks import InputError
 from unveil.encodings import Encodings
-from unveil.rooms import Pictured, Shown
+from unveil.shown import (
+    Shown,
+    as_bytes,
+    draw_images,
+    new_figure,
+    plain,
+    png_of,
+    png_tag,
+    room,
+    value_columns,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 VERIFIED, AMBIGUOUS, UNRESOLVED = STATUSES = "verified", "ambiguous", "unresolved"
+COLOURS = {VERIFIED: "#009E73", AMBIGUOUS: "#E69F00", UNRESOLVED: "#D55E00"}
+"""Of Okabe and Ito's palette, which readers who do not see red and green can tell apart."""
+
+
+def vectors_of(count: int) -> str:
+    return f"{count} private vector{'' if count == 1 else 's'}"
 
 
 @dataclass(frozen=True, eq=False)
-class Recovery(Pictured):
+class Recovery(Shown):
     """Private vectors with the evidence for each.
 
     Attributes
@@ -129,6 +151,183 @@ class Recovery(Pictured):
     def __len__(self) -> int:
         return len(self.vectors)
 
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """Evidence first, then the values; an open value is not a number."""
+        # A copy: the recovery keeps what was found there.
+        values = self.vectors.astype(np.float64)
+        if self.doubtful is not None:
+            values[self.doubtful] = np.nan
+        return {
+            "status": self.status,
+            "encodings": np.diff(self.members.tocsc().indptr),
+            "residual": self.residual,
+            "reason": self.reasons,
+            **value_columns(values, self.columns),
+        }
+
+    def facts(self, *, values: bool = True) -> dict[str, Any]:
+        """The verdict and all evidence; values: with the vectors, and which of their values are
+        open: without these an open value looks like any other."""
+        out = {
+            "verdict": self.verdict(),
+            "attack": self.attack,
+            "verified": int(self.verified.sum()),
+            "recognisable": self.recognisable,
+            "approximate": len(self._errors()),
+            "signed": self.signed,
+            "explanation": self.explanation,
+            "status": self.status,
+            "reasons": self.reasons,
+            "encodings_used": np.diff(self.members.tocsc().indptr),
+            "residual": self.residual,
+            "seconds": self.seconds,
+            "evidence": self.evidence,
+            "summary": self.summary(),
+        }
+        names = ("vectors", "doubtful", "columns", "image_shape") if values else ()
+        facts: dict[str, Any] = plain({**out, **{name: getattr(self, name) for name in names}})
+        return facts
+
+    @property
+    def recognisable(self) -> int:
+        """About how many images can be recognised, by the attack's own estimate."""
+        return round(float(np.sum(self.evidence.get("recognisable", []))))
+
+    def verdict(self) -> str:
+        """In a sentence, for a reader who has no truth to compare with."""
+        count = int(self.verified.sum())
+        # An image attack proves nothing exactly: its own estimate of likeness stands in.
+        if images := len(self.evidence.get("recognisable", [])):
+            return (
+                f"About {self.recognisable} of {images} private images come back recognisably, by "
+                "the attack's own estimate, a negative included; none is exact."
+            )
+        if count:
+            return f"{vectors_of(count)} recovered and verified, {self.signs()}."
+        if self._errors():
+            return f"Recovered up to noise, none verified: {self.explanation}."
+        return f"No private vector verified: {self.explanation}."
+
+    def signs(self) -> str:
+        """What is known of signs, in words."""
+        return (
+            "with their signs" if self.signed else "up to one sign per pixel that all of them share"
+        )
+
+    def summary(self, *, most: int = 5, nearly_all: float = 0.95) -> list[str]:
+        """What was recovered, with what evidence, what was not and why.
+
+        most        kinds of doubt that are listed
+        nearly_all  share of the estimated number of vectors that counts as all
+        """
+        out = []
+        # Images are about right at best: what is said besides takes the place of what is explained.
+        if "recognisable" in self.evidence:
+            out.append(f"{self.explanation[:1].upper()}{self.explanation[1:]}.")
+        elif len(self):
+            out += self._explained()
+        # Grouped by reason: a hundred vectors in doubt for one cause are one line.
+        errors = self._errors()
+        if errors:
+            low, high = f"{min(errors.values()):.2g}", f"{max(errors.values()):.2g}"
+            span = f"±{low}" if low == high else f"±{low} to ±{high}"
+            out.append(f"{len(errors)} {UNRESOLVED}: known to about {span} per pixel.")
+        pairs = enumerate(zip(self.status.tolist(), self.reasons, strict=True))
+        reasons = Counter(pair for i, pair in pairs if i not in errors and pair[0] != VERIFIED)
+        doubts = reasons.most_common()
+        out += [f"{count} {status}: {why}." for (status, why), count in doubts[:most]]
+        if len(doubts) > most:
+            others = sum(count for _, count in doubts[most:])
+            out.append(f"{others} more that are not verified, each with its reason.")
+        estimate = self.evidence.get("estimated_n_private")
+        if estimate and np.isfinite(estimate) and len(self) < nearly_all * estimate:
+            out.append(
+                f"{len(self)} vectors were found; by how much the encodings have in common there "
+                f"may be about {estimate:.0f}. That is an estimate, and can be far off."
+            )
+        return out
+
+    def _explained(self) -> list[str]:
+        """How many encodings the vectors reproduce, and from how many equations they come."""
+        m, evidence = self.members.shape[0], self.evidence
+        # Where the attack did not count, an encoding with members is one it explains.
+        explained = evidence.get("encodings_explained")
+        if explained is None:
+            explained = int((np.diff(self.members.tocsr().indptr) > 0).sum())
+        text = f"{explained} of {m} encodings are reproduced by the vectors found"
+        if evidence.get("unknowns"):
+            counts = f"{evidence['equations']:,} equations for {evidence['unknowns']:,} unknowns"
+            # A floral is read from few of the encodings that hold its vectors.
+            few = evidence["equations"] < explained * self.vectors.shape[1]
+            held = f"{explained} of {m} encodings hold vectors found, which come from {counts}"
+            text = held if few else f"{text}: {counts}"
+        rest = f"{m - explained} encodings are not explained: what only they use is not among the"
+        return [f"{text}."] + [f"{rest} vectors."] * (explained < m)
+
+    def _errors(self) -> dict[int, float]:
+        """The standard error of each vector that is known up to noise, by its number."""
+        known = self.evidence.get("standard_error", [])
+        if len(known) != len(self):
+            return {}
+        status = self.status.tolist()
+        return {i: e for i, e in enumerate(known) if e is not None and status[i] == UNRESOLVED}
+
+    def _sentence(self) -> str:
+        return " ".join([f"{self.attack}: {self.explanation}.", *self.summary()])
+
+    def _pictures(self) -> str:
+        """The first recovered images; stacks of other channels than one or three have none."""
+        shape = self.image_shape
+        if shape is None or not len(self) or shape[2:] not in ((), (1,), (3,)):
+            return ""
+        pixels = as_bytes(self.vectors[:12]).reshape(-1, *shape)
+        return "".join(png_tag(image, f"recovered image {i}") for i, image in enumerate(pixels))
+
+    def plot(self) -> Figure:
+        """Images where the vectors are images; else how well each is supported."""
+        if not len(self):
+            raise InputError(f"nothing to draw: {self.explanation}")
+        if self.image_shape is not None:
+            titles = [f"{i}: {status}" for i, status in enumerate(self.status)]
+            return draw_images(self.vectors, self.image_shape, titles, self.explanation)
+        # The best supported first, status by status: bars of one colour stand together.
+        uses = np.diff(self.members.tocsc().indptr)
+        order = np.lexsort((-uses, np.array([STATUSES.index(status) for status in self.status])))
+        figure = new_figure(8, 4)
+        axis = figure.add_subplot()
+        axis.bar(range(len(order)), uses[order], color=[COLOURS[self.status[i]] for i in order])
+        # Bars of no height, for the legend: it names a status that did not occur as well.
+        for status, colour in COLOURS.items():
+            axis.bar(0, 0, color=colour, label=f"{int((self.status == status).sum())} {status}")
+        axis.set(xlabel="recovered vector", ylabel="encodings that mix it")
+        axis.set_title(self.explanation, wrap=True, fontsize=10)
+        axis.legend()
+        return figure
+
+    def _save(self, target: Path) -> bool:
+        """.npy: the vectors; .npz: all, as `unveil attack` writes it; a folder: a PNG for every
+        image, named by its number and status, with the table."""
+        files = room("engine.files")
+        if target.suffix == ".npy":
+            files.write_array(target, self.vectors)
+        elif target.suffix == ".npz":
+            room("engine.runs").write_recovery(target, self)
+        elif target.suffix or self.image_shape is None:
+            return False
+        else:
+            if self.image_shape[2:] not in ((), (1,), (3,)):
+                raise InputError(
+                    f"images of {self.image_shape[2]} channels: PNG files take 1 or 3; save as "
+                    ".npy instead"
+                )
+            with files.whole_folder(target) as part:
+                pixels = as_bytes(self.vectors).reshape(len(self), *self.image_shape)
+                for number, image in enumerate(pixels):
+                    name = f"recovered-{number:04d}-{self.status[number]}.png"
+                    files.write_bytes(part / name, png_of(image))
+                self.save(part / "recovered.csv")
+        return True
+
 
 @dataclass(frozen=True, eq=False)
 class Scores(Shown):
@@ -159,3 +358,27 @@ class Scores(Shown):
     nearest: NDArray[np.int64]
     error: NDArray[np.float64]
     tolerance: float
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        return {name: getattr(self, name) for name in ("matches", "nearest", "error")}
+
+    def facts(self) -> dict[str, Any]:
+        # The tolerance belongs to the counts: another one gives other counts.
+        names = ("exact", "wrong", "missing", "tolerance")
+        return {**{name: getattr(self, name) for name in names}, **self._columns()}
+
+    def _sentence(self) -> str:
+        return f"exact {self.exact}, wrong {self.wrong}, missing {self.missing}"
+
+    def verdict(self, recovery: Recovery) -> str:
+        """In a sentence, the worst first: one wrong vector outweighs all that are right."""
+        total = vectors_of(self.exact + self.missing)
+        if self.wrong:
+            return (
+                f"WRONG: {self.wrong} of {vectors_of(int(recovery.verified.sum()))} verified equal "
+                "none in the truth; if this truth is what was encoded, trust nothing here and "
+                "report a bug."
+            )
+        if self.exact:
+            return f"{self.exact} of {total} recovered exactly, {recovery.signs()}; none wrong."
+        return f"0 of {total} recovered exactly; none wrong."

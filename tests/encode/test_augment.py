@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import ks_2samp
 
 from unveil import InputError, Scheme, simulate
-from unveil.encode.augment import with_crops, with_flips
 from unveil.encode.copies import Copies
+from unveil.encode.simulate import with_crops, with_flips
 from unveil.encodings import Selection
 
 SHAPE = (4, 5)

@@ -211,7 +211,7 @@ def _public(
             )
         vectors = gaussian_vectors(200 if n_public is None else n_public, d, rng)
     elif table and data.kind == "features":
-        vectors = read_features(public, limit=limit // 4).values  # type: ignore[arg-type]
+        vectors = read_features(public, limit=limit // 4).values
         if vectors.shape[1] == d:
             scale = np.where(np.asarray(data.scale) > 0, data.scale, 1.0)
             vectors = as_vectors((vectors - data.mean) / scale, "public")

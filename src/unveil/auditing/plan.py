@@ -37,8 +37,8 @@ from unveil.checks import InputError
 from unveil.factor.floral.expectation import encodings_needed, expected_florals
 from unveil.parallel import free_memory
 from unveil.relations.expected import expected_relations
-from unveil.rooms import Shown
 from unveil.scheme import EXACT_WEIGHTINGS, Scheme
+from unveil.shown import Shown
 
 COMPILE = 30.0
 """Seconds to compile all kernels, a rough figure: told beside the forecast, never added to it."""

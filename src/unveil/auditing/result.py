@@ -9,12 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, Literal
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.rooms import Pictured
+from unveil.checks import InputError
+from unveil.shown import Shown, new_figure, room
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Level = Literal["leaks", "partly", "nothing"]
 Outcome = Literal["exact", "approximate", "not recovered"]
@@ -176,7 +182,7 @@ class Pictures:
 
 
 @dataclass(frozen=True, eq=False)
-class Audit(Pictured):
+class Audit(Shown):
     """The whole of it. `scheme`, `data`, `model`, `run`, `assumed` and `provenance` are plain facts
     (strings, numbers, lists, dicts).
 
@@ -212,6 +218,38 @@ class Audit(Pictured):
             for item in fields(self)
             if item.name != "pictures"
         }
+
+    def _sentence(self) -> str:
+        return " ".join((self.verdict.headline, *self.verdict.sentences))
+
+    def plot(self) -> Figure:
+        """The leakage curve: the share of records that come back, as encodings become more."""
+        if not self.curve:
+            raise InputError("no leakage curve in this audit: run it with effort above 0")
+        # The curve was measured by bisection, in no order.
+        points = sorted(self.curve, key=lambda point: point.m)
+        m = [point.m for point in points]
+        figure = new_figure(8, 4)
+        axis = figure.add_subplot()
+        band = [point.low for point in points], [point.high for point in points]
+        axis.fill_between(m, *band, alpha=0.2, color="#D55E00", label="95% interval")
+        axis.plot(m, [point.exact for point in points], "o-", color="#D55E00", label="exactly")
+        axis.axvline(self.m, color="black", linestyle="--", linewidth=1, label="this release")
+        axis.set(xlabel="encodings released", ylabel="records that come back", ylim=(-0.02, 1.02))
+        axis.set_title(self.verdict.headline, wrap=True, fontsize=10)
+        axis.legend()
+        return figure
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """As every result; .html is the report, .json what `unveil audit --json` prints."""
+        page, target = room("report.page"), Path(path)
+        if target.suffix == ".html" and target.parent.is_dir():
+            page.write_report(self, target)
+        elif target.suffix == ".json" and target.parent.is_dir():
+            page.write_json(self, target)
+        else:
+            return super().save(target)
+        return target
 
 
 def _plain(value: Any) -> Any:

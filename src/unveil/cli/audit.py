@@ -25,6 +25,7 @@ from unveil.cli.options import (
     scheme_of,
     scheme_options,
     shape_option,
+    table_options,
     workers_options,
 )
 from unveil.cli.provenance import provenance
@@ -118,6 +119,7 @@ DEMO_EFFORT = 20.0
     type=click.Choice(GATES),
     help="Exit code 1 if records leak; 'approximate': or leak in part; 'any': or anything does.",
 )
+@table_options
 @workers_options
 @memory_option
 @click.option("--seed", type=int, default=0, show_default=True)

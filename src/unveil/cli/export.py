@@ -23,17 +23,14 @@ def export(run: Path, target: Path, as_json: bool) -> int:
     ' before what a spreadsheet would run), .json, .html, .npy, .npz, .png; the name of a new folder
     gets one PNG per image, where records are images.
     """
-    from unveil import store
     from unveil.checks import InputError
-    from unveil.present.saving import save
+    from unveil.engine.runs import read_recovery
 
     if not (run / "recovery.npz").is_file():
         raise InputError(f"no recovery.npz in {run}: run `unveil attack` on it first")
-    recovery = store.read_recovery(run / "recovery.npz")
-    place = save(recovery, target)
+    recovery = read_recovery(run / "recovery.npz")
+    place = recovery.save(target)
     if as_json:
-        echo_json({"written": str(place), "records": len(recovery)})
-    else:
-        text = f"{len(recovery)} records written to {escape(str(place))}."
-        console().print(text, soft_wrap=True)
+        return echo_json({"written": str(place), "records": len(recovery)})
+    console().print(f"{len(recovery)} records written to {escape(str(place))}.", soft_wrap=True)
     return 0

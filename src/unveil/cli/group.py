@@ -4,6 +4,7 @@ rest keeps its traceback."""
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -11,12 +12,15 @@ from typing import Any
 import click
 
 from unveil._version import __version__
+from unveil.cli.options import Command
 from unveil.cli.terminal import echo_error
 
 
 class _Polite(click.Group):
     """Turns what a user can cause into one sentence and an exit code; anything else is a bug and
     keeps its traceback."""
+
+    command_class = Command
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
         args = sys.argv[1:] if args is None else list(args)
@@ -49,12 +53,22 @@ class _Polite(click.Group):
             if not isinstance(error, InputError):
                 raise
             sentence = str(error)
-            if "image_shape=" in sentence:  # the library names its own argument
+            # The library names its own arguments.
+            if "image_shape=" in sentence:
                 sentence += "; on the command line --shape 32x32x3, or the like"
+            flags = re.findall(r"\b(text|missing)='([\w-]+)' \(or", sentence)
+            if flags:
+                said = " ".join(f"--{name} {value}" for name, value in flags)
+                sentence += f"; on the command line add {said}"
         sys.exit(echo_error(" ".join(sentence.split()), 2, as_json=asked["json"]))
 
 
-@click.group(cls=_Polite, name="unveil", invoke_without_command=True)
+@click.group(
+    cls=_Polite,
+    name="unveil",
+    invoke_without_command=True,
+    context_settings={"max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="unveil")
 @click.pass_context
 def main(ctx: click.Context) -> None:

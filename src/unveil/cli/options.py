@@ -1,8 +1,10 @@
-"""Options that several commands share, and what they say read from disk."""
+"""Options that several commands share, each typed once; what they say, read from disk; and a help
+that shows the common ones first."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -24,9 +26,88 @@ COUNT = click.IntRange(0, 10**9)
 MIXED = click.IntRange(0, 1000)
 """Of vectors in one encoding: no scheme mixes more than a few dozen."""
 TOLERANCE = 1e-2
-"""Largest error of a pixel that counts as exact: a hundredth of the size of the data, which nobody
+"""Largest error of a value that counts as exact: a hundredth of the size of the data, which nobody
 would call another record."""
 SHAPE = "HxW[xC]"
+SHOWN = {"show_default": True}
+WEIGHTINGS = """equal, paper, convex, half-normal, released, uniform, dirichlet, sorted, dominant or
+unknown"""
+"""As `unveil.scheme` has them, which takes NumPy to load."""
+
+
+class Option(click.Option):
+    """An option under a heading of the help."""
+
+    def __init__(self, *args: Any, heading: str = "Options", **about: Any) -> None:
+        super().__init__(*args, **about)
+        self.heading = heading
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Without the range of a number: it is there against slips, and says nothing."""
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
+        return extra
+
+
+class Command(click.Command):
+    """A command whose help begins with the options that most people want."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        headings: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for option in self.get_params(ctx):
+            record = option.get_help_record(ctx)
+            if record is not None and isinstance(option, click.Option):
+                headings.setdefault(getattr(option, "heading", "Options"), []).append(record)
+        for heading, records in headings.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+
+def option(*names: str, **about: Any) -> Callable[[F], F]:
+    """click's option, with `heading=`."""
+    return click.option(*names, cls=Option, **about)
+
+
+def together(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options as one decorator, in their order."""
+
+    def add(command: F) -> F:
+        for one in reversed(options):
+            command = one(command)
+        return command
+
+    return add
+
+
+def around(
+    enter: Callable[..., AbstractContextManager[Any]], **options: Callable[[Any], Any]
+) -> Callable[[F], F]:
+    """Options that hold for everything a command does: it runs inside `enter(**their values)`."""
+
+    def add(command: F) -> F:
+        @wraps(command)
+        def inside(*args: Any, **given: Any) -> Any:
+            with enter(**{name: given.pop(name) for name in options}):
+                return command(*args, **given)
+
+        return cast(F, together(*options.values())(inside))
+
+    return add
+
+
+def _on_machine(**settings: Any) -> AbstractContextManager[Any]:
+    from unveil.engine.blocks import connected, using
+
+    inside = ExitStack()
+    inside.enter_context(using(**settings))
+    inside.enter_context(connected(settings.get("scheduler"), settings.get("workers")))
+    return inside
+
+
+def _tables(**settings: Any) -> AbstractContextManager[Any]:
+    from unveil.data.tables import reading
+
+    return reading(**settings)
 
 
 def _remember_json(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
@@ -37,84 +118,75 @@ def _remember_json(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
     return value
 
 
-as_json = click.option(
+def table_of_options(heading: str, *rows: tuple[Any, ...]) -> tuple[Callable[[F], F], ...]:
+    """Options, one a row: name, type or None for text, help, and what else click takes."""
+    return tuple(
+        option(name, type=kind, help=text, heading=heading, **(more[0] if more else {}))
+        for name, kind, text, *more in rows
+    )
+
+
+as_json = option(
     "--json",
     "as_json",
     is_flag=True,
     callback=_remember_json,
     help="One JSON object on stdout, nothing else; errors too.",
 )
-shape_option = click.option(
-    "--shape", metavar=SHAPE, help="Height, width and channels, where vectors are images."
+LIMIT, TEXT, MISSING = (
+    click.IntRange(1),
+    click.Choice(["one-hot", "ordinal", "drop"]),
+    click.Choice(["mean", "drop"]),
 )
-out_option = click.option(
-    "--out", type=PATH, help="Folder to write the results to; it must be new or empty."
+ADDRESS = {"metavar": "ADDRESS"}
+out_option, noise_option = table_of_options(
+    "Options",
+    ("--out", PATH, "Folder to write the results to; it must be new or empty."),
+    ("--noise", float, "Standard deviation added to every pixel.", SHOWN | {"default": 0.0}),
 )
-
-
-def memory_option(command: F) -> F:
-    """--memory-limit BYTES, for everything the command does."""
-
-    @click.option(
-        "--memory-limit",
-        type=click.IntRange(1),
-        metavar="BYTES",
-        help="Memory to use.  [default: half of what is free]",
-    )
-    @wraps(command)
-    def limited(*args: Any, memory_limit: int | None, **options: Any) -> Any:
-        from unveil import parallel
-
-        with parallel.using(memory_limit=memory_limit):
-            return command(*args, **options)
-
-    return cast(F, limited)
-
-
-def workers_options(command: F) -> F:
-    """--workers and --scheduler, for everything the command does."""
-
-    @click.option(
-        "--workers",
-        type=click.IntRange(1),
-        help="Threads, or processes with --scheduler processes.  [default: cores]",
-    )
-    @click.option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Dask cluster to compute on: tcp://…, or 'processes' for a local one.",
-    )
-    @wraps(command)
-    def spread(*args: Any, workers: int | None, scheduler: str | None, **options: Any) -> Any:
-        from unveil import parallel
-        from unveil.cluster import connected
-
-        with (
-            parallel.using(workers=workers, scheduler=scheduler),
-            connected(scheduler, workers),
-        ):
-            return command(*args, **options)
-
-    return cast(F, spread)
+(shape_option,) = table_of_options(
+    "Images",
+    ("--shape", None, "Height and width of vectors that are images.", {"metavar": SHAPE}),
+)
+_memory, _workers, _scheduler = table_of_options(
+    "Machine",
+    ("--memory-limit", LIMIT, "Bytes of memory to use.  [default: half of what is free]"),
+    ("--workers", LIMIT, "Threads, or processes with --scheduler processes.  [default: cores]"),
+    ("--scheduler", None, "Dask cluster: tcp://…, or 'processes' for a local one.", ADDRESS),
+)
+_text, _missing = table_of_options(
+    "Tables",
+    ("--text", TEXT, "What becomes of columns of words.  [default: an error]"),
+    ("--missing", MISSING, "Gaps: the mean of the column, or no record.  [default: an error]"),
+)
+memory_option = around(_on_machine, memory_limit=_memory)
+workers_options = around(_on_machine, workers=_workers, scheduler=_scheduler)
+table_options = around(_tables, text=_text, missing=_missing)
+scheme_options = together(
+    *table_of_options(
+        "Options",
+        ("--k-private", MIXED, "Private vectors per encoding.  [default: 2]"),
+        ("--k-public", MIXED, "Public vectors per encoding.  [default: 0]"),
+        ("--weighting", None, f"{WEIGHTINGS}.  [default: equal]"),
+        ("--signs", None, "absolute, random, kept or masked.  [default: absolute]"),
+    ),
+    *table_of_options(
+        "Scheme",
+        ("--masks", MIXED, "Masks of the pool, with --signs masked.  [default: 0]"),
+        ("--alpha", float, "α of --weighting dirichlet, Beta(α, α) for two.  [default: 1]"),
+        ("--pairing", None, "independent, epochs, epochs-in-order.  [default: independent]"),
+    ),
+)
 
 
 def measured_in(folder: str, *, seed: str) -> Callable[[F], F]:
     """--out and --seed of a command that measures and writes a page; `seed`: what the seed does."""
-
-    def add(command: F) -> F:
-        start = click.option(
-            "--seed", type=click.IntRange(0), default=0, show_default=True, help=seed
-        )
-        place = click.option(
-            "--out",
-            type=PATH,
-            default=Path(folder),
-            show_default=True,
-            help="Folder for numbers, figures, page.",
-        )
-        return place(start(command))
-
-    return add
+    place = {"type": PATH, "default": Path(folder), "show_default": True}
+    start = {"type": click.IntRange(0), "default": 0, "show_default": True, "help": seed}
+    return together(
+        option("--out", help="Folder for numbers, figures, page.", **place),
+        option("--seed", **start),
+    )
 
 
 def config_option(*paths: str) -> Callable[[F], F]:
@@ -125,7 +197,7 @@ def config_option(*paths: str) -> Callable[[F], F]:
         if path is None:
             return
         from unveil.checks import InputError
-        from unveil.config import read_config
+        from unveil.cli.config import read_config
 
         # An option may have an older name: a file may say either.
         said = {
@@ -134,16 +206,20 @@ def config_option(*paths: str) -> Callable[[F], F]:
             for text in p.opts
             if p.name not in ("config", None)
         }
-        found = read_config(path, {name: _types(p.type) for name, p in said.items()}, paths)
+        found = read_config(path, said, paths)
         settled: dict[str, Any] = {}
         for name, value in found.items():
             known_as = said[name].name or name
             if known_as in settled:
                 raise InputError(f"{path.name} says {known_as} twice: keep one of them")
-            settled[known_as] = value
+            flag = isinstance(said[name], click.Option) and said[name].is_flag  # type: ignore[attr-defined]
+            if isinstance(value, bool) != flag:
+                kind = "true or false" if flag else "a number or a word"
+                raise InputError(f"{path.name}: {name} must be {kind}")
+            settled[known_as] = value if flag else str(value)
         ctx.default_map = {**(ctx.default_map or {}), **settled}
 
-    return click.option(
+    return option(
         "--config",
         type=PATH,
         callback=read,
@@ -153,33 +229,21 @@ def config_option(*paths: str) -> Callable[[F], F]:
     )
 
 
-def _types(kind: Any) -> tuple[type, ...]:
-    """What a file may say for an option of this kind. Text may be a number too, as in m = 500."""
-    if isinstance(kind, (type(click.INT), type(click.FLOAT))):
-        return (int,) if isinstance(kind, type(click.INT)) else (float, int)
-    return (
-        (bool,)
-        if isinstance(kind, type(click.BOOL))
-        else (str,)
-        if isinstance(kind, click.Path)
-        else (str, int)
-    )
-
-
 def on_the_command_line(
     ctx: click.Context, option: click.Parameter, value: str | None
 ) -> str | None:
     """Refuse what runs code where only a file says so: a file may come from somebody else."""
-    if (
-        value is not None
-        and ctx.get_parameter_source(option.name or "") is not ParameterSource.COMMANDLINE
-    ):
+    source = ctx.get_parameter_source(option.name or "")
+    if value is not None and source is not ParameterSource.COMMANDLINE:
         raise click.UsageError(
             f"{option.name} = {value!r} in a file would run that code: name it on the command "
             "line too",
             ctx,
         )
     return value
+
+
+# ---- What options say.
 
 
 def shape_of(text: str | None) -> tuple[int, ...] | None:
@@ -209,35 +273,6 @@ def units_of(text: str | None) -> str | tuple[list[float], list[float]] | None:
     return mean, std
 
 
-def scheme_options(command: F) -> F:
-    """How encodings are made; what is left out takes the defaults of unveil.Scheme."""
-    for option in (
-        click.option(
-            "--pairing", help="independent, epochs or epochs-in-order.  [default: independent]"
-        ),
-        click.option(
-            "--alpha",
-            type=float,
-            help="α of --weighting dirichlet, Beta(α, α) for two.  [default: 1]",
-        ),
-        click.option(
-            "--masks", type=MIXED, help="Masks of the pool, with --signs masked.  [default: 0]"
-        ),
-        click.option("--signs", help="absolute, random, kept or masked.  [default: absolute]"),
-        click.option(
-            "--weighting",
-            help=(
-                "equal, paper, convex, half-normal, released, uniform, dirichlet, sorted, dominant "
-                "or unknown.  [default: equal]"
-            ),
-        ),
-        click.option("--k-public", type=MIXED, help="Public vectors per encoding.  [default: 0]"),
-        click.option("--k-private", type=MIXED, help="Private vectors per encoding.  [default: 2]"),
-    ):
-        command = option(command)
-    return command
-
-
 def scheme_of(options: dict[str, Any], otherwise: Scheme | None = None) -> Scheme:
     """What the options say; what they leave out, as in `otherwise`."""
     from dataclasses import replace
@@ -245,19 +280,20 @@ def scheme_of(options: dict[str, Any], otherwise: Scheme | None = None) -> Schem
     from unveil.scheme import Scheme
 
     # Only what was said: defaults live in Scheme, once.
-    given = {
-        key: value for key in Scheme.__dataclass_fields__ if (value := options.pop(key)) is not None
-    }
-    return replace(otherwise or Scheme(), **given)
+    said = {name: options.pop(name) for name in Scheme.__dataclass_fields__}
+    said = {name: value for name, value in said.items() if value is not None}
+    return replace(otherwise or Scheme(), **said)
 
 
 def read_run(run: Path) -> tuple[Encodings, NDArray[np.float32] | None]:
-    from unveil import records, store
     from unveil.data import load_vectors
+    from unveil.encodings import as_public
+    from unveil.engine import runs
 
-    encodings = store.read_encodings(run)
-    public = load_vectors(run / "public.npy", "public") if (run / "public.npy").exists() else None
-    return encodings, None if public is None else records.as_public(public, encodings)
+    encodings = runs.read_encodings(run)
+    if not (run / "public.npy").exists():
+        return encodings, None
+    return encodings, as_public(load_vectors(run / "public.npy", "public"), encodings)
 
 
 def read_release(
@@ -270,36 +306,31 @@ def read_release(
     """
     from dataclasses import replace
 
-    from unveil import records
-    from unveil.checks import column_names
+    from unveil.checks import InputError, as_table, column_names
     from unveil.data import load_vectors, read_challenge
     from unveil.data.arrays import in_units_of, load_shaped
+    from unveil.encodings import Encodings, as_public
 
     try:
         rms = None if pixel_rms in (None, "unknown") else float(pixel_rms)
     except ValueError:
-        raise records.InputError(
-            f"--pixel-rms {pixel_rms}: give a positive number, or 'unknown'"
-        ) from None
+        raise InputError(f"--pixel-rms {pixel_rms}: give a positive number, or 'unknown'") from None
     sizes = shape_of(shape)
     if path.is_dir():
         found = read_challenge(path)
-        encodings = replace(
-            found,
-            scheme=scheme_of(scheme, found.scheme),
-            pixel_rms=rms,
-            image_shape=found.image_shape if sizes is None else sizes,
-        )
+        made, sizes = scheme_of(scheme, found.scheme), sizes or found.image_shape
+        encodings = replace(found, scheme=made, pixel_rms=rms, image_shape=sizes)
     else:
-        values, own = load_shaped(path, "encodings")
-        names = column_names(path)
-        encodings = records.Encodings(values, scheme_of(scheme), rms, sizes or own, columns=names)
+        table = as_table(path)
+        values, own = load_shaped(path, "encodings") if table is path else (table, None)
+        names = column_names(table)
+        encodings = Encodings(values, scheme_of(scheme), rms, sizes or own, columns=names)
     if public is None:
         return encodings, None, []
     # A pool that no encoding uses is a sign that the scheme was left out.
     if not encodings.scheme.k_public:
-        raise records.InputError(
+        raise InputError(
             "--public without --k-public: say how many public vectors an encoding mixes"
         )
     vectors, word = in_units_of(encodings.values, load_vectors(public, "public"), public.name)
-    return encodings, records.as_public(vectors, encodings), [word] if word else []
+    return encodings, as_public(vectors, encodings), [word] if word else []

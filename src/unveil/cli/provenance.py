@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -11,12 +12,24 @@ from typing import Any
 from unveil._version import __version__
 
 
+def digest(path: Path, block: int = 1 << 20) -> str:
+    """The SHA-256 of a file as `sha256sum` gives it; of a folder that of the names and digests of
+    its files. block: bytes read at a time."""
+    if path.is_dir():
+        # Names are part of it: a folder whose files changed places is another one.
+        lines = [f"{digest(f)}  {f.name}\n" for f in sorted(path.iterdir()) if f.is_file()]
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+    total = hashlib.sha256()
+    with path.open("rb") as file:
+        while part := file.read(block):
+            total.update(part)
+    return total.hexdigest()
+
+
 def provenance(
     known: Mapping[str, Any], args: Sequence[str], files: Sequence[Path]
 ) -> dict[str, Any]:
     """What the audit itself says (`known`) wins, but for the command, which it cannot know."""
-    from unveil.data.digest import digest
-
     found: dict[str, Any] = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "version": f"unveil {__version__}",

@@ -10,18 +10,20 @@ import click
 from rich.markup import escape
 
 from unveil.cli.group import main
-from unveil.cli.options import PATH, as_json, memory_option
+from unveil.cli.options import PATH, as_json, memory_option, option, table_options
 from unveil.cli.terminal import console, echo_json
 
 
 @main.command()
 @click.argument("run", type=PATH)
-@click.option("--private", type=PATH, help="The true vectors, where RUN holds no truth.npz.")
-@click.option(
+@option("--private", type=PATH, help="The true vectors, where RUN holds no truth.npz.")
+@option(
     "--tolerance",
     type=float,
-    help="Largest pixel error that counts as exact.  [default: 0.01 of the spread of the data]",
+    help="Largest error of a value that counts as exact, in the units of the data.  [default: 0.01 "
+    "of the spread of the data]",
 )
+@table_options
 @memory_option
 @as_json
 def score(run: Path, private: Path | None, tolerance: float | None, as_json: bool) -> int:
@@ -31,23 +33,36 @@ def score(run: Path, private: Path | None, tolerance: float | None, as_json: boo
     decryption.npy the scores of the challenge, where truth.npz says which images each encoding
     mixes.
     """
-    from unveil.files import alone
+    from unveil.engine.files import alone, write_json
+    from unveil.shown import plain
 
     # An attack that ends meanwhile waits: scores stand beside the recovery they are of.
     with alone(run) if run.is_dir() else nullcontext():
-        return _score(run, private, tolerance, as_json)
+        facts, verdicts, good, wrong = _scored(run, private, tolerance)
+        facts = plain({**facts, "verdict": " ".join(verdicts)})
+        write_json(run / "scores.json", facts)
+    if as_json:
+        echo_json({"run": str(run), **facts})
+    else:
+        style = "bold white on red" if wrong else "bold"
+        for sentence in verdicts:
+            console().print(f"[{style}]{escape(sentence)}[/]", soft_wrap=True)
+    return 0 if good and not wrong else 3
 
 
-def _score(run: Path, private: Path | None, tolerance: float | None, as_json: bool) -> int:
+def _scored(
+    run: Path, private: Path | None, tolerance: float | None
+) -> tuple[dict[str, Any], list[str], bool, bool]:
+    """Facts, verdicts, whether anything came back, and whether anything verified is wrong."""
     import numpy as np
 
-    from unveil import scoring, store
+    from unveil import scoring
     from unveil.checks import InputError
     from unveil.data import load_dataset, load_vectors
     from unveil.data.challenge import DECRYPTION, distinct_images, read_decryption
+    from unveil.engine import files, runs
     from unveil.images.mirrored import mirror
     from unveil.scoring.images import are_images
-    from unveil.verdict import challenge_facts, image_facts, plain, score_facts
 
     # 1. What there is: vectors, pictures, and the truth in their shape.
     exact, pictures = ((run / name).is_file() for name in ("recovery.npz", DECRYPTION))
@@ -55,16 +70,13 @@ def _score(run: Path, private: Path | None, tolerance: float | None, as_json: bo
         raise InputError(f"no recovery.npz in {run}: run `unveil attack` on it first")
     if private is None and not (run / "truth.npz").is_file():
         raise InputError(f"no truth.npz in {run}: add --private with the true vectors")
-    shape = (
-        store.read_json(run / "scheme.json").get("shape")
-        if (run / "scheme.json").is_file()
-        else None
-    )
+    scheme = run / "scheme.json"
+    shape = files.read_json(scheme).get("shape") if scheme.is_file() else None
     if pictures:
         rows, shape = read_decryption(run / DECRYPTION)
-    mixed = None
+    mixed, sizes = None, tuple(shape or ())
     if private is None:
-        truth, mixed = store.read_truth(run / "truth.npz")
+        truth, mixed = runs.read_truth(run / "truth.npz")
     elif shape is None:
         truth = load_vectors(private, "private")
     else:
@@ -74,35 +86,23 @@ def _score(run: Path, private: Path | None, tolerance: float | None, as_json: bo
     facts: dict[str, Any] = {}
     verdicts, wrong, good = [], False, False
     if exact:
-        recovery = store.read_recovery(run / "recovery.npz")
+        recovery = runs.read_recovery(run / "recovery.npz")
         scores = scoring.score(recovery, truth, tolerance=tolerance)
-        facts = score_facts(recovery, scores)
-        verdicts, wrong, good = [facts["verdict"]], scores.wrong > 0, scores.exact > 0
+        facts, verdicts = scores.facts(), [scores.verdict(recovery)]
+        wrong, good = scores.wrong > 0, scores.exact > 0
     # 3. Pictures. Signs that are not known, one per pixel, leave nothing to see: exact scores are
     # for such vectors. Of images that were mirrored at random nobody knows which way round.
-    told = recovery.evidence if exact else {}
-    seen = exact and (recovery.signed or "recognisable" in told)
+    evidence = recovery.evidence if exact else {}
+    seen = exact and (recovery.signed or "recognisable" in evidence)
     if pictures or (seen and are_images(truth, shape)):
-        sizes = tuple(shape or ())
         vectors = recovery.vectors if exact else distinct_images(rows)
         found = scoring.image_scores(vectors, truth, sizes)
-        if told.get("mirrored"):
+        if evidence.get("mirrored"):
             found = found.better(scoring.image_scores(vectors, mirror(truth, sizes), sizes))
-        facts["images"] = image_facts(found)
+        facts["images"] = found.facts()
         verdicts.append(facts["images"].pop("verdict"))
         good = good or facts["images"]["recognisable"] > 0
     if pictures and mixed is not None and len(mixed) == len(rows):
-        facts["challenge"] = challenge_facts(
-            scoring.challenge_scores(rows, truth, mixed, tuple(shape or ()))
-        )
+        facts["challenge"] = scoring.challenge_scores(rows, truth, mixed, sizes).facts()
         verdicts.append(facts["challenge"].pop("verdict"))
-    # 4. Written, and said.
-    facts["verdict"] = " ".join(verdicts)
-    store.write_json(run / "scores.json", plain(facts))
-    if as_json:
-        echo_json({"run": str(run), **facts})
-    else:
-        style = "bold white on red" if wrong else "bold"
-        for sentence in verdicts:
-            console().print(f"[{style}]{escape(sentence)}[/]", soft_wrap=True)
-    return 0 if good and not wrong else 3
+    return facts, verdicts, good, wrong

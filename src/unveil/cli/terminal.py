@@ -110,7 +110,7 @@ def console() -> Console:
 
 
 def echo_json(facts: Mapping[str, Any]) -> int:
-    from unveil.verdict import plain
+    from unveil.shown import plain
 
     click.echo(json.dumps({"schema": SCHEMA, **plain(facts)}, allow_nan=False))
     return 0

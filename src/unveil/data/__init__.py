@@ -1,11 +1,12 @@
 """Where vectors come from: the Gaussian model, the user's arrays, tables and images, the challenge,
 the package."""
 
-from unveil.data.arrays import load_vectors
+from unveil.data.arrays import load_vectors, read_labels
+from unveil.data.bundled import gaussian_vectors
 from unveil.data.challenge import read_challenge
 from unveil.data.dataset import Dataset, load_dataset
-from unveil.data.gaussian import gaussian_vectors
 from unveil.data.images import load_image_folder
+from unveil.data.tables import read_table
 
 __all__ = [
     "Dataset",
@@ -14,4 +15,6 @@ __all__ = [
     "load_image_folder",
     "load_vectors",
     "read_challenge",
+    "read_labels",
+    "read_table",
 ]

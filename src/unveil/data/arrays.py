@@ -1,24 +1,28 @@
-"""The user's own vectors from a file: .npy, .npz, .pt, .csv or a folder of images, told apart by
-what is there."""
+"""The user's own vectors and labels from a file or a folder, told apart by what is there.
+
+.npy, .npz     as they are, never a pickle, never more than the memory limit
+.pt, .pth      one tensor, read by torch itself with weights_only=True, which runs nothing
+.csv, …        a table (`data.tables`)
+a folder       images (`data.images`)
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.checks import InputError, as_vectors
-from unveil.data.challenge import CHANNELS
-from unveil.data.features import SUFFIXES, read_features
+from unveil.checks import InputError, as_array, as_vectors
 from unveil.data.images import read_image_folder, scaled
-from unveil.data.tensors import read_any_array
-from unveil.npy import must_fit_as_vectors
+from unveil.data.tables import SUFFIXES, read_table
+from unveil.engine.blocks import must_fit
+from unveil.engine.files import must_be_file, must_fit_as_vectors, read_array
 
-BYTES_FROM, OTHERS_TO = 16.0, 4.0
-"""Whole numbers from 0 to 255 of which one is above the first are bytes of images; encodings that
-stay below the second are of pixels from −1 to 1, or from 0 to 1, and not of such bytes."""
+INSTALL = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
 
 
 def load_vectors(
@@ -32,29 +36,6 @@ def load_vectors(
     return load_shaped(path, name, limit=limit)[0]
 
 
-def in_units_of(
-    encodings: NDArray[np.float32], vectors: NDArray[np.float32], name: str
-) -> tuple[NDArray[np.float32], str]:
-    """`vectors` in the units of `encodings`, and a sentence where that was not so before: bytes of
-    images beside encodings of pixels from −1 to 1 are brought to these."""
-    # Only whole numbers that no pixel from −1 to 1 could be are taken for bytes: a wrong guess
-    # would change the data of someone who had them right.
-    largest = float(vectors.max())
-    if (
-        largest <= BYTES_FROM
-        or largest > 255
-        or float(np.abs(encodings).max()) > OTHERS_TO
-        or vectors.min() < 0
-        or not np.array_equal(vectors, np.round(vectors))
-    ):
-        return vectors, ""
-    word = (
-        f"{name} holds bytes from 0 to 255, the encodings numbers below {OTHERS_TO:g}: taken as "
-        "pixels from -1 to 1, as InstaHide does; give them in the units of the encodings if not so"
-    )
-    return scaled(vectors), word
-
-
 def load_shaped(
     path: str | Path, name: str = "vectors", *, limit: int | None = None
 ) -> tuple[NDArray[np.float32], tuple[int, ...] | None]:
@@ -66,17 +47,126 @@ def load_shaped(
         pixels, _, sizes = read_image_folder(path, limit=limit)
         return as_vectors(scaled(pixels), "images"), sizes
     if path.suffix.lower() in SUFFIXES:
-        return read_features(path, limit=limit).values, None
+        return as_vectors(read_table(path, limit=limit).to_numpy(), path.name), None
     array = read_any_array(path, limit=limit)
     if array.ndim < 2:
         raise InputError(
             f"{path.name} holds an array of shape {array.shape}: {name} need (items, pixels)"
         )
     must_fit_as_vectors(array, path.name, limit)
-    # A last axis of more than four is no colour: such an array has some other meaning, and is
-    # flattened without being called images.
-    images = array.ndim == 3 or (array.ndim == 4 and array.shape[3] <= CHANNELS)
-    shape = array.shape[1:] if images else None
+    shape = array.shape[1:] if is_image(array.shape[1:]) else None
     if array.ndim > 2:
         array = array.reshape(len(array), math.prod(array.shape[1:]))
     return as_vectors(array, name), shape
+
+
+def is_image(shape: tuple[int, ...], channels: int = 4) -> bool:
+    """Whether an item of this shape is an image; channels: the most one has, a last axis of more
+    is no colour."""
+    return len(shape) == 2 or (len(shape) == 3 and shape[2] <= channels)
+
+
+def in_units_of(
+    encodings: NDArray[np.float32],
+    vectors: NDArray[np.float32],
+    name: str,
+    *,
+    byte: float = 16.0,
+    pixel: float = 4.0,
+) -> tuple[NDArray[np.float32], str]:
+    """`vectors` in the units of `encodings`, and a sentence where that was not so before: bytes of
+    images beside encodings of pixels from −1 to 1 are brought to these.
+
+    byte   whole numbers up to 255 of which one is above this are bytes of images
+    pixel  encodings that stay below this are not of such bytes
+    """
+    # Only whole numbers that no pixel from −1 to 1 could be are taken for bytes: a wrong guess
+    # would change the data of someone who had them right.
+    if (
+        not byte < float(vectors.max()) <= 255
+        or float(np.abs(encodings).max()) > pixel
+        or vectors.min() < 0
+        or not np.array_equal(vectors, np.round(vectors))
+    ):
+        return vectors, ""
+    return scaled(vectors), (
+        f"{name} holds bytes from 0 to 255, the encodings numbers below {pixel:g}: taken as "
+        "pixels from -1 to 1, as InstaHide does; give them in the units of the encodings if not so"
+    )
+
+
+def read_any_array(path: Path, *, limit: int | None = None) -> NDArray[Any]:
+    """One array from .npy, .npz, .pt or .pth, told apart by the suffix."""
+    if path.suffix.lower() not in (".pt", ".pth"):
+        return read_array(path, limit=limit)
+    must_be_file(path)
+    # The archive is not compressed: as many bytes as the file has, and once more as an array.
+    must_fit(2 * path.stat().st_size, path.name, limit)
+    try:
+        import torch
+    except ImportError:
+        raise InputError(
+            f"{path.name} is a file of PyTorch, which is not installed: {INSTALL}; "
+            "or save the tensor as .npy"
+        ) from None
+    try:
+        value = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, MemoryError):
+        raise
+    except Exception:  # torch has no one kind of error for files it will not read
+        raise InputError(
+            f"{path.name} holds no plain tensor, or is damaged (what could run code is never "
+            "opened): write the tensor alone with torch.save, or as .npy with numpy.save"
+        ) from None
+    # A state of a model holds many tensors, and which of them are records cannot be guessed.
+    parts = value if isinstance(value, Mapping) else {"": value}
+    tensors = {key: item for key, item in parts.items() if hasattr(item, "detach")}
+    if len(tensors) != 1:
+        names = ", ".join(map(str, [*tensors][:6])) or type(value).__name__
+        raise InputError(
+            f"{path.name} holds {len(tensors)} tensors ({names}): save the one meant by itself"
+        )
+    return as_array(next(iter(tensors.values())), path.name)
+
+
+def read_labels(path: str | Path, *, limit: int | None = None) -> NDArray[np.int64]:
+    """(n,) classes as numbers from 0 on, in the order of their names: an array, or text with one
+    label a line; at least two different ones."""
+    path = Path(path)
+    if path.suffix.lower() in SUFFIXES:
+        found: NDArray[Any] = np.array(_lines(path, limit))
+    else:
+        found = read_any_array(path, limit=limit)
+    # A column of labels is a list of labels: that is how tables come out of other programs.
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = found[:, 0]
+    if found.ndim != 1 or found.dtype.kind not in "iubUSf":
+        raise InputError(
+            f"{path.name} holds an array of shape {found.shape}: labels are one per record, "
+            "(records,)"
+        )
+    # Numbers with fractions are measurements, and no classifier is asked to name them.
+    if found.dtype.kind == "f" and not np.array_equal(found, np.round(found)):
+        raise InputError(f"{path.name} holds fractions: labels are classes, whole numbers or words")
+    classes, numbers = np.unique(found, return_inverse=True)
+    if len(classes) < 2:
+        raise InputError(f"{path.name} knows one class only: labels need two different ones")
+    return numbers.astype(np.int64)
+
+
+def _lines(path: Path, limit: int | None) -> list[str]:
+    """One label a line; a first line is a header where it alone says `label` or `class`."""
+    must_be_file(path)
+    # A letter may become a Python string of its own.
+    must_fit(100 * path.stat().st_size, path.name, limit)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{path.name} is not UTF-8 text: save it as UTF-8") from None
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # A header is dropped only where it is surely one: a class may be called anything else.
+    if lines and lines[0].lower() in ("label", "labels", "class", "target", "y"):
+        lines = lines[1:]
+    if not lines:
+        raise InputError(f"{path.name} is empty: give one label a line")
+    return lines

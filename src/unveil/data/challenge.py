@@ -19,14 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.checks import InputError, as_shape, as_vectors
+from unveil.data.arrays import is_image
 from unveil.encodings import Encodings
-from unveil.npy import must_fit_as_vectors, read_array, write_array
+from unveil.engine.files import must_fit_as_vectors, read_array, write_array
 from unveil.records import Recovery
 from unveil.scheme import Scheme
 
 ENCRYPTION, LABEL, DECRYPTION = "encryption.npy", "label.npy", "decryption.npy"
-CHANNELS = 4
-"""The most an image has; more are taken for a width."""
 
 
 def is_challenge(folder: Path) -> bool:
@@ -119,7 +118,7 @@ def _read_images(path: Path) -> tuple[NDArray[np.float32], tuple[int, ...]]:
             f"{path.name} of shape {array.shape}: give (m, height, width, channels), or (m, "
             "height, width) if grey"
         )
-    if array.ndim == 4 and array.shape[3] > CHANNELS:
+    if not is_image(array.shape[1:]):
         raise InputError(
             f"{path.name} of shape {array.shape}: put channels last, as array.transpose(0, 2, "
             "3, 1) does"

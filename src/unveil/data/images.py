@@ -1,5 +1,5 @@
-"""Folders of images as vectors: every file the same size, pixels scaled from 0..255 to −1..1 as
-InstaHide does."""
+"""Folders of images as vectors, read by Pillow: every file the same size, pixels scaled from 0..255
+to −1..1 as InstaHide does."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.checks import InputError, as_vectors
-from unveil.files import must_be_file
-from unveil.parallel import must_fit
+from unveil.engine.blocks import must_fit
+from unveil.engine.files import must_be_file
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
@@ -23,18 +23,12 @@ FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
 programs outside."""
 HALF_RANGE = 127.5
 """Half of the range of a byte: value / 127.5 − 1 is from −1 to 1."""
-MEGA = 1e6
-"""Pixels of a megapixel."""
-PER_VALUE, PER_DECODED = 5, 8
-"""Bytes of memory: a value as byte and as float32; a value of the one image that is being decoded,
-in Pillow and in NumPy."""
 
 
 def load_image_folder(folder: str | Path, *, limit: int | None = None) -> NDArray[np.float32]:
     """The images of a folder, in order of their names, one row each: (n, height·width·channels) in
     [−1, 1]."""
-    pixels, _, _ = read_image_folder(folder, limit=limit)
-    return as_vectors(scaled(pixels), "images")
+    return as_vectors(scaled(read_image_folder(folder, limit=limit)[0]), "images")
 
 
 def scaled(pixels: NDArray[Any]) -> NDArray[np.float32]:
@@ -58,36 +52,29 @@ def read_image_folder(
     the files, or all.
 
     More than `most` files, or `limit` bytes with the float32 they become (None: memory_limit), are
-    refused before they are
-    unpacked: an image says in its first bytes how large it is.
+    refused before they are unpacked: an image says in its first bytes how large it is.
     """
-    # 1. Which files.
+    # 1. Which files. Drawn before anything is opened: a sample costs no more than itself.
     folder = Path(folder)
-    files = (
-        sorted(p for p in folder.iterdir() if p.suffix.lower() in SUFFIXES)
-        if folder.is_dir()
-        else []
-    )
+    there = sorted(folder.iterdir()) if folder.is_dir() else []
+    files = [path for path in there if path.suffix.lower() in SUFFIXES]
     if not files:
-        raise InputError(_no_images(folder))
-    # Drawn by file, before anything is opened: a sample of a large folder costs no more than
-    # itself.
+        raise InputError(_no_images(folder, there))
     if sample is not None and sample < len(files):
         assert rng is not None
         files = [files[i] for i in np.sort(rng.choice(len(files), sample, replace=False))]
     elif most is not None and len(files) > most:
         raise InputError(
             f"{folder.name} has {len(files):,} images, {most:,} are the most that can be "
-            "audited at once: "
-            "audit a random part with sample="
+            "audited at once: audit a random part with sample="
         )
-    # 2. How large they are, from their headers.
+    # 2. How large they are, from their headers: all of them before any pixels. A value is a byte
+    # and a float32; one of the image that is being decoded takes 8 bytes in Pillow and NumPy.
     shape = _shape(files[0])
     size = math.prod(shape)
-    needed = PER_VALUE * size * len(files) + PER_DECODED * size
     what = f"{folder.name}, {len(files):,} images of {size:,} values,"
-    must_fit(needed, what, limit, "make the images smaller, take a sample of them")
-    # All headers before any pixels: the last file of the wrong size is told at once.
+    cure = "make the images smaller, take a sample of them"
+    must_fit(5 * size * len(files) + 8 * size, what, limit, cure)
     for file in files[1:]:
         if (other := _shape(file)) != shape:
             raise InputError(
@@ -98,25 +85,22 @@ def read_image_folder(
     rows = np.empty((len(files), size), np.uint8)
     for i, file in enumerate(files):
         with _opened(file) as image:
-            rows[i] = np.asarray(
-                image.convert("L" if len(shape) == 2 else "RGB"), dtype=np.uint8
-            ).ravel()
+            pixels = image.convert("L" if len(shape) == 2 else "RGB")
+            rows[i] = np.asarray(pixels, dtype=np.uint8).ravel()
     return rows, tuple(file.name for file in files), shape
 
 
-def _no_images(folder: Path) -> str:
-    """What is there instead, and what to do about it."""
+def _no_images(folder: Path, there: list[Path]) -> str:
+    """What is there instead tells what was meant: one file with all records, or a folder further
+    down."""
     wanted = f"a folder that holds {', '.join(SUFFIXES[:3])} or similar files"
-    there = sorted(folder.iterdir()) if folder.is_dir() else []
-    # What is there instead tells what was meant: one file with all records, or a folder further
-    # down.
-    kinds = sorted({p.suffix.lower() for p in there if p.is_file() and p.suffix})
+    kinds = sorted({path.suffix.lower() for path in there if path.is_file() and path.suffix})
     if kinds:
         return (
             f"no images in {folder} but {', '.join(kinds[:4])} files: give {wanted}, or one file "
             "with all records (.npy, .npz, .pt, .csv)"
         )
-    folders = [p.name for p in there if p.is_dir()]
+    folders = [path.name for path in there if path.is_dir()]
     if folders:
         return (
             f"no images in {folder} but folders ({', '.join(folders[:3])}): give one of them, or "
@@ -141,10 +125,8 @@ def _shape(file: Path) -> tuple[int, ...]:
 @contextmanager
 def _opened(file: Path) -> Iterator[Any]:
     """The image, for its header or its pixels; whatever Pillow says of it, in our words."""
-    try:
-        from PIL import Image
-    except ImportError:
-        raise InputError("reading images needs Pillow: pip install 'unveil[images]'") from None
+    from PIL import Image
+
     must_be_file(file)
     try:
         with warnings.catch_warnings():
@@ -154,7 +136,7 @@ def _opened(file: Path) -> Iterator[Any]:
     except (InputError, MemoryError, PermissionError):
         raise
     except Image.DecompressionBombError:
-        most = 2 * (Image.MAX_IMAGE_PIXELS or 0) / MEGA
+        most = 2e-6 * (Image.MAX_IMAGE_PIXELS or 0)
         raise InputError(
             f"{file.name} would unpack to more than {most:.0f} megapixels, the most Pillow "
             "opens: make it smaller"

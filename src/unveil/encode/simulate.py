@@ -1,24 +1,58 @@
-"""A complete instance with its truth: vectors, selections, encodings, each from its own named
-seed."""
+"""A complete instance with its truth: vectors, selections, encodings, each from its own named seed.
+
+    y = |Σ_public a_pub·p + Σ_private a_priv·x + noise|         (`eq:instahide_def`)
+
+**Who is mixed** (`defn:select_distribution`). Each encoding draws a uniform k_public-subset T₁ of
+the public and a uniform k_private-subset T₂ of the private vectors. The printed entries 1/√k_public
+and 1/√k_private do not give a unit vector when both parts are present; `Scheme.weighting` says
+which of three readings is meant, or that each encoding draws weights of its own (`encode.weights`).
+`Scheme.pairing` "epochs" draws as a training run does (Huang et al., `train_cross.py`): each epoch
+uses every private vector once per slot. The public set is permuted in every epoch, and its first n
+vectors, n the number of private ones, are used once per public slot: a public vector may be in two
+slots of one encoding. With fewer public vectors than private ones the released code stops; here
+they are used again.
+
+**Data augmentation.** Every copy that is mixed, mirrored or cropped, becomes a vector of its own,
+and the selection names copies; both are used for encoding alone. A training run draws a copy anew
+each time an image is mixed, or once per epoch, so that all slots of an epoch share it. Mirroring
+comes first here and second there, which draws the same copies as often. That code leaves public
+images as they are.
+
+**Signs.** |Xw|, or Xw with random signs, or, for MixUp, Xw as it is; or, for TextHide, Xw through
+one of a pool of masks (Huang, Song, Chen, Li, Arora, Findings of EMNLP 2020;
+github.com/Hazelsuko07/TextHide, `modeling_bert.py`).
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
-from unveil.checks import DataLike, InputError, as_shape, as_vectors, column_names, one_shape
-from unveil.data.gaussian import gaussian_vectors
-from unveil.encode.augment import with_crops, with_flips
+from unveil.checks import (
+    BLOCK,
+    DataLike,
+    InputError,
+    as_shape,
+    as_table,
+    as_vectors,
+    column_names,
+    one_shape,
+    row_blocks,
+)
+from unveil.data.bundled import gaussian_vectors
 from unveil.encode.copies import Copies
-from unveil.encode.instahide import encode
-from unveil.encode.selection import draw_selection
 from unveil.encode.units import in_units, private_and_public
+from unveil.encode.weights import draw_weights
 from unveil.encodings import Encodings, Selection, Simulation
-from unveil.parallel import must_fit
+from unveil.engine.blocks import must_fit
 from unveil.scheme import Scheme
 from unveil.seeds import Rng, child, root
+
+Floats = NDArray[np.float32]
 
 
 def simulate(
@@ -110,6 +144,7 @@ def simulate(
     if not isinstance(scheme, Scheme):
         raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
     seed = root(rng)
+    private = as_table(private)
     given_private = None if private is None else as_vectors(private, "private")
     given_public = None if public is None else as_vectors(public, "public")
     d = _settle("d", d, [v.shape[1] for v in (given_private, given_public) if v is not None], 3072)
@@ -231,3 +266,262 @@ def _settle(name: str, asked: int | None, found: list[int], default: int) -> int
     if not isinstance(value, (int, np.integer)) or value < (0 if name != "d" else 1):
         raise InputError(f"{name}={value!r}: give a positive number")
     return value
+
+
+# ---- Who is mixed.
+
+
+def draw_selection(
+    scheme: Scheme,
+    n_private: int,
+    n_public: int,
+    m: int,
+    private_rng: np.random.Generator,
+    public_rng: np.random.Generator,
+    weight_rng: np.random.Generator | None = None,
+) -> Selection:
+    """m draws of (T₁, T₂), each sorted; and of weights, where the scheme does not fix them."""
+    # 1. Who is mixed.
+    k = scheme.k_private
+    epochs = scheme.pairing != "independent"
+    if epochs and n_private:
+        private = _draw_epochs(n_private, k, m, private_rng, scheme.pairing == "epochs-in-order")
+        public = _draw_public_epochs(n_public, scheme.k_public, m, n_private, public_rng)
+    else:
+        private = _draw_subsets(n_private, k, m, private_rng, "private")
+        public = _draw_subsets(n_public, scheme.k_public, m, public_rng, "public")
+    if scheme.fixed_weights:
+        return Selection(np.sort(private, axis=1), np.sort(public, axis=1))
+    # 2. With which weights.
+    if weight_rng is None:
+        raise InputError(f"weighting={scheme.weighting!r}: drawing weights needs weight_rng=")
+    weights = draw_weights(scheme, m, weight_rng)
+    own, others = weights[:, :k], weights[:, k:]
+    # Subsets come sorted by index. Where a law treats slots differently, weights are shuffled, or
+    # small indices would get large ones. Private slots of epochs have an order of their own.
+    if scheme.weighting in ("sorted", "dominant") or (scheme.weighting == "released" and k != 2):
+        own = own if epochs else weight_rng.permuted(own, axis=1)
+        others = others if epochs else weight_rng.permuted(others, axis=1)
+    # Sorted subsets, weights along with them.
+    order, place = (np.argsort(part, axis=1, kind="stable") for part in (private, public))
+    return Selection(
+        private=np.take_along_axis(private, order, axis=1),
+        public=np.take_along_axis(public, place, axis=1),
+        weights=np.take_along_axis(own, order, axis=1),
+        public_weights=np.take_along_axis(others, place, axis=1) if scheme.k_public else None,
+    )
+
+
+def selection_matrix(indices: NDArray[np.int64], n: int, weight: float = 1.0) -> sparse.csr_array:
+    """W: row i has `weight` at the chosen indices."""
+    m, k = indices.shape
+    data = np.full(m * k, weight, dtype=np.float64)
+    return sparse.csr_array((data, indices.ravel(), np.arange(m + 1) * k), shape=(m, n))
+
+
+def _draw_epochs(
+    n: int, k: int, m: int, rng: np.random.Generator, in_order: bool
+) -> NDArray[np.int64]:
+    """Slot 0 has every vector once, in order or shuffled, the others are permutations, new in every
+    epoch; the last epoch is cut."""
+    _must_suffice(n, k, "private")
+    if k == 0:
+        return np.empty((m, 0), dtype=np.int64)
+    counting = np.tile(np.arange(n), (-(-m // n), 1))
+    further = [rng.permuted(counting, axis=1) for _ in range(k - 1)]
+    slots = [counting if in_order else rng.permuted(counting, axis=1), *further]
+    return np.stack([slot.ravel()[:m] for slot in slots], axis=1)
+
+
+def _draw_public_epochs(
+    n_public: int, k: int, m: int, n: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Each epoch of n rows has n public vectors of its own, each once per slot."""
+    _must_suffice(n_public, k, "public")
+    if k == 0:
+        return np.empty((m, 0), dtype=np.int64)
+    epochs = -(-m // n)
+    times = -(-n // n_public)
+    chosen = np.stack(
+        [
+            np.concatenate([rng.permutation(n_public) for _ in range(times)])[:n]
+            for _ in range(epochs)
+        ]
+    )
+    slots = [rng.permuted(chosen, axis=1).ravel()[:m] for _ in range(k)]
+    return np.stack(slots, axis=1)
+
+
+def _must_suffice(n: int, k: int, part: str) -> None:
+    if k > n:
+        raise InputError(
+            f"k_{part}={k} of only {n} {part} vectors: lower k_{part} or raise n_{part}"
+        )
+
+
+def _draw_subsets(n: int, k: int, m: int, rng: np.random.Generator, part: str) -> NDArray[np.int64]:
+    _must_suffice(n, k, part)
+    chosen = np.empty((m, k), dtype=np.int64)
+    # Draw with replacement, and redraw the rows that hold a repeat until none does: uniform over
+    # subsets, all rows at once. When k is a large part of n almost every row holds a repeat; then
+    # rank random keys instead.
+    if k * k > n:
+        step = max(1, BLOCK // max(1, n))
+        for start in range(0, m, step):
+            keys = rng.random((min(step, m - start), n))
+            chosen[start : start + step] = (
+                np.argpartition(keys, k - 1, axis=1)[:, :k] if k < n else np.arange(n)
+            )
+    else:
+        todo = np.arange(m)
+        while todo.size:
+            chosen[todo] = np.sort(rng.integers(0, n, size=(todo.size, k)), axis=1)
+            todo = todo[(np.diff(chosen[todo], axis=1) == 0).any(axis=1)]
+    return np.sort(chosen, axis=1)
+
+
+# ---- Mirrored and cropped.
+
+
+def with_flips(
+    private: NDArray[np.float32],
+    public: NDArray[np.float32] | None,
+    selection: Selection,
+    shape: tuple[int, ...],
+    rng: np.random.Generator,
+    epoch: int = 0,
+) -> tuple[NDArray[np.float32], NDArray[np.float32] | None, Selection]:
+    """Every image with its mirror image, and a selection that takes one of the two.
+
+    epoch: rows that share one coin per image, public ones are not mirrored then; 0: every use has
+    its own
+    """
+
+    def both(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        mirrored = vectors.reshape(len(vectors), *shape)[:, :, ::-1]
+        return np.concatenate([vectors, mirrored.reshape(vectors.shape)])
+
+    def either(chosen: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+        if not epoch:
+            return chosen + n * rng.integers(0, 2, size=chosen.shape)
+        coins = rng.integers(0, 2, size=(-(-len(chosen) // epoch), n))
+        return chosen + n * coins[np.arange(len(chosen))[:, None] // epoch, chosen]
+
+    chosen = replace(selection, private=either(selection.private, len(private)))
+    if epoch or public is None:
+        return both(private), public, chosen
+    chosen = replace(chosen, public=either(selection.public, len(public)))
+    return both(private), both(public), chosen
+
+
+def with_crops(
+    private: Floats,
+    selection: Selection,
+    copies: Copies,
+    n: int,
+    rng: np.random.Generator,
+    epoch: int = 0,
+    black: Floats | None = None,
+) -> tuple[Floats, Selection]:
+    """The crops that are used, and a selection of them; public images are left as they are.
+
+    private: the n images, and after them their mirror images, where there are any; epoch: rows that
+    share one crop per image; 0: every use has its own; black: its value in each channel, None: the
+    least there is
+    """
+    # 1. A crop for every use.
+    chosen = selection.private
+    if epoch:
+        drawn = rng.integers(0, copies.count, size=(-(-len(chosen) // epoch), n))
+        crop = drawn[np.arange(len(chosen))[:, None] // epoch, chosen % n]
+    else:
+        crop = rng.integers(0, copies.count, size=chosen.shape)
+    used, names = np.unique(chosen * copies.count + crop, return_inverse=True)
+    # 2. These crops; black beyond the edge.
+    height, width, channels = copies.sides
+    fill = private.reshape(-1, channels).min(axis=0) if black is None else black
+    wide = copies.padded(private, fill)
+    out = np.empty((len(used), height, width, channels), np.float32)
+    for at, name in enumerate(used):
+        image, (_, down, across) = name // copies.count, copies.steps[name % copies.count]
+        out[at] = wide[image, down : down + height, across : across + width]
+    new = replace(selection, private=names.reshape(chosen.shape))
+    return out.reshape(len(used), -1), new
+
+
+# ---- Mixed.
+
+
+def mix(
+    vectors: NDArray[np.float32], chosen: NDArray[np.int64], weight: float | NDArray[np.float64]
+) -> NDArray[np.float32]:
+    """weight·Σ of the chosen vectors, one row per row of `chosen` (rows, k), k ≥ 1; weights may be
+    (rows, k) as well."""
+    # In double precision where every entry has a weight of its own; else one scale at the end.
+    if isinstance(weight, np.ndarray):
+        total = np.zeros((len(chosen), vectors.shape[1]))
+        for column in range(chosen.shape[1]):
+            total += weight[:, column, None] * vectors[chosen[:, column]]
+        return total.astype(np.float32)
+    out = vectors[chosen[:, 0]]
+    for column in range(1, chosen.shape[1]):
+        out += vectors[chosen[:, column]]
+    out *= np.float32(weight)
+    return out
+
+
+def encode(
+    private: NDArray[np.float32],
+    public: NDArray[np.float32] | None,
+    selection: Selection,
+    scheme: Scheme,
+    *,
+    noise: float = 0.0,
+    rng: np.random.Generator | None = None,
+) -> NDArray[np.float32]:
+    """The (m, d) encodings of the selected vectors; `noise` is the standard deviation added before
+    signs are hidden."""
+    if not noise >= 0:
+        raise InputError(f"noise={noise!r}: give a standard deviation, 0 or more")
+    if rng is None and (noise or scheme.signs in ("random", "masked")):
+        raise InputError("random signs, masks and noise need rng=")
+    if scheme.signs == "masked" and not scheme.masks:
+        raise InputError("signs='masked' of a pool of unknown size: say masks=")
+    m = len(selection.private) if scheme.k_private else len(selection.public)
+    d = private.shape[1] if scheme.k_private or public is None else public.shape[1]
+    own = scheme.private_weight if selection.weights is None else selection.weights
+    others = scheme.public_weight if selection.public_weights is None else selection.public_weights
+    out = np.empty((m, d), dtype=np.float32)
+    pool = np.empty((0, d), np.int8)
+    if scheme.signs == "masked":
+        assert rng is not None
+        pool = 1 - 2 * rng.integers(0, 2, size=(scheme.masks, d), dtype=np.int8)
+    for start, block in row_blocks(out):
+        rows = slice(start, start + len(block))
+        block[:] = 0
+        # Private and public part, whichever there are.
+        for vectors, chosen, weight in (
+            (private, selection.private, own),
+            (public, selection.public, others),
+        ):
+            if vectors is not None and chosen.shape[1]:
+                # Encodings says which value is beyond float32, with its place.
+                with np.errstate(over="ignore", invalid="ignore"):
+                    block += mix(
+                        vectors,
+                        chosen[rows],
+                        weight[rows] if isinstance(weight, np.ndarray) else weight,
+                    )
+        # Noise before signs: that is what makes |y| folded.
+        if noise:
+            assert rng is not None
+            block += np.float32(noise) * rng.standard_normal(block.shape, dtype=np.float32)
+        if scheme.signs == "absolute":
+            np.abs(block, out=block)
+        elif scheme.signs == "random":
+            assert rng is not None
+            block *= 1 - 2 * rng.integers(0, 2, size=block.shape, dtype=np.int8)
+        elif scheme.signs == "masked":
+            assert rng is not None
+            block *= pool[rng.integers(0, scheme.masks, size=len(block))]
+    return out

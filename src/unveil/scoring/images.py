@@ -16,6 +16,7 @@ has Max_L2 where the leaderboard has Min_L2; 0.01 can only be the smaller of the
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,6 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from unveil.checks import DataLike, InputError, one_shape
-from unveil.rooms import Shown
 from unveil.scoring.windows import (
     RANGE,
     WINDOW,
@@ -38,6 +38,7 @@ from unveil.scoring.windows import (
     ssim_of,
     table_of,
 )
+from unveil.shown import Shown
 
 SLACK = 1e-3
 """How far outside [−1, 1] a pixel may lie: rounding of float16 files."""
@@ -71,6 +72,25 @@ class ImageScores(Shown):
         """Of all true images, how many have a higher SSIM."""
         return float((self.ssim > ssim).mean())
 
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        return {name: getattr(self, name) for name in ("matches", "ssim", "psnr")}
+
+    def facts(self, *, recognisable: float = 0.5) -> dict[str, Any]:
+        """recognisable: SSIM from which on an image counts as seen; what people call recognisable
+        begins about there."""
+        n, seen = len(self.ssim), int((self.ssim > recognisable).sum())
+        return {
+            "verdict": f"{seen} of {n} images have an SSIM above {recognisable}; mean SSIM "
+            f"{self.mean_ssim:.3f}, mean PSNR {self.mean_psnr:.1f} dB.",
+            "mean_ssim": self.mean_ssim,
+            "mean_psnr": self.mean_psnr,
+            "recognisable": seen,
+            **self._columns(),
+        }
+
+    def _sentence(self) -> str:
+        return str(self.facts()["verdict"])
+
     def better(self, other: ImageScores) -> ImageScores:
         """Of every true image the better of two matches."""
         best = other.ssim > self.ssim
@@ -97,6 +117,18 @@ class ChallengeScores(Shown):
     mean_ssim: float
     min_l2: float
     mean_l2: float
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        return {name: [value] for name, value in vars(self).items()}
+
+    def facts(self) -> dict[str, Any]:
+        return {"verdict": self._sentence(), **vars(self)}
+
+    def _sentence(self) -> str:
+        return (
+            f"As the challenge scores: Max_SSIM {self.max_ssim:.3f}, Mean_SSIM "
+            f"{self.mean_ssim:.3f}, Min_L2 {self.min_l2:.3f}, Mean_L2 {self.mean_l2:.3f}."
+        )
 
 
 def image_scores(

@@ -7,7 +7,7 @@ from numba import njit
 from scipy.integrate import quad
 from scipy.stats import foldnorm
 
-from unveil.folded import (
+from unveil.engine.folded import (
     expected_square,
     fold32,
     information,

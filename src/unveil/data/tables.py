@@ -1,0 +1,372 @@
+"""Tables of records as numbers: CSV and Parquet files, and frames of pandas or Polars.
+
+pandas reads the cells. What is decided here is what people otherwise decide by hand before every
+audit. Where a cell is no number, the error names every such column at once, with the words that
+would read it:
+
+    numbers   as they are; true and false are 1 and 0; 1,5 is a number where commas separate nothing
+    dates     days since 1970-01-01
+    text      text="one-hot": a column of zeros and ones for each word; "ordinal": the words
+              numbered in their order; "drop": left out. None: an error
+    gaps      empty cells, NaN, infinities, and a few words in a column of numbers: missing="mean":
+              the mean of the column as it is coded; "drop": the record is left out. None: an error
+    nothing   a column without any cell is left out
+
+A first column of words that are all different names the records. What was done is noted, for the
+report, in `frame.attrs["notes"]`.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from unveil.checks import InputError, listed
+from unveil.engine.blocks import must_fit
+from unveil.engine.files import must_be_file
+
+if TYPE_CHECKING:
+    import pandas
+
+SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
+Text = Literal["one-hot", "ordinal", "drop"]
+Missing = Literal["mean", "drop"]
+CHOICES = {"text": ("one-hot", "ordinal", "drop"), "missing": ("mean", "drop")}
+_DATES = {
+    "ISO8601": "year-month-day",
+    "%d.%m.%Y": "day.month.year",
+    "%d/%m/%Y": "day/month/year",
+    "%m/%d/%Y": "month/day/year",
+}
+_asked: ContextVar[tuple[str | None, str | None]] = ContextVar("asked", default=(None, None))
+
+
+@contextmanager
+def reading(text: str | None = None, missing: str | None = None) -> Iterator[None]:
+    """`text` and `missing` for every table that is read inside the block."""
+    token = _asked.set((text, missing))
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def read_table(
+    source: str | PathLike[str] | Any,
+    *,
+    text: Text | None = None,
+    missing: Missing | None = None,
+    sample: int | None = None,
+    most: int | None = None,
+    limit: int | None = None,
+    rng: np.random.Generator | None = None,
+) -> pandas.DataFrame:
+    """A table as a frame of numbers, which every function of Unveil takes.
+
+    Parameters
+    ----------
+    source : path or frame
+        .csv, .tsv or .txt, whose separator and header are found out, .parquet, or a frame.
+    text : "one-hot", "ordinal", "drop" or None
+        What becomes of columns of words; None: they are refused.
+    missing : "mean", "drop" or None
+        What becomes of gaps; None: they are refused.
+    sample : int or None
+        So many records, drawn uniformly in one pass by `rng`, in the order of the file.
+    most, limit : int or None
+        Records, and bytes of memory, that are not exceeded; None: any number, `memory_limit`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Numbers only, with the names of columns and records where there are any.
+
+    Raises
+    ------
+    InputError
+        Where cells are no numbers, or the table is too large.
+
+    Examples
+    --------
+    >>> import pandas, unveil
+    >>> frame = pandas.DataFrame({"city": ["Bonn", "Rome", "Bonn"], "age": [31, None, 45]})
+    >>> unveil.read_table(frame, text="ordinal", missing="mean").to_numpy().tolist()
+    [[0.0, 31.0], [1.0, 38.0], [0.0, 45.0]]
+    """
+    import pandas
+
+    # 1. What was asked for, here or around.
+    policy = dict(zip(CHOICES, (text or _asked.get()[0], missing or _asked.get()[1]), strict=True))
+    for name, choices in CHOICES.items():
+        if policy[name] not in (None, *choices):
+            raise InputError(f"{name}={policy[name]!r}: choose {', '.join(map(repr, choices))}")
+    # 2. The cells.
+    title = "the frame"
+    if isinstance(source, (str, PathLike)):
+        title = Path(source).name
+        must_be_file(Path(source))
+        read = _parquet if title.endswith(".parquet") else _csv
+        frame = read(Path(source), sample, most, limit, rng)
+    elif isinstance(source, pandas.DataFrame):
+        named = any(isinstance(name, str) for name in source.index)
+        frame = source.copy(deep=False) if named else source.reset_index(drop=True)
+    else:  # of Polars: its cells and names are all that is needed
+        frame = pandas.DataFrame(np.asarray(source.to_numpy()), columns=list(source.columns))
+    if sample is not None and sample < len(frame):
+        assert rng is not None
+        frame = frame.iloc[np.sort(rng.choice(len(frame), sample, replace=False))]
+    elif most is not None and len(frame) > most:
+        raise _too_many(title, f"{len(frame):,}", most)
+    # 3. As numbers.
+    notes = list(frame.attrs.get("notes", ()))
+    numbers = _as_numbers(frame, title, policy, limit, notes)
+    numbers.columns = numbers.columns.map(str)
+    numbers.attrs.update(notes=tuple(notes), header=frame.attrs.get("header", True))
+    return numbers
+
+
+def record_names(frame: pandas.DataFrame) -> tuple[str, ...]:
+    """What the records of a frame are called: by its index where that holds words."""
+    return tuple(at if isinstance(at, str) else f"row {at + 1}" for at in frame.index)
+
+
+def _as_numbers(
+    frame: pandas.DataFrame,
+    title: str,
+    policy: dict[str, str | None],
+    limit: int | None,
+    notes: list[str],
+) -> pandas.DataFrame:
+    import pandas
+
+    if all(dtype.kind in "biuf" for dtype in frame.dtypes):
+        numbers = frame if all(frame.dtypes == np.float32) else frame.astype(np.float64)
+        if (np.abs(numbers.to_numpy()) <= np.finfo(np.float32).max).all():
+            return numbers.copy(deep=False)
+    comma = frame.attrs.get("comma", False)
+    # 1. A first column of words that are all different holds names.
+    first = frame.iloc[:, 0]
+    unique = frame.shape[1] > 1 and first.is_unique and first.notna().all()
+    if unique and _values(first, comma)[0] is None:
+        frame = frame.iloc[:, 1:].set_axis(first.astype(str), axis=0)
+    # 2. Each column by itself, gaps as NaN; what is not allowed is collected.
+    parts, wrong, done = [], [], defaultdict(list)
+    for name, column in frame.items():
+        values, kind = _values(column, comma)
+        gaps = (column if values is None else values).isna()
+        shown = []
+        if gaps.all():
+            done["without a value, left out"].append(name)
+            continue
+        if values is None:
+            kind, values = f"text, {policy['text']}", _coded(column, policy["text"], limit)
+            if policy["text"] is None:
+                shown.append(f"text{_cell(column, ~gaps)}")
+        if gaps.any():
+            done[f"gaps, {policy['missing']}"].append(name)
+            if policy["missing"] is None:
+                shown.append(f"a gap{_cell(column, gaps)}")
+        if kind:
+            done[kind].append(name)
+        wrong += [f"{name} ({', '.join(shown)})"] * bool(shown)
+        parts.append(values.where(~gaps))
+    # 3. Refused, all of them in one sentence.
+    if wrong:
+        cures = [
+            f"{name}={choices[0]!r} (or {' or '.join(map(repr, choices[1:]))})"
+            for (name, choices), kind in zip(CHOICES.items(), ("text", "gaps"), strict=True)
+            if f"{kind}, None" in done
+        ]
+        raise InputError(
+            f"{title}: {'columns hold' if len(wrong) > 1 else 'a column holds'} what is no number: "
+            f"{listed(wrong, 20)}; read it with unveil.read_table and {' and '.join(cures)}, or "
+            "repair the file"
+        )
+    # 4. One table.
+    notes += [f"{what}: {listed([str(n) for n in names], 8)}" for what, names in done.items()]
+    out = pandas.concat(parts, axis=1) if parts else frame.iloc[:, :0]
+    out = out.dropna() if policy["missing"] == "drop" else out.fillna(out.mean())
+    if not out.size:
+        raise InputError(f"{title}: nothing is left of it; keep a column of numbers, and a record")
+    return out
+
+
+def _values(column: pandas.Series[Any], comma: bool) -> tuple[Any, str]:
+    """The numbers of a column with NaN for gaps, and what they were; None for words."""
+    import pandas
+
+    kind = getattr(column.dtype, "kind", "O")
+    if kind == "m":
+        return column / pandas.Timedelta(days=1), "durations, in days"
+    if kind != "M":
+        cells = column.astype(str).str.replace(",", ".") if comma and kind == "O" else column
+        numbers = pandas.to_numeric(cells.astype(object), errors="coerce").astype(np.float64)
+        # A few words among numbers are gaps; a few numbers among words are words.
+        if kind in "biuf" or 2 * numbers.notna().sum() > column.notna().sum():
+            return numbers.where(numbers.abs() <= np.finfo(np.float32).max), ""
+    for form, words in _DATES.items():
+        dates = pandas.to_datetime(
+            column if kind == "M" else column.astype(object), format=form, errors="coerce", utc=True
+        )
+        if dates[column.notna()].notna().all():
+            days = (dates - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)
+            return days, f"dates ({words}), days since 1970-01-01"
+    return None, ""
+
+
+def _coded(words: pandas.Series[Any], text: str | None, limit: int | None) -> Any:
+    import pandas
+
+    words = words.astype("category").rename(str(words.name))
+    if text == "ordinal":
+        return words.cat.codes.astype(np.float64).rename(words.name)
+    if text != "one-hot":
+        return pandas.DataFrame(index=words.index)
+    count = len(words.cat.categories)
+    what = f"{count:,} different words in column {words.name}"
+    must_fit(8 * count * len(words), what, limit, "use text='ordinal'")
+    return pandas.get_dummies(words, prefix=words.name, prefix_sep="=").astype(np.float64)
+
+
+def _cell(column: pandas.Series[Any], where: Any) -> str:
+    """The first cell of some of a column, and its place."""
+    row = int(np.argmax(where))
+    cell, at = column.iloc[row], column.index[row]
+    shown = f" {str(cell)[:30]!r}" if column.notna().iloc[row] else ""
+    return f"{shown} in record {repr(at) if isinstance(at, str) else at + 1}"
+
+
+def _parquet(path: Path, sample: Any, most: Any, limit: int | None, rng: Any) -> pandas.DataFrame:
+    import pandas
+
+    try:
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        raise InputError(f"{path.name} needs pyarrow: pip install pyarrow") from None
+    about = ParquetFile(path).metadata
+    must_fit(16 * about.num_rows * about.num_columns, path.name, limit, "take fewer columns")
+    return pandas.read_parquet(path)
+
+
+def _csv(
+    path: Path,
+    sample: int | None,
+    most: int | None,
+    limit: int | None,
+    rng: np.random.Generator | None,
+) -> pandas.DataFrame:
+    """Cells by pandas, in chunks, so that a sample of a file larger than memory can be drawn."""
+    import pandas
+
+    separator, comma, header, about = _form(path)
+    if sample is None and most is not None and about > 2 * most:
+        raise _too_many(path.name, f"about {float(f'{about:.2g}'):,.0f}", most)
+    options: dict[str, Any] = {"sep": separator, "decimal": "," if comma else "."}
+    options |= {"header": 0 if header else None, "index_col": False, "skipinitialspace": True}
+    parts: list[pandas.DataFrame] = []
+    keys = np.empty(0)
+    try:
+        for chunk in pandas.read_csv(path, encoding="utf-8-sig", chunksize=10_000, **options):
+            parts.append(chunk)
+            n, d = sum(map(len, parts)), chunk.shape[1]
+            what = f"{path.name}, {n:,} records of {d:,} values,"
+            must_fit(16 * n * d, what, limit, "take a sample")
+            if sample is not None:
+                # Those with the smallest of random keys: all have the same chance.
+                assert rng is not None
+                keys = np.concatenate([keys, rng.random(len(chunk))])
+                chosen = np.sort(np.argsort(keys)[:sample])
+                parts, keys = [pandas.concat(parts).iloc[chosen]], keys[chosen]
+            elif most is not None and n > most:
+                raise _too_many(path.name, f"more than {most:,}", most)
+    except UnicodeDecodeError:
+        raise InputError(f"{path.name} is not UTF-8 text: save it as UTF-8") from None
+    except pandas.errors.ParserError as error:
+        raise InputError(f"{path.name}{_in_our_words(str(error))}") from None
+    kept = pandas.concat(parts)
+    if not len(kept):
+        raise InputError(f"{path.name} has a header and no records: give one record a line")
+    if not header:
+        kept.columns = pandas.Index([f"column {i + 1}" for i in range(kept.shape[1])])
+    kept.attrs.update(header=header, comma=comma)
+    return kept
+
+
+def _form(path: Path, look: int = 1 << 16, most: int = 1 << 26) -> tuple[str, bool, bool, float]:
+    """What separates the cells of a file, whether a comma is a decimal point, whether there is a
+    header, and about how many lines there are.
+
+    look: bytes read for that, more where they hold fewer than four lines; most: bytes of four lines
+    """
+    with path.open("rb") as file:
+        head = file.read(look)
+        while head.count(b"\n") < 4 and (more := file.read(len(head))):
+            head += more
+            if len(head) > most:
+                raise InputError(f"{path.name}: lines of {most // 4:,} bytes; one record a line")
+    if not head.strip():
+        raise InputError(f"{path.name} is empty: give one record a line")
+    if b"\0" in head:
+        raise InputError(f"{path.name} is no text: give a CSV file, or a NumPy array as .npy")
+    lines = [line for line in head.decode("utf-8-sig", errors="replace").splitlines() if line]
+    # The last line may be cut in the middle of a number.
+    lines = (lines[:-1] if len(head) < path.stat().st_size else lines)[:50]
+    tables = {separator: _split(lines, separator) for separator in ",;\t|"}
+
+    def evenness(separator: str) -> tuple[bool, int, int]:
+        width, times = Counter(map(len, tables[separator])).most_common(1)[0]
+        return width > 1, times, width
+
+    # The separator that gives most lines one width; the wider of two that are equally even.
+    separator = max(tables, key=evenness)
+    first, *below = tables[separator]
+    comma = separator != "," and any(
+        re.fullmatch(r"[+-]?\d+,\d+", cell.strip()) for row in below for cell in row
+    )
+    words = [not _is_number(cell, comma) for cell in first]
+    # A header is words above numbers; a table of words alone is taken to have one.
+    header = all(words) or any(
+        word and any(_is_number(row[i], comma) for row in below if i < len(row))
+        for i, word in enumerate(words)
+    )
+    return separator, comma, header, path.stat().st_size * max(1, head.count(b"\n")) / len(head)
+
+
+def _split(lines: list[str], separator: str) -> list[list[str]]:
+    try:
+        return list(csv.reader(lines, delimiter=separator, skipinitialspace=True)) or [[]]
+    except csv.Error:  # by the wrong separator a long line is one cell, too long
+        return [[]]
+
+
+def _is_number(cell: str, comma: bool) -> bool:
+    try:
+        float(cell.replace(",", ".") if comma else cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _in_our_words(error: str) -> str:
+    if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", error):
+        width, line, count = found.groups()
+        return f", line {line}: {count} values instead of {width}; repair or remove it"
+    if "EOF inside string" in error:
+        return ": a quotation mark is never closed; close it"
+    return f" is no table that can be read ({error.splitlines()[0][:80]}): write it again"
+
+
+def _too_many(title: str, count: str, most: int) -> InputError:
+    return InputError(
+        f"{title} has {count} records, {most:,} are the most that can be audited at once: "
+        "audit a random part with sample="
+    )
