@@ -139,12 +139,7 @@ def _windows(
 
 
 def _sides(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
-<<<<<<< HEAD
-    """Height, width, channels, and the side of a window: eight pixels, unless images are
-    smaller."""
-=======
     """Height, width, channels, and the side of a window: eight pixels, or that of a small image."""
->>>>>>> a52235e
     height, width = shape[:2]
     return height, width, shape[2] if len(shape) == 3 else 1, min(8, height, width)
 

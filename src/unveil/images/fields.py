@@ -1,9 +1,4 @@
-<<<<<<< HEAD
-"""Signs of encodings as smooth fields, the images under them, and regions whose sign came out
-wrong.
-=======
 """Signs of encodings as smooth fields, the images under them, and regions with the wrong sign.
->>>>>>> a52235e
 
     y = |z|,   z = Σ λ_j x_j + o + rest
 
@@ -99,11 +94,7 @@ def anneal(
     E = np.empty_like(Y)
     fit = Fit(mixture, copies)
     blocks, workers = row_blocks(len(Y)), worker_count(where().workers)
-<<<<<<< HEAD
-    for step, epsilon in enumerate(np.asarray(epsilons * prior.unit, np.float32)):
-=======
     for step, epsilon in enumerate((epsilons * prior.unit).astype(np.float32)):
->>>>>>> a52235e
         # 1. The components that speak, their gains, and each pixel's own vote.
         r = max(8, int(np.searchsorted(-prior.variances, -speaks * epsilon)))
         U = np.ascontiguousarray(prior.basis[:, :r])

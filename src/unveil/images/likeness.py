@@ -7,17 +7,10 @@ halves share weights and nothing else. None of these is a proof.
 
 A logistic law over the clues gives the probability of an SSIM above `RECOGNISABLE`; the SSIM to
 expect, and between what it lies for eight images in ten, are read off that probability. An image
-<<<<<<< HEAD
-and its negative count the same: anyone knows a face in a negative. The numbers below were fitted by
-`python -m benchmarks.images --calibrate` to runs on pairs of sets of private and public images,
-every pair with the same weight; docs/natural_images.md has what they say of sets they were not
-fitted to.
-=======
 and its negative count the same: anyone knows a face in a negative. The numbers below were fitted to
 an earlier version of the attack, which had no clue of signs: its worth is zero. `python -m
 benchmarks.images --calibrate` fits them to this one; what claims are worth until then is in
 docs/natural_images.md.
->>>>>>> a52235e
 """
 
 from __future__ import annotations

@@ -112,12 +112,7 @@ def match(
     step: float = 0.7,
     strongest: float = 6.0,
 ) -> NDArray[Any]:
-<<<<<<< HEAD
-    """Probabilities (m, columns·n) of log odds, matched to rows and, where there are any, to
-    epochs.
-=======
     """Probabilities (m, columns·n) of log odds, matched to rows and, if there are any, to epochs.
->>>>>>> a52235e
 
     classes: of images (n, classes), and the number of images of each class in a row (m, classes).
     step: part of each correction that is taken; strongest: the largest potential, since an epoch
@@ -207,12 +202,7 @@ def lawful_labels(
     Smoothing, which adds the same to all classes, is taken off. Labels that sum to one next to
     public images are scaled to the law of weights.
 
-<<<<<<< HEAD
-    faint: weights below are rounding errors; off: times the law's that labels may weigh as they
-    are.
-=======
     faint: weights below are rounding errors; off: times the law's that labels may weigh.
->>>>>>> a52235e
     """
     # 1. k images leave some class without, if there are more classes: what all have was added.
     if labels.shape[1] > k:
@@ -234,13 +224,8 @@ def lawful_labels(
 
 @dataclass(frozen=True, eq=False)
 class Beliefs:
-<<<<<<< HEAD
-    """Of c images: log odds (m, columns·c) that a row mixes them, λ to expect if it does, and how
-    far their best scores (c,) stand out from noise."""
-=======
     """Of c images: log odds (m, columns·c) that a row mixes them, λ to expect if it does, how far
     their best scores (c,) stand out from noise."""
->>>>>>> a52235e
 
     odds: Floats
     weight: Floats
@@ -383,13 +368,8 @@ def memberships(
 
 
 def _sizes(n: int | None, number: int) -> Sequence[int]:
-<<<<<<< HEAD
-    """Sizes that an epoch may have: n, or from a third of the number of images that stand out,
-    since public images that rows of an epoch share stand out as well."""
-=======
     """Sizes that an epoch may have: n, or from a third of the number of images that stand out:
     public images that rows of an epoch share stand out as well."""
->>>>>>> a52235e
     return [n] if n is not None else range(max(3, number // 3), int(1.2 * number) + 2)
 
 

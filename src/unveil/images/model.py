@@ -28,12 +28,7 @@ from unveil.encode.copies import Copies as Crops
 
 Floats = NDArray[np.float32]
 VARIANCE = 0.3
-<<<<<<< HEAD
-"""Variance of a pixel of photographs in [−1, 1]. Temperatures are stated for images that have
-it."""
-=======
 """Variance of a pixel of photographs in [−1, 1], for which temperatures are stated."""
->>>>>>> a52235e
 
 
 def mirror(images: Floats, shape: tuple[int, ...]) -> Floats:

@@ -55,12 +55,7 @@ class Schedule:
     `fields.Mixture.noise`; rounds are counted from zero."""
 
     hots: tuple[float, ...] = (6.0, 6.0, 6.0, 4.0, 2.0, 2.0)
-<<<<<<< HEAD
-    """ε at which each round starts. Hotter, the sign common to all is lost; colder, regions
-    freeze."""
-=======
     """ε at which each round starts. Hotter, the sign of all is lost; colder, regions freeze."""
->>>>>>> a52235e
     cold: float = 0.2
     """ε at which a round ends."""
     finest: float = 0.1
@@ -302,13 +297,8 @@ class State:
             self.task = replace(task, law=WeightLaw.of(scheme, rng), scheme=scheme)
 
     def rescale(self, images: Floats, weighing: Weighing) -> Floats:
-<<<<<<< HEAD
-        """An image and its weights share a scale that rows fix badly: the mean of an image's
-        weights is made that of the law. Labels fix it, and so does a sum of one."""
-=======
         """An image and its weights share a scale that rows fix badly: the mean of its weights
         is made that of the law. Labels fix it, and so does a sum of one."""
->>>>>>> a52235e
         if self.task.labels is not None or not self.task.public:
             return images
         n, mean = len(images), self.task.prior.mean

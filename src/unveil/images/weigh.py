@@ -14,12 +14,7 @@ matched to epochs (`memberships`).
 Public part. An epoch also draws n public images, each in k_public of its rows. What private images
 leave of its rows, R (n, components) whitened, is correlated between rows:
 
-<<<<<<< HEAD
-    N = R Rᵀ/components,   P = N⁻¹,   E[r_i | the others] = −Σ_{j≠i} P_ij r_j / P_ii,  variance
-    1/P_ii
-=======
     N = R Rᵀ/components,  P = N⁻¹,  E[r_i | the others] = −Σ_{j≠i} P_ij r_j / P_ii,  variance 1/P_ii
->>>>>>> a52235e
 
 so that the others tell most of the public part of each (`shared_part`), with no public image known.
 Where the candidates for public images are known, those that stand out of R one by one are taken
@@ -175,14 +170,8 @@ def _images_of(p: sparse.csr_array, n: int) -> sparse.csr_array:
 
 
 def _pursue(products: Floats, gram: NDArray[np.float64], n: int, largest: float) -> Floats:
-<<<<<<< HEAD
-    """(rows, columns): what the best copy of each image explains beyond the best image of all,
-    which comes first; other copies nothing. With many copies all columns together say too
-    little."""
-=======
     """(rows, columns): what the best copy of each image explains beyond the best image, which
     comes first; other copies nothing. With many copies all columns together say too little."""
->>>>>>> a52235e
     m, norms = len(products), np.diag(gram).astype(np.float32) + np.float32(1e-3)
 
     def best_copies(values: Floats) -> tuple[Floats, NDArray[np.int64]]:
@@ -251,13 +240,8 @@ def shared_part(
     alone: float = 0.03,
     least: float = 0.005,
 ) -> tuple[Floats, Floats]:
-<<<<<<< HEAD
-    """(m, d): what the other rows of its epoch tell of the public part of each row, beside its
-    mean; (m,): the energy that leaves.
-=======
     """(m, d): what other rows of its epoch tell of the public part of each row, beside its mean;
     (m,): the energy that leaves.
->>>>>>> a52235e
 
     residual(rows): what private images and the public mean leave of signed encodings.
     alone: share of N that is a row's own, since signs and weights have errors.
@@ -348,15 +332,9 @@ def likeliest_law(
     *,
     draws: int = 20_000,
 ) -> Scheme:
-<<<<<<< HEAD
-    """The scheme with the law that weights (m, k_private) as found follow best, up to a scale,
-    which images share with them; rows that fit badly are not asked. Laws are compared by the
-    quantiles of weights over the largest of their row, and by the spread of their sum."""
-=======
     """The scheme with the law that weights (m, k_private) as found follow best up to a scale, which
     images share with them; rows that fit badly are not asked. Laws are compared by the quantiles of
     weights over the largest of their row, and by the spread of their sum."""
->>>>>>> a52235e
 
     def shape(w: NDArray[Any]) -> NDArray[np.float64]:
         w = np.sort(w.astype(np.float64), axis=1)
