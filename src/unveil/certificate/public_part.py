@@ -194,8 +194,10 @@ def made_of_public(claim: Claim, *, most: int = 3000) -> Flags:
         for start in range(0, len(P), 4096):
             out |= (1 - np.abs(U @ P[start : start + 4096].T) < 1e-6).any(axis=1)
         return out
-    _, spectrum, axes = np.linalg.svd(P, full_matrices=False)
-    axes = axes[spectrum > 1e-6 * spectrum.max(initial=1.0)]
+    # An orthonormal basis from the products of P, which costs a fifth of its singular values.
+    squares, turned = eigh(P @ P.T)
+    sound = squares > 1e-11 * squares.max(initial=1.0)
+    axes = (turned[:, sound] / np.sqrt(squares[sound])).T @ P
     rest = U - (U @ axes.T) @ axes
     values, vectors = eigh(rest @ rest.T)
     return np.asarray(np.linalg.norm(vectors[:, values < 1e-7], axis=1) > 1e-2)
