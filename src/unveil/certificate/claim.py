@@ -288,27 +288,32 @@ def resolution(
     fine_bits: sums of four values agree less often than 2^−fine_bits
     samples: rows, and half as many sums of four, that are compared with each other
     """
-    n, d, tolerance = claim.n, claim.d, claim.tolerance
+    n, d = claim.n, claim.d
     fine, bits = np.zeros(d, bool), np.zeros(d)
     if not len(claim.rows):
         return fine, bits
     chosen = rng.permutation(len(claim.rows))[:samples]
-    y = np.sort(np.abs(claim.X[claim.rows[chosen]].sum(axis=1) + claim.offset(chosen)), axis=0)
-    # Runs of values that agree with their neighbours: Σ (length of run / all)² of a column.
-    breaks = np.concatenate([np.diff(y, axis=0) > tolerance, np.ones((1, d), bool)])
-    column, place = np.nonzero(breaks.T)
-    first = np.concatenate([[True], np.diff(column) > 0])
-    length = place - np.where(first, -1, np.roll(place, 1))
-    bits = -np.log2(np.bincount(column, (length / len(y)) ** 2, minlength=d))
-    if n > 4:
-        order = np.argsort(rng.random((samples // 2, n)), axis=1)[:, :4]
-        order = np.unique(np.sort(order, axis=1), axis=0)
-        signs = np.where(rng.random(order.shape) < 0.5, -1.0, 1.0)
-        sums = np.sort(np.einsum("sk,skd->sd", signs, claim.X[order]), axis=0)
-        same = 1 + (np.diff(sums, axis=0) <= 4 * tolerance).sum(axis=0)
-        pairs = max(len(sums) * (len(sums) - 1) / 2, 1)
-        fine = np.log2(pairs / same) >= fine_bits
-        bits[fine] = np.maximum(bits[fine], fine_bits)
+    order = np.argsort(rng.random((samples // 2, n)), axis=1)[:, :4]
+    order = np.unique(np.sort(order, axis=1), axis=0)
+    signs = np.where(rng.random(order.shape) < 0.5, -1.0, 1.0)
+    for start in range(0, d, 512):
+        some = slice(start, start + 512)
+        X, P, tolerance = claim.X[:, some], claim.P[:, some], claim.tolerance[some]
+        total = X[claim.rows[chosen]].sum(axis=1)
+        total += claim.public_weight * P[claim.names[chosen]].sum(axis=1, dtype=np.float64)
+        y = np.sort(np.abs(total), axis=0)
+        # Runs of values that agree with their neighbours: Σ (length of run / all)² of a column.
+        breaks = np.concatenate([np.diff(y, axis=0) > tolerance, np.ones((1, y.shape[1]), bool)])
+        column, place = np.nonzero(breaks.T)
+        first = np.concatenate([[True], np.diff(column) > 0])
+        length = place - np.where(first, -1, np.roll(place, 1))
+        bits[some] = -np.log2(np.bincount(column, (length / len(y)) ** 2, minlength=y.shape[1]))
+        if n > 4:
+            sums = np.sort(np.einsum("sk,skd->sd", signs, X[order]), axis=0)
+            same = 1 + (np.diff(sums, axis=0) <= 4 * tolerance).sum(axis=0)
+            pairs = max(len(sums) * (len(sums) - 1) / 2, 1)
+            fine[some] = np.log2(pairs / same) >= fine_bits
+    bits[fine] = np.maximum(bits[fine], fine_bits)
     return fine, np.maximum(bits, 0.0)
 
 
