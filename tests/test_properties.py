@@ -5,10 +5,18 @@ from itertools import combinations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unveil.supports import learn_public
 
-from unveil import Encodings, Overlaps, Scheme, find_all_florals, gram_extract, score, simulate
-from unveil.attacks import learn_private_image
+from unveil import (
+    Encodings,
+    Overlaps,
+    Scheme,
+    find_all_florals,
+    gram_extract,
+    learn_private_image,
+    learn_public,
+    score,
+    simulate,
+)
 from unveil.encode import encode
 from unveil.encodings import Selection
 from unveil.paper.overlap_levels import folded_levels

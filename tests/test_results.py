@@ -20,11 +20,11 @@ from unveil.shown import as_bytes
 
 def audit_result():
     risks = (
-        RecordRisk(0, "=HYPERLINK(1)", "exact", "verified", 0.0, 1.0, 5, 20, "proved"),
-        RecordRisk(1, "<b>Ann</b>", "not recovered", "", None, float("nan"), 3, None, "too few"),
+        RecordRisk(0, "=HYPERLINK(1)", "exact", 6, 0, 0.0, 1.0, 5, 20, "verified", "proved"),
+        RecordRisk(1, "<b>Ann</b>", "not recovered", 0, 0, None, float("nan"), 3, None, "", "few"),
     )
-    curve = (CurvePoint(10, 0.0, 0.0, 0.2, 0.0, 3), CurvePoint(40, 0.5, 0.3, 0.7, 0.5, 3))
-    verdict = Verdict("leaks", "1 of 2 records comes back", ("By relations.",))
+    curve = (CurvePoint(10, 0.0, 0.0, 0.0, 0.2, 0.0, 3), CurvePoint(40, 0.5, 0.0, 0.3, 0.7, 0.5, 3))
+    verdict = Verdict("leaks", "1 of 2 records comes back", "All of them.", ("By relations.",))
     data = {"kind": "features"}
     return Audit(verdict, {"k_private": 2}, data, 40, "relations", "found", risks, curve=curve)
 
@@ -136,7 +136,7 @@ def test_what_comes_from_outside_is_text(tmp_path):
 
 def test_an_audit_is_in_the_form_of_the_schema(tmp_path):
     jsonschema = pytest.importorskip("jsonschema")
-    audit = unveil.audit(TABLE, m=60, effort=0, seeds=1, rng=0)
+    audit = unveil.audit(TABLE, m=60, seeds=1, rng=0)
     jsonschema.validate(audit.to_dict(), audit_schema())
     saved = json.loads(audit.save(tmp_path / "audit.json").read_text())
     jsonschema.validate(saved, audit_schema())
@@ -165,7 +165,7 @@ def test_what_has_nothing_to_show_says_so(tmp_path):
     with pytest.raises(unveil.InputError, match="no relations"):
         empty.plot()
     assert empty.save(tmp_path / "found.csv").read_text().startswith("status,encodings")
-    with pytest.raises(unveil.InputError, match="effort"):
+    with pytest.raises(unveil.InputError, match="no leakage curve"):
         replace(RESULTS["audit"], curve=()).plot()
     with pytest.raises(TypeError, match="no picture"):
         RESULTS["scores"].plot()

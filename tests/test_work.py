@@ -33,7 +33,7 @@ def test_every_field_of_the_json_is_explained():
     rows = re.findall(r"^\| (`.*?) \|", PAGE, re.M)
     told = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     schema = audit_schema()
-    fields = set(schema["$defs"]["audit"]["properties"]) | set(schema["properties"])
+    fields = set(schema["$defs"]["Audit"]["properties"]) | set(schema["properties"])
     assert fields - told == set()
 
 
