@@ -96,12 +96,12 @@ def test_an_import_against_the_flow_would_be_seen(tmp_path):
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(file.read_text())
     (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
-    file = package / "gram" / "correlation.py"
-    file.write_text(file.read_text() + "\nfrom unveil.solve import model\n")
+    file = package / "engine" / "folded.py"
+    file.write_text(file.read_text() + "\nfrom unveil.paper import floral\n")
     done = lint_imports(tmp_path / "src", tmp_path)
     assert done.returncode != 0
-    assert "unveil.gram" in done.stdout
-    assert "unveil.solve" in done.stdout
+    assert "unveil.engine.folded" in done.stdout
+    assert "unveil.paper" in done.stdout
 
 
 def test_every_room_is_part_of_the_flow():

@@ -12,7 +12,6 @@ import os
 import resource
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -201,66 +200,6 @@ def test_a_file_cut_short_is_never_a_file(how: str, size: int, run: Path, tmp_pa
     assert call("attack", tmp_path / "run", *QUICK) in (0, 3)
     assert call("simulate", tmp_path / "new", *SMALL) == 0
     assert call("attack", tmp_path / "run", "--out", tmp_path / "found", *QUICK) in (0, 3)
-
-
-def test_a_killed_reproduction_ends_with_the_same_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def made_up(k: int, steps: list[int], repeats: int, seed: int) -> dict[str, Any]:
-        wrong = {how: [5000 // (step + 1) for step in steps] for how in ("paper", "balanced")}
-        return {"d": [step * k**4 for step in steps], "pairs": 10_000 + seed, **wrong}
-
-    monkeypatch.setattr("unveil.experiments.paper.gram_accuracy._cell", made_up)
-    args = ["reproduce", "gram-accuracy", "--json"]
-    assert call(*args, "--out", tmp_path / "whole") == 0
-    (tmp_path / "broken").mkdir()
-    for change in (2, 6, 11):
-        assert end(start(tmp_path / "broken", *args, "--out", "out", die_at=change)) < 0
-        for path in (tmp_path / "broken").rglob("*"):
-            if path.is_file() and PART not in str(path):
-                is_whole(path)
-    assert end(start(tmp_path / "broken", *args, "--out", "out")) == 0
-    assert not parts(tmp_path)
-    whole, out = contents(tmp_path / "whole"), contents(tmp_path / "broken/out")
-    assert whole.keys() == out.keys()
-    same = [name for name in whole if whole[name] == out[name]]
-    assert {Path(name).suffix for name in same} >= {".csv", ".json", ".svg", ".png"}
-
-
-def anew(folder: Path, args: list[str], die_at: int = 0) -> int:
-    """As `start` and `end`, in a new process: one that was forked believes that the servers of its
-    parent's own processes are its children."""
-    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); "
-    code += f"import test_cli_crash as t; t._work({str(folder)!r}, {args!r}, {die_at}, 0, 0)"
-    return subprocess.run([sys.executable, "-c", code], timeout=PATIENCE).returncode
-
-
-def test_a_killed_comparison_ends_with_the_same_facts(tmp_path: Path) -> None:
-    """At the stored trial, at the page, at a figure: what is there is whole, and the next run goes
-    on from it."""
-    args = ["compare", "--attack", "mixup", "--family", "mixup", "--json", "--out", "out"]
-    (tmp_path / "whole").mkdir()
-    assert anew(tmp_path / "whole", args) == 0
-    (tmp_path / "broken").mkdir()
-    deaths = 0
-    for change in (4, 9):
-        deaths += anew(tmp_path / "broken", args, change) < 0
-        for path in (tmp_path / "broken").rglob("*"):
-            if path.is_file() and PART not in str(path):
-                is_whole(path)
-    assert deaths == 2
-    assert anew(tmp_path / "broken", args) == 0
-    assert not parts(tmp_path)
-    one, two = (
-        json.loads((tmp_path / name / "out/figures/compare.json").read_text())
-        for name in ("whole", "broken")
-    )
-    assert one["families"].keys() == two["families"].keys() == {"mixup"}
-    assert one["asked"] == two["asked"]
-    names = [
-        {p.name for p in (tmp_path / run / "out/.cells").iterdir()} for run in ("whole", "broken")
-    ]
-    assert names[0] == names[1]
 
 
 def test_two_at_once_leave_one_of_the_two(run: Path, tmp_path: Path) -> None:

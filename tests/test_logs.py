@@ -6,7 +6,7 @@ import sys
 
 import unveil
 
-WARNING = "import logging; logging.getLogger('unveil.attacks').warning('look')"
+WARNING = "import logging, unveil; logging.getLogger('unveil.any').warning('look')"
 
 
 def test_nothing_is_said_unasked():

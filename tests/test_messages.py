@@ -1,7 +1,6 @@
 """What errors say: the library's own words, and the line that installs what is missing."""
 
 import ast
-import builtins
 import re
 import sys
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from unveil.checks import InputError
-from unveil.engine.blocks import _distributed
+from unveil.engine.blocks import results
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "unveil"
 LIBRARY = [f for f in sorted(SOURCE.rglob("*.py")) if "cli" not in f.relative_to(SOURCE).parts]
@@ -39,8 +38,8 @@ def flags(text, errors_only=False):
 
 @pytest.mark.parametrize("file", LIBRARY, ids=lambda f: str(f.relative_to(SOURCE)))
 def test_no_message_of_the_library_names_a_flag(file):
-    # Pages that experiments write say which command wrote them; their errors do not.
-    assert flags(file.read_text(), "experiments" in file.parts) == []
+    # The schema describes what the command line prints.
+    assert flags(file.read_text(), file.name == "schema.py") == []
 
 
 def test_a_flag_would_be_seen():
@@ -49,26 +48,10 @@ def test_a_flag_would_be_seen():
     assert flags('"""--upper in the released code"""') == []
 
 
-@pytest.mark.parametrize(
-    ("package", "use", "cure"),
-    [
-        ("distributed", lambda folder: _distributed(), r"pip install 'unveil\[dask\]'"),
-    ],
-)
-def test_what_is_not_installed_is_named_with_the_line_that_installs_it(
-    package, use, cure, tmp_path, monkeypatch
-):
-    (tmp_path / "a.png").write_bytes(b"no picture")
-    real = builtins.__import__
-
-    def without(name, *rest, **more):
-        if name.partition(".")[0] == package:
-            raise ImportError(name)
-        return real(name, *rest, **more)
-
-    for name in [n for n in sys.modules if n.partition(".")[0] == package]:
+def test_what_is_not_installed_is_named_with_the_line_that_installs_it(monkeypatch):
+    for name in [n for n in sys.modules if n.partition(".")[0] == "distributed"]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(InputError, match=cure):
-        use(tmp_path)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    items = [0, 1]
+    with pytest.raises(InputError, match=r"pip install 'unveil\[dask\]'"):
+        list(results(lambda shared, item: item, None, items, scheduler="processes"))

@@ -21,21 +21,16 @@ from unveil._version import SCHEMA
 if TYPE_CHECKING:
     from unveil.records import Progress
 
-PATIENCE = 2.0
-"""Seconds before a progress bar appears."""
-ROWS = 20
-"""Vectors listed on the terminal; --json and the manifest have them all."""
-EVERY = 10.0
-"""Seconds between two progress lines where there is no terminal: a log shows that work goes on, and
-an hour of it is no more than 360 lines."""
-
 
 @contextmanager
-def progress_bar(title: str, wanted: bool, every: float = EVERY) -> Iterator[Progress | None]:
+def progress_bar(
+    title: str, wanted: bool, *, patience: float = 2.0, every: float = 10.0
+) -> Iterator[Progress | None]:
     """On stderr, when the work outlasts a user's patience: a bar on a terminal, lines elsewhere.
 
-    wanted: whether a bar may be shown; lines are for logs, and come with --json too.
-    every: seconds between two lines.
+    wanted    whether a bar may be shown; lines are for logs, and come with --json too
+    patience  seconds before a bar appears: quick work shows none, which would only flicker
+    every     seconds between two lines: an hour is no more than 360 of them
     """
     if not sys.stderr.isatty():
         with _progress_lines(title, every) as progress:
@@ -49,8 +44,7 @@ def progress_bar(title: str, wanted: bool, every: float = EVERY) -> Iterator[Pro
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(title, total=None)
-    # Quick work shows no bar: it would only flicker.
-    timer = Timer(PATIENCE, bar.start)
+    timer = Timer(patience, bar.start)
     timer.start()
     try:
         yield lambda stage, done, total: bar.update(
@@ -85,20 +79,22 @@ def _progress_lines(title: str, every: float) -> Iterator[Progress]:
         teller.join()
 
 
-def print_evidence(terminal: Console, facts: Mapping[str, Any]) -> None:
+def print_evidence(terminal: Console, facts: Mapping[str, Any], rows: int = 20) -> None:
+    """The vectors one by one, and the seconds; rows: how many vectors are listed. --json and the
+    manifest have them all."""
     if facts["status"]:
         table = Table("vector", "status", "encodings", "reason", box=box.SIMPLE)
         last = None
         for row in zip(
-            range(ROWS), facts["status"], facts["encodings_used"], facts["reasons"], strict=False
+            range(rows), facts["status"], facts["encodings_used"], facts["reasons"], strict=False
         ):
             *cells, reason = map(str, row)
             # The same reason, twenty times, would hide the one that differs.
             table.add_row(*cells, "″" if reason == last else escape(reason))
             last = reason
         terminal.print(table)
-        if len(facts["status"]) > ROWS:
-            terminal.print(f"… and {len(facts['status']) - ROWS} more")
+        if len(facts["status"]) > rows:
+            terminal.print(f"… and {len(facts['status']) - rows} more")
     terminal.print(
         "Seconds: "
         + ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in facts["seconds"].items())
