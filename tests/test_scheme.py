@@ -73,7 +73,7 @@ def test_half_normal_weights_are_not_one_number(name):
     assert Scheme(2).fixed_weights
     assert scheme.public_variance == 0
     with pytest.raises(
-        InputError, match="every encoding has weights of its own; use attack='full'"
+        InputError, match="every encoding has weights of its own; use attack='mixing'"
     ):
         getattr(scheme, name)
 

@@ -175,7 +175,7 @@ class Scheme:
     def require_weighting(self, *known: Weighting) -> None:
         """Asked by what can take on some weightings only."""
         if self.weighting not in known:
-            attack = "full" if self.weighting in EXACT_WEIGHTINGS else "natural"
+            attack = "mixing" if self.weighting in EXACT_WEIGHTINGS else "natural"
             raise InputError(
                 f"weighting={self.weighting!r}: every encoding has weights of its own; "
                 f"use attack='{attack}'"

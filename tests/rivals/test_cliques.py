@@ -111,7 +111,7 @@ def test_too_few_encodings_are_declined():
 def test_what_it_cannot_take_on_is_refused():
     sim = unveil.simulate(unveil.Scheme(2), 10, m=20, d=30, rng=6)
     run = cliques_and_flow
-    with pytest.raises(InputError, match="use attack='full'"):
+    with pytest.raises(InputError, match="use attack='exact'"):
         run(Encodings(np.ones((5, 5)), unveil.Scheme(1)))
     M = Overlaps.from_array(true_overlaps(sim), 2)
     with pytest.raises(InputError, match="give one of them"):

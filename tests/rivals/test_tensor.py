@@ -108,9 +108,9 @@ def test_encodings_of_one_vector_twice_are_left_over_or_explained():
 @pytest.mark.parametrize(
     ("scheme", "why"),
     [
-        (Scheme(1), "takes 2 to 24 .* use attack='full'"),
+        (Scheme(1), "takes 2 to 24 .* use attack='exact'"),
         (Scheme(25), "takes 2 to 24"),
-        (Scheme(2, weighting="half-normal"), "weights of its own; use attack='full'"),
+        (Scheme(2, weighting="half-normal"), "weights of its own; use attack='mixing'"),
         (Scheme(2, 2), "no public vectors"),
     ],
     ids=str,

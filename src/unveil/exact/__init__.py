@@ -127,7 +127,7 @@ def recover_exact(
     members[usable] = claim.members[copy]
     seconds = {"claim": time.perf_counter() - started}
     if claim.error is not None:
-        return _up_to_noise(encodings, claim, members, vectors is not None, seconds)
+        return up_to_noise(encodings, claim, members, vectors is not None, seconds)
     recovery = certify(
         encodings,
         claim.vectors,
@@ -143,7 +143,7 @@ def recover_exact(
     return replace(recovery, attack="exact", seconds=seconds, evidence=evidence).about(encodings)
 
 
-def _up_to_noise(
+def up_to_noise(
     encodings: Encodings,
     claim: Claim,
     members: Indices,

@@ -2,8 +2,8 @@
 mixes whom.
 
     1  x ← every value, from the subsets given (`exact.values`)
-    2  where few of them hold exactly: x ← most likely under noise (`exact.noise`)
-    3  status ← certificate
+    2  status ← certificate
+    3  where few of them hold exactly: x ← most likely under noise (`exact.noise`)
 
 No subset is looked for here: encodings without one stay unexplained, so that what comes out is the
 merit of the attack.
@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from unveil.certificate import certify
 from unveil.encodings import Encodings, as_public
 from unveil.engine.blocks import Stopwatch
+from unveil.exact import up_to_noise
 from unveil.exact.noise import fit_noisy
-from unveil.exact.problem import as_problem
+from unveil.exact.problem import Claim, as_problem
 from unveil.exact.values import solve_values
 from unveil.records import Overlaps, Progress, Recovery, Supports
 
@@ -41,39 +42,54 @@ def from_subsets(
     memory_limit: int | None = None,
     progress: Progress | None = None,
     enough: float = 0.5,
+    most_noise: float = 0.3,
 ) -> Recovery:
     """Vectors of the subsets `members` (len(rows), k) of the encodings `rows`, with the
     certificate.
 
-    enough : the share of the subsets that must hold exactly; below it noise is assumed."""
+    enough: the share of the subsets, and of the values, that must hold exactly, below it noise is
+        assumed; and then the share of all encodings that must hold up to noise
+    most_noise: what noise may be, in units of a private part: subsets of chance leave more
+    """
+    facts = facts or {}
     chosen = None if supports is None or public is None else supports.indices
     if chosen is not None:
         known = (chosen[rows] >= 0).all(axis=1)
         rows, members = rows[known], members[known]
+    if len(np.unique(members)) <= members.shape[1] or len(rows) <= members.shape[1] + 2:
+        why = f"subsets of {len(rows)} encodings were found: too few to solve for private vectors"
+        return Recovery.empty(encodings, name, why, clock.seconds)
     part = replace(encodings, values=encodings.values[rows], labels=None)
+    whole = np.full((encodings.m, encodings.scheme.k_private), -1)
     with clock("pixels"):
         problem = as_problem(part, public, None if chosen is None else chosen[rows])
-        claim = solve_values(
-            problem, members, rng=rng, progress=progress, memory_limit=memory_limit
-        )
-        vectors, mixed, doubt = claim.vectors, claim.members, claim.open
-        if claim.explained < enough:
-            fit = fit_noisy(
-                problem, members=members, rng=rng, progress=progress, memory_limit=memory_limit
+        means: dict[str, Any] = {"rng": rng, "progress": progress, "memory_limit": memory_limit}
+        claim = solve_values(problem, members, **means)
+        noisy = claim.explained < enough or claim.open.mean() > enough
+        if noisy:
+            fit = fit_noisy(problem, members=members, **means)
+    if not noisy:
+        whole[rows] = claim.members
+        with clock("certificate"):
+            recovery = certify(
+                encodings, claim.vectors, whole, public, chosen, claim.open, progress=progress
             )
-            if fit.explained > claim.explained:
-                vectors, mixed = fit.vectors, fit.members
-                doubt = np.zeros(vectors.shape, bool)
-    whole = np.full((encodings.m, problem.k), -1)
-    whole[rows] = mixed
-    with clock("certificate"):
-        recovery = certify(encodings, vectors, whole, public, chosen, doubt, progress=progress)
-    return replace(
-        recovery,
-        attack=name,
-        seconds=clock.seconds,
-        evidence={**recovery.evidence, **(facts or {})},
-    ).about(encodings)
+        facts = {**recovery.evidence, "encodings_explained": recovery.explained, **facts}
+    else:
+        size = float(np.sqrt(np.mean(fit.vectors**2, dtype=np.float64))) if fit.vectors.size else 0
+        if (
+            fit.explained * len(rows) < enough * encodings.m
+            or fit.noise > most_noise * np.sqrt(problem.k) * size
+        ):
+            why = "the subsets that were found do not hold: overlaps were misread, or k_private is "
+            return Recovery.empty(encodings, name, why + "another", clock.seconds)
+        whole[rows] = fit.members
+        claim = Claim(
+            fit.vectors, fit.members, np.zeros(fit.vectors.shape, bool), "", fit.error, fit.noise
+        )
+        recovery = up_to_noise(encodings, claim, whole, public is not None, {})
+        facts = {**recovery.evidence, **facts}
+    return replace(recovery, attack=name, seconds=clock.seconds, evidence=facts).about(encodings)
 
 
 def read_overlaps(

@@ -59,7 +59,7 @@ def absolute(
             "two private images and no public one; use attack='natural'"
         )
     if scheme.signs == "kept":
-        raise InputError("signs='kept': nothing was hidden; use attack='mixup'")
+        raise InputError("signs='kept': nothing was hidden; use attack='mixing'")
     must_fit(8 * m * d, f"two images for each of {m:,} encodings", settle_limit(memory_limit))
     # Weights that differ are taken for equal ones.
     clock, weight = Stopwatch(), scheme.private_weight if scheme.fixed_weights else 0.5

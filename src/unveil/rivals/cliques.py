@@ -68,7 +68,7 @@ def cliques_and_flow(
     if k < 2:
         raise InputError(
             f"k_private={k}: cliques and flow tell apart who mixes whom, from k_private=2 on; "
-            "use attack='full'"
+            "use attack='exact'"
         )
     if overlaps is not None and similarity is not None:
         raise InputError(

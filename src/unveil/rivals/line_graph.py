@@ -278,7 +278,7 @@ def line_graph(
     if scheme.k_private != 2:
         raise InputError(
             f"k_private={scheme.k_private}: overlaps are a line graph for k_private=2 only; "
-            "use attack='full'"
+            "use attack='exact'"
         )
     scheme.require_weighting(*FIXED_WEIGHTINGS)
     how: dict[str, Any] = {"memory_limit": memory_limit, "progress": progress}

@@ -217,7 +217,7 @@ def phase_retrieval(
         raise InputError(
             f"k_private={scheme.k_private}: attack='phase-retrieval' is for encodings without a "
             "private part; with one, unveil.learn_public finds the public vectors and "
-            "attack='full' the private ones"
+            "attack='exact' the private ones"
         )
     P, limit, clock = as_public(public, encodings), settle_limit(memory_limit), Stopwatch()
     assert P is not None

@@ -65,7 +65,7 @@ def tensor(
     if not 2 <= k <= 24:  # the likelihoods of three overlaps are tables of (k+1)⁴ entries
         raise InputError(
             f"k_private={k}: the tensor attack takes 2 to 24 private vectors per encoding; "
-            "use attack='full'"
+            "use attack='exact'"
         )
     scheme.require_weighting(*FIXED_WEIGHTINGS)
     seed, clock = root(rng), Stopwatch()
