@@ -33,7 +33,9 @@ def made() -> Simulation:
         np.float32
     )
     scheme = Scheme(2, weighting="half-normal", signs="random")
-    return simulate(scheme, private=private, m=150, shape=SHAPE, labels=np.arange(20) % 4, rng=1)
+    return simulate(
+        scheme, private=private, m=150, image_shape=SHAPE, labels=np.arange(20) % 4, rng=1
+    )
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +243,7 @@ def test_a_challenge_as_released_is_attacked_without_options(tmp_path: Path) -> 
         private=x[:8],
         public=x[8:],
         m=160,
-        shape=(14, 14),
+        image_shape=(14, 14),
         rng=0,
     )
     (tmp_path / "in").mkdir()

@@ -1,7 +1,5 @@
 """What encodings know of themselves, and what they refuse."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -83,13 +81,3 @@ def test_a_float32_memmap_stays_on_disk(tmp_path):
     kept = Encodings(mapped, Scheme()).values
     assert isinstance(kept, np.memmap)
     assert np.shares_memory(kept, mapped)
-
-
-def test_the_older_name_of_an_image_shape_still_works():
-    images = Encodings(np.ones((2, 12)), Scheme(), shape=(3, 4))
-    assert images.image_shape == images.shape == (3, 4)
-    other = dataclasses.replace(images, shape=(4, 3))
-    assert other.image_shape == other.shape == (4, 3)
-    newest = dataclasses.replace(other, image_shape=(2, 6))
-    assert newest.image_shape == newest.shape == (2, 6)
-    assert dataclasses.replace(images, pixel_rms=None).image_shape == (3, 4)

@@ -34,8 +34,9 @@ bin="$work/venv/bin"
 "$bin/unveil" attack run
 "$bin/unveil" score run
 printf 'name;city;born;pay\nann;Bonn;1980-01-02;1,5\nbob;Rome;1981-03-04;\ncid;Bonn;1979-05-06;2,5\ndan;Oslo;1990-07-08;4,5\neve;Rome;1985-02-03;3,25\n' > people.csv
-"$bin/unveil" audit --private people.csv --text one-hot --missing mean --effort 1 --seeds 1 --out audit
+"$bin/unveil" audit --private people.csv --text one-hot --missing mean --seeds 1 --out audit --json > audit.json
 [ -s audit/report.html ]
+"$bin/python" -c 'import json; print(json.load(open("audit.json"))["verdict"]["headline"])'
 "$bin/python" -c 'import unveil; assert unveil.Scheme(k_private=2).k_private == 2'
 
 # 4. A user's own script is checked by mypy against the types in the wheel.

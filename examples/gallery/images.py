@@ -17,7 +17,7 @@ order = np.random.default_rng(0).permutation(240)
 private, public = pixels[order[:12]], pixels[order[12:]]
 
 scheme = unveil.Scheme(2, 2, weighting="released", signs="random", pairing="epochs")
-sim = unveil.simulate(scheme, private=private, public=public, m=360, rng=1, shape=shape)
+sim = unveil.simulate(scheme, private=private, public=public, m=360, rng=1, image_shape=shape)
 recovery = unveil.recover(sim.encodings, public, n_private=12, rng=0)
 scores = unveil.image_scores(recovery.vectors, private, shape)
 

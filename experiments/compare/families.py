@@ -150,7 +150,7 @@ def instance(family: Family, seed: int) -> Instance:
         order = child(draw, "images").permutation(len(x))
         own, others = x[order[: family.n]], x[order[family.n :]]
         public = others[: family.n_public] if family.n_public else None
-        simulation = simulate(family.scheme, private=own, public=public, shape=SHAPE, **size)
+        simulation = simulate(family.scheme, private=own, public=public, image_shape=SHAPE, **size)
         return Instance(
             simulation, {"n_private": family.n} | ({"like": others} if public is None else {})
         )

@@ -1,128 +1,14 @@
 """Unveil: what can be recovered of private data from its InstaHide encodings?
 
-Names load when first used, so that `import unveil` stays light.
+Names load when first used, so that `import unveil` stays light; `__init__.pyi` says where each of
+them lives.
 """
 
-from __future__ import annotations
-
 import logging
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
-from unveil._version import __version__
+import lazy_loader
 
-if TYPE_CHECKING:
-    from unveil.attacks import recover
-    from unveil.auditing.audit import audit
-    from unveil.auditing.lint import lint_encoder, lint_encodings
-    from unveil.auditing.plan import Plan, plan
-    from unveil.auditing.result import Audit, Finding
-    from unveil.certificate import certify
-    from unveil.checks import InputError
-    from unveil.data import read_challenge, read_table
-    from unveil.encode import simulate
-    from unveil.encodings import Encodings, Selection, Simulation
-    from unveil.images import recover_images
-    from unveil.paper import (
-        find_all_florals,
-        find_floral_submatrix,
-        gram_extract,
-        is_floral,
-        learn_private_image,
-        learn_public,
-    )
-    from unveil.records import Floral, Overlaps, Recovery, Scores, Supports
-    from unveil.scheme import Scheme
-    from unveil.scoring import ChallengeScores, ImageScores, challenge_scores, image_scores, score
-
-# Where a name is found when it is first asked for. The imports above are for type checkers, which
-# do not run `__getattr__`; a test holds this table against `__all__`.
-_HOME = {
-    "Audit": "auditing.result",
-    "ChallengeScores": "scoring",
-    "Encodings": "encodings",
-    "Finding": "auditing.result",
-    "Floral": "records",
-    "ImageScores": "scoring",
-    "InputError": "checks",
-    "Overlaps": "records",
-    "Plan": "auditing.plan",
-    "Recovery": "records",
-    "Scheme": "scheme",
-    "Scores": "records",
-    "Selection": "encodings",
-    "Simulation": "encodings",
-    "Supports": "records",
-    "audit": "auditing.audit",
-    "certify": "certificate",
-    "challenge_scores": "scoring",
-    "find_all_florals": "paper",
-    "find_floral_submatrix": "paper",
-    "gram_extract": "paper",
-    "image_scores": "scoring",
-    "is_floral": "paper",
-    "learn_private_image": "paper",
-    "learn_public": "paper",
-    "lint_encoder": "auditing.lint",
-    "lint_encodings": "auditing.lint",
-    "plan": "auditing.plan",
-    "read_challenge": "data",
-    "read_table": "data",
-    "recover": "attacks",
-    "recover_images": "images",
-    "score": "scoring",
-    "simulate": "encode",
-}
-
-__all__ = [
-    "Audit",
-    "ChallengeScores",
-    "Encodings",
-    "Finding",
-    "Floral",
-    "ImageScores",
-    "InputError",
-    "Overlaps",
-    "Plan",
-    "Recovery",
-    "Scheme",
-    "Scores",
-    "Selection",
-    "Simulation",
-    "Supports",
-    "__version__",
-    "audit",
-    "certify",
-    "challenge_scores",
-    "find_all_florals",
-    "find_floral_submatrix",
-    "gram_extract",
-    "image_scores",
-    "is_floral",
-    "learn_private_image",
-    "learn_public",
-    "lint_encoder",
-    "lint_encodings",
-    "plan",
-    "read_challenge",
-    "read_table",
-    "recover",
-    "recover_images",
-    "score",
-    "simulate",
-]
-
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 # Silent until somebody listens: Python prints warnings of loggers without any handler.
 logging.getLogger("unveil").addHandler(logging.NullHandler())
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'unveil' has no attribute {name!r}")
-    return getattr(import_module(f"unveil.{home}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__

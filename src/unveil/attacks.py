@@ -90,7 +90,7 @@ TABLE: tuple[Choice, ...] = (
     ),
     Choice(
         "natural",
-        lambda e, told: e.shape is not None and e.scheme.weighting not in EXACT_WEIGHTINGS,
+        lambda e, told: e.image_shape is not None and e.scheme.weighting not in EXACT_WEIGHTINGS,
         "Images with weights of their own: what neighbouring pixels have in common helps.",
     ),
     Choice(
@@ -233,7 +233,7 @@ def _run(
             cure = "leave it out, or choose another attack"
             if option in ("like", "private_like", "n_private", "flips", "crops", "units"):
                 cure = "state the scheme that was used, or attack='natural'"
-                if encodings.shape is None:
+                if encodings.image_shape is None:
                     cure = "if encodings are images, say so: give Encodings(image_shape=)"
             raise InputError(f"{option}= says nothing to attack={name!r}: {cure}")
     ways = {key: value for key, value in how.items() if key in takes}

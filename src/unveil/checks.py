@@ -100,16 +100,6 @@ def as_shape(shape: Any, d: int) -> tuple[int, ...]:
     return sizes
 
 
-def one_shape(
-    image_shape: tuple[int, ...] | None, shape: tuple[int, ...] | None
-) -> tuple[int, ...] | None:
-    """The shape of an image, whichever of its two names it was given by; `shape` is the older
-    one."""
-    if image_shape is not None and shape is not None:
-        raise InputError("image_shape= and shape= are two names of the same: give image_shape only")
-    return image_shape if shape is None else shape
-
-
 def as_array(values: Any, name: str) -> NDArray[Any]:
     """An array of whatever was given (`DataLike`); masked numbers become NaN, so that they are
     noticed."""

@@ -39,8 +39,7 @@ class Encodings(Shown):
         paper's model. None where nothing is known of them, as of anybody's own records. It tells a
         vector of few encodings from its other readings, and a wrong weighting from a right one.
     image_shape : tuple of int or None
-        (height, width) or (height, width, channels), where a vector is an image. `shape` is an
-        older name of the same.
+        (height, width) or (height, width, channels), where a vector is an image.
     labels : array of shape (m, classes) or None
         What was released of the classes: Σ λ·onehot over the private vectors of each encoding.
     columns : tuple of str
@@ -75,8 +74,6 @@ class Encodings(Shown):
         image_shape: tuple[int, ...] | None = None,
         labels: DataLike | None = None,
         columns: Sequence[str] = (),
-        *,
-        shape: tuple[int, ...] | None = None,
     ) -> None:
         # 1. The encodings, and how they were made.
         values = as_table(values)
@@ -93,9 +90,7 @@ class Encodings(Shown):
             raise InputError(
                 f"pixel_rms={pixel_rms!r}: give a positive number, or None when unknown"
             )
-        # The older name, where it is given, was given on purpose: `dataclasses.replace` repeats
-        # the newer one.
-        sizes = image_shape if shape is None else shape
+        sizes = None if image_shape is None else as_shape(image_shape, d)
         known = None if labels is None else _as_labels(labels, m)
         names = tuple(map(str, columns)) or column_names(values)
         if names and len(names) != d:
@@ -104,14 +99,9 @@ class Encodings(Shown):
         object.__setattr__(self, "values", vectors)
         object.__setattr__(self, "scheme", scheme)
         object.__setattr__(self, "pixel_rms", pixel_rms)
-        object.__setattr__(self, "image_shape", None if sizes is None else as_shape(sizes, d))
+        object.__setattr__(self, "image_shape", sizes)
         object.__setattr__(self, "labels", known)
         object.__setattr__(self, "columns", names)
-
-    @property
-    def shape(self) -> tuple[int, ...] | None:
-        """The older name of `image_shape`."""
-        return self.image_shape
 
     @property
     def m(self) -> int:

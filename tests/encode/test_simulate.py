@@ -276,13 +276,17 @@ def test_flips_of_an_epoch_are_shared_by_all_slots():
 
 def test_flips_change_nothing_else_and_need_a_shape():
     scheme, how = released()
-    plain, flipped = simulate(scheme, **how), simulate(scheme, shape=(4, 6), flips=True, **how)
+    plain, flipped = (
+        simulate(scheme, **how),
+        simulate(scheme, image_shape=(4, 6), flips=True, **how),
+    )
     np.testing.assert_array_equal(plain.selection.private, flipped.selection.private)
     np.testing.assert_array_equal(plain.selection.weights, flipped.selection.weights)
     assert not np.array_equal(plain.encodings.values, flipped.encodings.values)
     # An image one pixel wide is its own mirror image.
     np.testing.assert_array_equal(
-        simulate(scheme, shape=(24, 1), flips=True, **how).encodings.values, plain.encodings.values
+        simulate(scheme, image_shape=(24, 1), flips=True, **how).encodings.values,
+        plain.encodings.values,
     )
     with pytest.raises(InputError, match=r"add image_shape=\(height, width"):
         simulate(scheme, flips=True, **how)
@@ -295,12 +299,3 @@ def test_a_part_may_be_missing(weighting):
     private_only = simulate(Scheme(3, 0, weighting, pairing="epochs"), 5, m=10, d=30, rng=0)
     assert private_only.selection.public_weights is None
     np.testing.assert_allclose(private_only.selection.weights.sum(axis=1), 1, rtol=1e-12)
-
-
-def test_the_older_name_of_an_image_shape_gives_the_same_bytes():
-    how = {"n_private": 4, "m": 6, "d": 24, "rng": 3, "flips": True}
-    new, old = simulate(image_shape=(4, 6), **how), simulate(shape=(4, 6), **how)
-    assert new.encodings.image_shape == old.encodings.image_shape == (4, 6)
-    assert new.encodings.values.tobytes() == old.encodings.values.tobytes()
-    with pytest.raises(InputError, match="two names of the same"):
-        simulate(image_shape=(4, 6), shape=(4, 6), **how)

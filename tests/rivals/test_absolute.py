@@ -14,7 +14,7 @@ PRIVATE, LIKE = IMAGES[::6], np.delete(IMAGES, np.arange(0, 240, 6), axis=0)
 
 
 def release(scheme, m=30, rng=0):
-    return simulate(scheme, private=PRIVATE, m=m, shape=SHAPE, rng=rng)
+    return simulate(scheme, private=PRIVATE, m=m, image_shape=SHAPE, rng=rng)
 
 
 def likeness(images, sim):

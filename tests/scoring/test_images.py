@@ -117,16 +117,7 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence(call, complaint):
     assert "\n" not in str(caught.value)
 
 
-def test_the_older_name_of_an_image_shape_still_works():
+def test_scores_of_images_need_their_shape():
     images = np.linspace(-1, 1, 3 * 64).reshape(3, 64)
-    new, old = (
-        image_scores(images, images, image_shape=(8, 8)),
-        image_scores(images, images, shape=(8, 8)),
-    )
-    np.testing.assert_array_equal(new.ssim, old.ssim)
-    pairs = np.array([[0, 1]])
-    assert challenge_scores(images[:1], images, pairs, shape=(8, 8)) == challenge_scores(
-        images[:1], images, pairs, (8, 8)
-    )
     with pytest.raises(InputError, match="no image_shape"):
         image_scores(images, images)

@@ -180,7 +180,7 @@ def _recover(sight: Sight, encodings: Encodings, *, pool: bool = False, **known:
     no attack takes is tried as half-normal, a law that is as vague."""
     if "time_limit" in inspect.signature(attacks.recover).parameters:
         known["time_limit"] = sight.seconds
-    if encodings.scheme.weighting not in ("equal", "paper", "convex") and encodings.shape:
+    if encodings.scheme.weighting not in ("equal", "paper", "convex") and encodings.image_shape:
         known["n_private"] = len(sight.records)
     public = sight.release.public if pool else None
     how = {"rng": sight.release.seed, "progress": sight.progress, **known}

@@ -40,7 +40,6 @@ from unveil.checks import (
     as_table,
     as_vectors,
     column_names,
-    one_shape,
     row_blocks,
 )
 from unveil.data.bundled import gaussian_vectors
@@ -72,7 +71,6 @@ def simulate(
     crops_per: Literal["use", "epoch"] = "use",
     units: str | tuple[Any, Any] | None = None,
     rng: Rng = None,
-    shape: tuple[int, ...] | None = None,
 ) -> Simulation:
     """Encode Gaussian vectors, or the vectors given as `private` and `public`, as `scheme` would.
 
@@ -92,8 +90,7 @@ def simulate(
     noise : float
         Standard deviation of Gaussian noise, added before signs are hidden.
     image_shape : tuple of int or None
-        (height, width) or (height, width, channels), where vectors are images. `shape` is an older
-        name of the same.
+        (height, width) or (height, width, channels), where vectors are images.
     labels : array of int of shape (n_private,) or None
         Class of each private vector, from 0; each encoding releases Σ λ·onehot over its private
         vectors.
@@ -175,8 +172,7 @@ def simulate(
     if others is None and n_public:
         others = gaussian_vectors(n_public, d, child(seed, "public"))
     # 4. Images: their units, mirrored and cropped at random where asked for.
-    given = one_shape(image_shape, shape)
-    sizes = None if given is None else as_shape(given, d)
+    sizes = None if image_shape is None else as_shape(image_shape, d)
     black: NDArray[np.float32] | None = None
     if units is not None:
         if sizes is None or given_private is None or (n_public and given_public is None):

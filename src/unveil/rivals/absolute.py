@@ -48,7 +48,7 @@ def absolute(
     looked at; kept: pairs of them whose mean is taken
     """
     scheme, m, d = encodings.scheme, encodings.m, encodings.d
-    if encodings.shape is None:
+    if encodings.image_shape is None:
         raise InputError(
             "attack='absolute' needs images, for smoothness: "
             "give Encodings(image_shape=(height, width[, channels]))"

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.checks import DataLike, InputError, one_shape
+from unveil.checks import DataLike, InputError
 from unveil.scoring.windows import (
     RANGE,
     WINDOW,
@@ -132,8 +132,6 @@ def image_scores(
     recovered: DataLike,
     truth: DataLike,
     image_shape: tuple[int, ...] | None = None,
-    *,
-    shape: tuple[int, ...] | None = None,
 ) -> ImageScores:
     """Match recovered to true images one to one, so that the sum of SSIMs is largest.
 
@@ -144,8 +142,7 @@ def image_scores(
     truth : array of shape (n, d)
         The true ones, in [−1, 1], or bytes.
     image_shape : tuple of int
-        (height, width) or (height, width, channels); arrays may have that shape already. `shape`
-        is an older name of the same.
+        (height, width) or (height, width, channels); arrays may have that shape already.
 
     Returns
     -------
@@ -168,7 +165,7 @@ def image_scores(
     >>> unveil.image_scores(images[::-1], images, (8, 8)).matches.tolist()
     [2, 1, 0]
     """
-    shape = _shape(image_shape, shape)
+    shape = _shape(image_shape)
     T = _as_truth(truth, shape)
     matches, similar, noise = np.full(len(T), -1), np.zeros(len(T)), np.zeros(len(T))
     recovered = read_images(recovered, "recovered images")
@@ -186,8 +183,6 @@ def challenge_scores(
     private: DataLike,
     pairs: NDArray[np.int64],
     image_shape: tuple[int, ...] | None = None,
-    *,
-    shape: tuple[int, ...] | None = None,
 ) -> ChallengeScores:
     """The scores of the InstaHide challenge for one image per encoding.
 
@@ -200,7 +195,7 @@ def challenge_scores(
     pairs : array of int of shape (m, k)
         The private images mixed into each encoding.
     image_shape : tuple of int
-        (height, width) or (height, width, channels). `shape` is an older name of the same.
+        (height, width) or (height, width, channels).
 
     Returns
     -------
@@ -224,7 +219,7 @@ def challenge_scores(
     >>> round(scores.max_ssim, 6), scores.min_l2
     (1.0, 0.0)
     """
-    shape = _shape(image_shape, shape)
+    shape = _shape(image_shape)
     X, T = as_images(decryption, shape, "decryption"), _as_truth(private, shape)
     pairs = np.asarray(pairs)
     if pairs.ndim != 2 or not pairs.size or pairs.dtype.kind not in "iu" or len(pairs) != len(X):
@@ -258,11 +253,10 @@ def are_images(truth: NDArray[np.float32], shape: tuple[int, ...] | None) -> boo
     )
 
 
-def _shape(image_shape: tuple[int, ...] | None, shape: tuple[int, ...] | None) -> tuple[int, ...]:
-    sizes = one_shape(image_shape, shape)
-    if sizes is None:
+def _shape(image_shape: tuple[int, ...] | None) -> tuple[int, ...]:
+    if image_shape is None:
         raise InputError("no image_shape: give (height, width) or (height, width, channels)")
-    return sizes
+    return image_shape
 
 
 def _as_truth(values: Any, shape: tuple[int, ...]) -> Images:
