@@ -252,8 +252,8 @@ print("all six encodings agree, and no vector does:", not np.isclose(x, other).a
 
 # %% [markdown]
 # Unveil says "ambiguous" there, whatever the attack. Elsewhere more can be had than the paper's k
-# + 2 vectors. The default attack uses no statistics: four encodings that mix four vectors in a
-# ring have a signed sum that vanishes at every pixel ([exact relations](exact_relations.md)).
+# + 2 vectors. For pairs the default attack uses no statistics: four encodings that mix four
+# vectors in a ring have a signed sum that vanishes at every pixel ([attacks](attacks.md#exact)).
 # From the same 50 encodings, and from their first 100 pixels:
 
 # %%

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from unveil.store import write_bytes
+
+from unveil.engine.files import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

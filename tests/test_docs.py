@@ -1,12 +1,17 @@
 """What the documents name is there, and what the paper names is in the map."""
 
 import re
+import sys
+import types
 from pathlib import Path
 
 import pytest
 from tools.draw_house import ROOMS, layers, svg
+from tools.make_measured import PAGE as MEASURED
+from tools.make_measured import page as measured_page
 
 import unveil
+from unveil import attacks
 from unveil.attacks import ATTACKS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -91,3 +96,37 @@ def test_every_top_level_name_is_in_the_api_page():
         )
     )
     assert named == set(unveil.__all__) - {"__version__"}
+
+
+def test_the_tables_of_what_was_measured_are_those_of_the_golden_table():
+    assert measured_page() == MEASURED.read_text(), "stale: run `python -m tools.make_measured`"
+
+
+@pytest.fixture
+def whitney(monkeypatch):
+    """The attack of the page on the house, named as the page says."""
+    pytest.importorskip("networkx")
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    (source,) = re.findall(r"```python\n(.*?)```", text, re.S)
+    module = types.ModuleType("unveil.rivals.whitney")
+    exec(compile(source, "whitney.py", "exec"), module.__dict__)
+    (home,) = re.findall(r'`"whitney": "([\w.:]+)"`', text)
+    monkeypatch.setitem(sys.modules, home.split(":")[0], module)
+    monkeypatch.setitem(attacks._HOMES, "whitney", home)
+    return module
+
+
+def test_an_attack_that_is_added_as_the_page_says_is_known_by_name(whitney):
+    sim = unveil.simulate(unveil.Scheme(2), n_private=12, m=60, d=2000, rng=0)
+    recovery = unveil.recover(sim.encodings, attack="whitney", rng=0)
+    scores = unveil.score(recovery, sim.private)
+    assert (recovery.attack, scores.wrong) == (whitney.NAME, 0)
+    assert scores.exact >= 10
+
+
+def test_the_added_attack_declines_and_refuses_in_words(whitney):
+    few = unveil.simulate(unveil.Scheme(2), n_private=12, m=40, d=30, rng=0)
+    assert not unveil.recover(few.encodings, attack="whitney", rng=0).verified.any()
+    triples = unveil.simulate(unveil.Scheme(3), n_private=12, m=40, d=30, rng=0)
+    with pytest.raises(unveil.InputError, match="use attack='exact'"):
+        unveil.recover(triples.encodings, attack="whitney", rng=0)

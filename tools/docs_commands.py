@@ -44,12 +44,9 @@ ELSEWHERE = {
     "unveil attack encodings.npy --k-public 4": "pictures, minutes; tests of "
     "the command line attack smaller ones, and `python -m benchmarks.images` these",
     "python -m benchmarks": "minutes to hours: `python -m benchmarks.run` runs all of them",
-    "unveil attack runs/demo --attack mine": "the page adds this attack; its test does so too",
-    "python -m experiments.compare --attack mine": "the same",
     "unveil attack RUN --scheduler tcp": "needs a cluster; tests start one on this machine",
     "unveil audit --private records.npy --scheduler tcp": "the same",
-    "python -m experiments.compare --attack full --scheduler": "two minutes; tests of "
-    "`unveil.cluster` send work of all kinds to such a cluster",
+    "python -m experiments.compare": "minutes; tests of experiments/compare run small ones",
 }
 """Beginning of a command, and where it is run instead."""
 QUICK = ("unveil attack released", "unveil attack RUN", "unveil plan", "unveil export", "eval")

@@ -20,7 +20,7 @@ left = {}
 for name, sets in {"a ring": ("01", "12", "23", "30"), "no ring": ("01", "12", "23", "45")}.items():
     rows = [private[[int(i) for i in pair]].sum(axis=0) for pair in sets]
     left[name] = np.abs(signs @ np.abs(rows)).min(axis=0)
-recovery = unveil.recover(sim.encodings, attack="relations", rng=0)
+recovery = unveil.recover(sim.encodings, attack="exact", rng=0)
 scores = unveil.score(recovery, private)
 print(recovery.explanation)
 

@@ -15,7 +15,7 @@ said, true = [], []
 for noise in levels:
     scheme = unveil.Scheme(k_private=2)
     sim = unveil.simulate(scheme, n_private=20, m=200, d=200, noise=noise, rng=0)
-    recovery = unveil.recover(sim.encodings, attack="full", rng=0)
+    recovery = unveil.recover(sim.encodings, rng=0)
     errors = []
     for vector in recovery.vectors:
         # The nearest private vector, up to one sign per pixel that all vectors share.

@@ -1,4 +1,4 @@
-"""Published attacks and the full one, on the same encodings, as pixels become fewer."""
+"""Published attacks and the default one, on the same encodings, as pixels become fewer."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import unveil
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-attacks = {"full": "o-", "tensor": "s--", "line-graph": "^-.", "cliques": "D:", "paper": "v-"}
+attacks = {"exact": "o-", "tensor": "s--", "line-graph": "^-.", "cliques": "D:", "paper": "v-"}
 sizes = [50, 100, 200, 400]
 scheme, n = unveil.Scheme(k_private=2), 16
 found = {attack: [] for attack in attacks}

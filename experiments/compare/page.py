@@ -19,11 +19,9 @@ MEASURES = {
 SHORT = {"refused": "–", "limit": "over limit", "crashed": "crashed"}
 INTRODUCTION = """# Which attack wins, where, at what cost?
 
-`python -m experiments.compare --full` measures everything on this page anew and writes it; \
-without `--full` a quick version, a few minutes
-on two cores, with two draws and coarse diagrams. `--attack` and `--family` choose. \
-An interrupted run goes on where it stopped.
-Every attack runs in a process of its own. What the attacks are: [Attacks](attacks.md).
+`python -m experiments.compare --full --out docs` measures and writes this page; without `--full`
+a quick version with two draws. `--attack` and `--family` choose. An interrupted run goes on where
+it stopped. Every attack runs in a process of its own. What they do: [Attacks](attacks.md).
 """
 
 
@@ -134,37 +132,6 @@ def seconds(result: Facts) -> str:
     return f"{result['seconds']:.2f}" if result["seconds"] < 1 else f"{result['seconds']:.1f}"
 
 
-def mib(result: Facts) -> str:
-    return f"{result['mib']:.0f}" if result["outcome"] == "ran" else SHORT[result["outcome"]]
-
-
-def reasons(facts: Facts) -> list[tuple[str, str, list[str]]]:
-    """(attack, sentence, families): why it did not run, each sentence once."""
-    # Many families are refused with the same sentence: it is shown once.
-    out: dict[tuple[str, str], list[str]] = {}
-    for result in facts["results"]:
-        if result["outcome"] != "ran":
-            words = {"refused": "does not apply: ", "crashed": "crashed: "}.get(
-                result["outcome"], ""
-            ) + result["reason"]
-            out.setdefault((result["attack"], words), []).append(result["family"])
-    for diagram in facts["diagrams"]:
-        if "reason" in diagram:
-            where = (
-                "phase diagram"
-                if diagram["ground"] == "none"
-                else f"phase diagram of {diagram['ground']}"
-            )
-            out.setdefault((diagram["attack"], f"does not apply: {diagram['reason']}"), []).append(
-                where
-            )
-    order = facts["asked"]["attacks"]
-    return sorted(
-        ((attack, words, where) for (attack, words), where in out.items()),
-        key=lambda item: order.index(item[0]),
-    )
-
-
 def page(facts: Facts, folder: str) -> str:
     """In Markdown; the figures lie in `folder` beside it."""
     parts = [INTRODUCTION, f"**{verdict(facts)}**\n"]
@@ -176,22 +143,8 @@ def page(facts: Facts, folder: str) -> str:
             "Median over draws, one BLAS thread, loading of compiled code left out.\n",
             _markdown(facts, seconds),
         ]
-        parts += [
-            "## Memory\n",
-            "MiB at the peak, beyond what the process held before, encodings included.\n",
-        ]
-        parts += [_markdown(facts, mib)]
     if any("share" in diagram for diagram in facts["diagrams"]):
         parts += ["## Phase diagrams\n", _diagrams(facts, folder)]
-    if reasons(facts):
-        lines = [
-            [attack, words.replace("\n", " "), ", ".join(where)]
-            for attack, words, where in reasons(facts)
-        ]
-        parts += [
-            "## Where an attack did not run, and why\n",
-            table(["attack", "in its own words", "where"], lines),
-        ]
     command = (
         "python -m experiments.compare"
         + (" --full" if facts["full"] else "")
@@ -212,9 +165,9 @@ def _families(facts: Facts) -> list[str]:
 def _legend(facts: Facts) -> str:
     return (
         f"Shares, means over {facts['draws']} draws; of what, the next table says. "
-        "Bold: the most, if anything was recovered. –: does not apply, the reason is below. A "
-        "vector that one encoding alone uses cannot be recovered by anyone, so that 100% is not "
-        "always possible.\n"
+        "Bold: the most, if anything was recovered. –: does not apply; `compare.csv` has "
+        "the reason and the memory. A vector that one encoding alone uses cannot be recovered by "
+        "anyone, so 100% is not always possible.\n"
     )
 
 

@@ -6,7 +6,6 @@ from experiments.compare.page import (
     MEASURES,
     matrix,
     page,
-    reasons,
     rows,
     seconds,
     share,
@@ -87,19 +86,11 @@ def test_cells_say_what_happened():
     assert [seconds(r) for r in FOUND["results"][3:5]] == ["0.25", "–"]
 
 
-def test_every_reason_is_told_once_with_all_its_places():
-    assert reasons(FOUND) == [
-        ("a", "does not apply: not for these", ["three", "phase diagram"]),
-        ("a", "over the limit of 20 s", ["four"]),
-    ]
-
-
-def test_the_page_has_the_verdict_every_number_and_every_reason():
+def test_the_page_has_the_verdict_and_every_number():
     text = page(FOUND, "figures")
     assert f"**{verdict(FOUND)}**" in text
     assert "| one | **100%** | **100%** |" in text
     assert "| two | **50%** | 90%, 2 wrong |" in text
-    assert "| a | does not apply: not for these | three, phase diagram |" in text
     assert "`python -m experiments.compare --seed 3`" in text
     assert "figures/" not in text  # no diagram was drawn
     shown = [{"attack": a, "ground": "k = 2", "share": [[1]]} for a in "ab"]

@@ -90,7 +90,7 @@ def test_other_choices_are_counted():
         for data in DATA
         for scheme, test in accuracy.items()
     ]
-    assert "3 of 12 rows have both losses" in section(made).body
+    assert "3 of 12 choices have both losses" in section(made).body
 
 
 def test_numbers_and_bars_in_the_tables():
