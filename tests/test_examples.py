@@ -12,12 +12,12 @@ from examples.make_gallery import GALLERY, draw
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 PRINTS = {
-    "own_encodings.py": ("30 of 30 private vectors verified", "verified: 30", "one sign per pixel"),
+    "own_encodings.py": ("30 of 30 vectors verified", "verified: 30", "one sign per pixel"),
     "own_report.py": ("report.html", "report.json"),
     "paper_attack.py": ("are all pairs of four vectors", "exact 4, wrong 0"),
     "public_vectors.py": ("certain and wrong: 0", "exact 30, wrong 0, missing 0, signs known"),
     "typed_use.py": ("exact 12, wrong 0, missing 0", "recovered.csv True"),
-    "quickstart.py": ("40 of 40 private vectors verified", "exact 40, wrong 0, missing 0"),
+    "quickstart.py": ("40 of 40 vectors verified", "exact 40, wrong 0, missing 0"),
 }
 ELSEWHERE = {"make_gallery.py", "tutorial.py"}
 """Used below, and run by test_notebooks.py."""
