@@ -118,7 +118,7 @@ def test_signs_of_pixels_are_found_up_to_one_for_all():
     prior = image_prior((14, 14))
     x = draw(prior, 60, rng)
     hidden = np.where(rng.random(196) < 0.5, -1, 1).astype(np.float32)
-    agree = pixel_signs(x * hidden, prior, rng) * hidden
+    agree = pixel_signs(x * hidden, prior) * hidden
     assert abs(agree.sum()) > 0.95 * 196
 
 

@@ -36,7 +36,7 @@ from unveil.images.memberships import (
 )
 from unveil.images.model import Copies, Floats, Prior
 from unveil.images.similarity import Similarity
-from unveil.images.start import best_start, start_images
+from unveil.images.start import best_start, pixel_signs, start_images
 from unveil.images.weigh import (
     Weighing,
     WeightLaw,
@@ -181,6 +181,9 @@ def alternate(
             progress("rounds", turn + 1, len(plan.hots) + plan.ends)
         if turn == plan.law_from or last:
             state.find_law(weighing, rng)
+        if not task.public:
+            signs = pixel_signs(images, prior)
+            images, E = images * signs, E * signs
         if plan.scale:
             images = state.rescale(images, weighing)
         turned, evidence = turn_regions(Y, state.mixture(leasts[turn]), images, prior, copies)

@@ -9,33 +9,38 @@ Least squares of y² on λ² gives x_j² at every pixel. What is left is mostly 
 is near a multiple of x xᵀ, so that its leading eigenvector has the values of all images there, up
 to one sign. Expectation and maximisation sharpen them, each pixel by itself.
 
-At two pixels the values of all images correlate as the prior says, up to the signs of both pixels:
-these are the leading eigenvector of corr(values)∘corr(prior), improved greedily. O(n²·d) and O(d²)
-numbers; the eigenvectors of a block of pixels at a time.
+At two pixels the values of all images correlate as the prior says, up to the signs of both pixels.
+Next to each other that is sure, so that signs follow the spanning tree of the surest pairs, and are
+then improved greedily (`pixel_signs`). O(n²·d) and O(d²) numbers; the eigenvectors of a block of
+pixels at a time.
+
+Without public images nothing else ties the signs of pixels to each other: if all images change
+their sign at a pixel, no encoding changes. There signs are found again after every round.
 
 The sign of the whole. Turn the sign of every image and every encoding, and all magnitudes stay.
-Only the public mean does not turn, which is known from like images. Fitted to the signed encodings
-as one more image, whose weight is what private images leave, it is held against the known mean in
-whitened components, where the public part is white noise (`polarity`):
+Only the public mean does not turn, which is known from like images. Images are annealed without
+it, so that neither sign is favoured. Then the public mean, fitted to the signed encodings as one
+more image, whose weight is what private images leave, is held against the known one in whitened
+components, where the public part is white noise (`polarity`):
 
     z = ⟨fitted, known⟩ / (‖known‖·standard error)
 
-Both signs are annealed on some rows, and the one with the larger z is right; misfit does not tell.
 Images that have much in common start better from the mean image, those that have little from cross
-terms. Misfit tells these two apart, among starts whose sign is right (`best_start`).
+terms. Misfit tells which (`best_start`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from unveil.images.fields import Fit, Mixture, anneal, row_blocks
 from unveil.images.model import Copies, Floats, Prior, mirror
-from unveil.images.similarity import leading_eigenvectors
 from unveil.images.weigh import WeightLaw, weigh
 
 
@@ -65,7 +70,7 @@ def start_images(
             E[rows] = y * np.tanh(y * (A[rows] @ x) / (noise[rows, None] * prior.pixel))
         x = fit(E, x, nothing)
     # 3. One sign per pixel, by its neighbours.
-    x = np.asarray(x * pixel_signs(x, prior, rng), np.float32)
+    x = np.asarray(x * pixel_signs(x, prior), np.float32)
     if copies.symmetric:
         n = len(x) // 2
         return np.asarray((x[:n] + mirror(x[n:], copies.shape)) / 2, np.float32)
@@ -132,25 +137,38 @@ def _pairs(indptr: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.i
 
 
 def pixel_signs(
-    x: Floats, prior: Prior, rng: np.random.Generator, *, starts: int = 3, greedy: int = 30
+    x: Floats, prior: Prior, *, near: int = 8, power: int = 8, greedy: int = 30
 ) -> Floats:
-    """(d,) signs in which neighbouring pixels of images (n, d) have in common what the prior says.
+    """(d,) signs in which neighbouring pixels of images (n, d) have in common what the prior says,
+    up to one sign for all.
 
-    starts: eigenvectors tried, since parts of an image may hardly depend on each other; greedy:
-    passes in which all pixels take the sign that others ask for.
+    near: pixels that each may be joined to in the tree.
+    power: of the prior's correlations. One weighs the many distant pixels as much as the few next
+        to it, which alone are sure.
+    greedy: passes in which all pixels take the sign that others ask for.
     """
     v = x / (np.linalg.norm(x, axis=0) + np.float32(1e-9))
-    K = (v.T @ v) * prior.correlation()
+    alike = prior.correlation()
+    K = (v.T @ v) * alike * np.abs(alike) ** (power - 1)
     np.fill_diagonal(K, 0)
-    vectors = leading_eigenvectors(lambda V: K @ V, len(K), starts, rng, sweeps=60)[1]
-    best, value = np.ones(len(K), np.float32), -np.inf
-    for column in vectors.T:
-        signs = np.where(column < 0, -1, 1).astype(np.float32)
-        for _ in range(greedy):
-            signs = np.where(K @ signs < 0, -1, 1).astype(np.float32)
-        if (fits := float(signs @ K @ signs)) > value:
-            best, value = signs, fits
-    return best
+    # 1. The tree of the surest pairs, from one pixel to all others.
+    d = len(K)
+    other = np.argpartition(-np.abs(K), min(near, d - 1) - 1, axis=1)[:, :near]
+    places = (np.repeat(np.arange(d), other.shape[1]), other.ravel())
+    doubt = np.maximum(1.0 - np.abs(K[places], dtype=np.float64), 1e-6)
+    tree = minimum_spanning_tree(sparse.csr_array((doubt, places), shape=(d, d)))
+    signs = np.zeros(d, np.float32)
+    while not signs.all():  # pixels that hardly vary may be joined to no others
+        first = int(np.flatnonzero(signs == 0)[0])
+        order, before = breadth_first_order(tree, first, directed=False)
+        signs[first] = 1
+        for pixel in order[1:]:
+            agree = K[pixel, before[pixel]] >= 0
+            signs[pixel] = signs[before[pixel]] if agree else -signs[before[pixel]]
+    # 2. All others together.
+    for _ in range(greedy):
+        signs = np.where(K @ signs < 0, -1, 1).astype(np.float32)
+    return np.asarray(signs)
 
 
 def best_start(
@@ -168,34 +186,30 @@ def best_start(
     cold: float = 0.2,
     steps: int = 6,
     rows: int = 1500,
-    unlike: float = 0.5,
 ) -> Floats:
-    """Images (n, d) to start from: the mean image (d,) for all of them, or images by cross terms in
-    the sign that the public mean has.
+    """Images (n, d) to start from: annealed from the mean image (d,) for all of them, or from
+    images by cross terms, whichever fits better; in the sign that the public mean has.
 
     hot, cold, steps: the annealing by which starts are compared.
     rows: encodings it is done on, at least; a third of them where there are more.
-    unlike: the mean image is no start if its z is below so much of that of the cross terms.
     """
-    if not mean.any():  # an image of zeros has no sign to begin with
-        return images
     some = np.zeros(len(Y), bool)
     some[rng.permutation(len(Y))[: max(rows, len(Y) // 3)]] = True
-    part, y = mixture.at(some), Y[some]
+    y, nothing = Y[some], np.zeros_like(mean)
+    part = replace(mixture.at(some), mean=nothing)
     epsilons = np.geomspace(hot, cold, steps)
-    told = prior.known and law.public > 0
-
-    def trial(start: Floats) -> tuple[float, float]:
-        x, E = anneal(y, part, start, prior, copies, epsilons, mean)
-        misfit = weigh(y, E, x, part, prior, copies, k, law, None).misfit.mean()
-        return polarity(y, E, part, prior, copies) if told else 0.0, float(misfit)
-
-    flat = np.repeat(mean[None], len(images), axis=0)
-    crossed, z, misfit = images, *trial(images)
-    if told and (turned := trial(-images))[0] > z:
-        crossed, z, misfit = -images, *turned
-    flat_z, flat_misfit = trial(flat)
-    return flat if flat_z >= unlike * z and flat_misfit < misfit else crossed
+    starts = [images]
+    if mean.any():  # an image of zeros has no sign to begin with
+        starts.append(np.repeat(mean[None], len(images), axis=0))
+    best, least = images, np.inf
+    for start in starts:
+        x, E = anneal(y, part, start, prior, copies, epsilons, nothing)
+        misfit = float(weigh(y, E, x, part, prior, copies, k, law, None).misfit.mean())
+        if misfit < least:
+            least = misfit
+            told = prior.known and law.public > 0
+            best = -x if told and polarity(y, E, part, prior, copies) < 0 else x
+    return best
 
 
 def polarity(Y: Floats, E: Floats, mixture: Mixture, prior: Prior, copies: Copies) -> float:

@@ -221,7 +221,7 @@ def _bounded(
     if sums:  # the free optimum, moved along g⁻¹1 until the sum is one
         along = np.linalg.solve(g, np.ones_like(h)[:, :, None])[:, :, 0]
         free = free - along * ((free.sum(axis=1) - 1) / along.sum(axis=1))[:, None]
-        return np.asarray(np.clip(free, least, largest))
+        return np.asarray(np.clip(free, least, 1 - (k - 1) * least))
     out = np.asarray(np.clip(free, least, largest))
     for _ in range(2):  # where a bound holds, the others move
         for c in range(k):
