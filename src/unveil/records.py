@@ -1,8 +1,6 @@
-"""The nouns that cross rooms: frozen, validated when made, with the evidence they carry.
+"""What attacks find on their way: public vectors, overlaps, florals; frozen, with their evidence.
 
-Arrays are (items, pixels) in C order; the paper's image matrix X ∈ R^{d×n} is the transpose
-(docs/notation.md). What goes in is in `encodings`, how it was made in `scheme`, what input must
-look like in `checks`; their names can be imported from here as well. What comes out is here.
+What they end with is in `recovery`, and can be imported from here as well.
 """
 
 from __future__ import annotations
@@ -15,62 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from unveil.checks import (
-    InputError,
-    as_array,
-    as_shape,
-    as_vectors,
-    holds_whole_numbers,
-    is_count,
-    row_blocks,
-)
-from unveil.encodings import Encodings, Selection, Simulation, as_public
-from unveil.recovery import AMBIGUOUS, STATUSES, UNRESOLVED, VERIFIED, Recovery, Scores
-from unveil.scheme import (
-    EXACT_WEIGHTINGS,
-    FIXED_WEIGHTINGS,
-    PAIRINGS,
-    SIGNS,
-    WEIGHTINGS,
-    Pairing,
-    Scheme,
-    Signs,
-    Weighting,
-)
+from unveil.checks import InputError, as_array, holds_whole_numbers, is_count
+from unveil.encodings import Encodings
+from unveil.recovery import AMBIGUOUS as AMBIGUOUS
+from unveil.recovery import UNRESOLVED as UNRESOLVED
+from unveil.recovery import VERIFIED as VERIFIED
+from unveil.recovery import Recovery as Recovery
+from unveil.recovery import Scores as Scores
 from unveil.shown import Shown, draw_matrix
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = [
-    "AMBIGUOUS",
-    "EXACT_WEIGHTINGS",
-    "FIXED_WEIGHTINGS",
-    "PAIRINGS",
-    "SIGNS",
-    "STATUSES",
-    "UNRESOLVED",
-    "VERIFIED",
-    "WEIGHTINGS",
-    "Encodings",
-    "Floral",
-    "InputError",
-    "Overlaps",
-    "Pairing",
-    "Progress",
-    "Recovery",
-    "Scheme",
-    "Scores",
-    "Selection",
-    "Signs",
-    "Simulation",
-    "Supports",
-    "Weighting",
-    "as_public",
-    "as_shape",
-    "as_vectors",
-    "row_blocks",
-]
 
 Progress = Callable[[str, int, int], None]
 """progress(stage, done, total): called from long loops, never from inside kernels."""

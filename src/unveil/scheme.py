@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 from numbers import Real
-from typing import Literal
+from typing import Literal, get_args
 
 from unveil.checks import InputError, is_count
 
@@ -28,20 +28,12 @@ Weighting = Literal[
 Signs = Literal["absolute", "random", "kept", "masked"]
 Pairing = Literal["independent", "epochs", "epochs-in-order"]
 
+WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
+SIGNS: tuple[Signs, ...] = get_args(Signs)
+PAIRINGS: tuple[Pairing, ...] = get_args(Pairing)
 FIXED_WEIGHTINGS: tuple[Weighting, ...] = ("equal", "paper", "convex")
 EXACT_WEIGHTINGS: tuple[Weighting, ...] = (*FIXED_WEIGHTINGS, "half-normal")
 """Those the attacks that recover exact values take on."""
-WEIGHTINGS: tuple[Weighting, ...] = (
-    *EXACT_WEIGHTINGS,
-    "released",
-    "uniform",
-    "dirichlet",
-    "sorted",
-    "dominant",
-    "unknown",
-)
-SIGNS: tuple[Signs, ...] = ("absolute", "random", "kept", "masked")
-PAIRINGS: tuple[Pairing, ...] = ("independent", "epochs", "epochs-in-order")
 MOST_MIXED = 10**9
 """Vectors per encoding: beyond it counts of subsets leave 64 bits, and nobody mixes so many."""
 

@@ -228,7 +228,7 @@ def test_flips_mirror_every_image_with_probability_one_half():
         private=private,
         public=public,
         m=m,
-        shape=shape,
+        image_shape=shape,
         flips=True,
         rng=1,
     )
@@ -239,7 +239,7 @@ def test_flips_mirror_every_image_with_probability_one_half():
     assert distance.min(axis=1).max() < 1e-5
     counts = np.bincount(distance.argmin(axis=1), minlength=4)
     assert np.abs(counts - m / 4).max() < 6 * np.sqrt(m * 3 / 16)
-    assert sim.encodings.shape == shape
+    assert sim.encodings.image_shape == shape
     np.testing.assert_array_equal(sim.private, private)
 
 
