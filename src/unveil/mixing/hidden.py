@@ -209,24 +209,40 @@ def solve_magnitudes(
     steps: int = 200,
     step: float = 0.5,
     polish: int = 10,
+    close: float = 0.03,
+    block: int = 256,
 ) -> Floats:
     """x (n, p) with |Wx| near y (m, p), every column by itself, from random signs.
 
     trust (m,)       How much each row counts.
     steps, step      Relaxed reflections and their size.
     polish : int     Steps of least squares with the signs of the fit, at the end.
+    close : float    Distance from the magnitudes, relative to them, at which reflections end; and
+                     ten times that, where it no longer falls, since W is not quite right then.
+    block : int      Columns at a time: what stays in the cache.
     """
     root = np.ones(len(y)) if trust is None else np.sqrt(trust)
     A = W.toarray() * root[:, None]
     Q = np.linalg.qr(A)[0].astype(np.float32)
     b = (y * root[:, None]).astype(np.float32)
-    v = np.copysign(b, rng.standard_normal(b.shape).astype(np.float32))
-    for _ in range(steps):
+    signs = np.empty_like(b)
+    for start in range(0, b.shape[1], block):
+        part = b[:, start : start + block]
+        v = np.copysign(part, rng.standard_normal(part.shape).astype(np.float32))
+        size, before = np.linalg.norm(part, axis=0), np.inf
+        for turn in range(steps):
+            near = Q @ (Q.T @ v)
+            if turn % 10 == 0:
+                miss = np.linalg.norm(np.abs(near) - part, axis=0)
+                still = miss.sum() > 0.95 * before
+                if (miss <= (10 if still else 1) * close * size).all():
+                    break
+                before = miss.sum()
+            v += np.float32(step) * (np.copysign(part, 2 * near - v) - near)
         near = Q @ (Q.T @ v)
-        v += np.float32(step) * (np.copysign(b, 2 * near - v) - near)
-    signs = Q @ (Q.T @ v)
-    for _ in range(polish):
-        signs = Q @ (Q.T @ np.copysign(b, signs))
+        for _ in range(polish):
+            near = Q @ (Q.T @ np.copysign(part, near))
+        signs[:, start : start + block] = near
     return np.asarray(np.linalg.lstsq(A, np.copysign(y * root[:, None], signs), rcond=None)[0])
 
 
@@ -267,12 +283,15 @@ def _every_value(
             total = mixed(x, members, weights)
             miss = np.quantile(np.abs(np.abs(total[rows]) - Y[rows]), 0.95, axis=0)
             best = miss <= max(float(np.median(miss)), bound)
+            before = weights
             weights = simplex_weights(np.copysign(Y, total)[:, best], x[:, best], members)
             W = weight_matrix(members[rows], weights[rows], n)
             new = least_squares(W, np.copysign(Y[rows], W @ x))
             if new is None:
                 return None
             x = new
+            if np.abs(weights - before)[rows].max() < 1e-7:
+                break
         off = np.abs(np.abs(mixed(x, members, weights)) - Y)
         # A wrong row spoils the fit of others a little, and they must not go with it.
         worst = np.quantile(off, 0.9, axis=1)

@@ -37,7 +37,8 @@ def mask_groups(
     *,
     false_pairs: float = 1e-3,
     fewest: int = 8,
-    one_mask: float = 0.7,
+    sigmas: float = 8.0,
+    sample: int = 100,
     block: int = 1000,
 ) -> Groups:
     """(m,) which rows share a mask: groups by falling size, −1 for rows in none.
@@ -45,7 +46,9 @@ def mask_groups(
     false_pairs : float    Pairs of different masks expected to be taken for alike, of all together:
                            one would join two masks.
     fewest : int           Rows of a group below which its moments say nothing of its mask.
-    one_mask : float       Cosine of two groups' means from which on they have one mask.
+    sigmas : float         Standard deviations of chance by which groups, or a row and a group, must
+                           be alike to have one mask.
+    sample : int           Rows of a group that are asked for that.
     """
     m = len(values)
     unit = values / np.maximum(np.sqrt(np.mean(values**2, axis=0)), np.float32(1e-30))
@@ -65,17 +68,54 @@ def mask_groups(
     groups = _by_size(label, fewest)
     if groups.max() < 0:
         return groups
-    # 2. Groups whose means are alike are one; rows in none go to the mean they are like.
-    means = _means(unit, groups)
-    same = sparse.csr_array((means @ means.T > one_mask).astype(np.int8))
-    groups[groups >= 0] = connected_components(same, directed=False)[1][groups[groups >= 0]]
-    means = _means(unit, groups)
+    # 2. Groups that are alike as a whole are one; rows in none go to the group they are like.
+    rows = np.concatenate(
+        [np.flatnonzero(groups == g)[:sample] for g in range(int(groups.max()) + 1)]
+    )
+    near = _alike_together(unit, power, rows, rows, groups[rows])
+    pairs = np.stack([near[:, groups[rows] == g].sum(axis=1) for g in range(near.shape[-1])], 1)
+    sizes = np.bincount(groups[rows])
+    clear = _beyond_coins(pairs / np.sqrt(np.outer(sizes, sizes)), sigmas)
+    same = connected_components(sparse.csr_array(clear | clear.T), directed=False)[1]
+    groups[groups >= 0] = same[groups[groups >= 0]]
     alone = np.flatnonzero(groups < 0)
-    spread = np.sqrt(power[alone] @ (means**2).T)
-    score = unit[alone] @ means.T / np.maximum(spread, np.float32(1e-30))
-    clear = score.max(axis=1, initial=0.0) > norm.isf(false_pairs / (m * len(means)))
-    groups[alone[clear]] = score[clear].argmax(axis=1)
+    if len(alone):
+        near = _alike_together(unit, power, alone, rows, groups[rows])
+        near /= np.sqrt(np.bincount(groups[rows]))
+        clear = _beyond_coins(near, sigmas)
+        groups[alone] = np.where(clear.any(axis=1), near[0].argmax(axis=1), -1)
     return _by_size(groups, fewest)
+
+
+def _alike_together(
+    unit: NDArray[np.float32],
+    power: NDArray[np.float32],
+    rows: Groups,
+    others: Groups,
+    groups: Groups,
+    *,
+    coins: int = 16,
+) -> Floats:
+    """(1 + coins, rows, groups) Σ t³ over the others in each group, t the product of two rows in
+    units of what coins leave; first as they are, then with random signs per value in between, which
+    is what another mask is. Cubes, since few pairs share a record, and these are far from 0."""
+    spread = np.sqrt(power[rows] @ power[others].T)
+    spread[rows[:, None] == others] = np.inf
+    member = (groups[:, None] == np.arange(int(groups.max()) + 1)).astype(np.float32)
+    draw = np.random.default_rng(0)
+    signs = [np.ones(unit.shape[1]), *draw.choice([-1.0, 1.0], (coins, unit.shape[1]))]
+    return np.stack(
+        [
+            np.power(unit[rows] * s.astype(np.float32) @ unit[others].T / spread, 3) @ member
+            for s in signs
+        ]
+    ).astype(np.float64)
+
+
+def _beyond_coins(scores: Floats, sigmas: float) -> NDArray[np.bool_]:
+    """Where the first of the scores is `sigmas` times the rms of those under coins."""
+    coins = np.sqrt(np.mean(scores[1:] ** 2, axis=0).mean(axis=-1, keepdims=True))
+    return np.asarray(scores[0] > sigmas * coins)
 
 
 def _by_size(label: Groups, fewest: int) -> Groups:
@@ -86,12 +126,6 @@ def _by_size(label: Groups, fewest: int) -> Groups:
     place = np.full(int(label.max()) + 2, -1, np.int64)  # the last one is that of −1
     place[large] = np.arange(len(large))
     return np.asarray(place[label])
-
-
-def _means(unit: NDArray[np.float32], groups: Groups) -> NDArray[np.float32]:
-    """(groups, d) of length 1."""
-    means = np.stack([unit[groups == g].mean(axis=0) for g in range(int(groups.max()) + 1)])
-    return np.asarray(means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-30))
 
 
 def relative_masks(

@@ -10,7 +10,7 @@ from experiments.paper.sample_complexity import (
     _predicted,
     exponent,
 )
-from unveil.factor import encodings_needed, expected_florals
+from unveil.paper.floral import encodings_needed, expected_florals
 
 from experiments.paper import sample_complexity
 
