@@ -45,7 +45,7 @@ def test_images_labels_and_the_challenges_scheme(
     values = np.random.default_rng(0).random((4, *shape)).astype(dtype)
     labels = np.array([[0.5, 0.2], [0.3, 0], [0.1, 0.6], [0, 0.4]])
     encodings = read_challenge(folder(tmp_path, values, labels))
-    assert encodings.shape == shape
+    assert encodings.image_shape == shape
     assert encodings.scheme == Scheme(2, 4, "released", "absolute", "epochs")
     assert encodings.pixel_rms is None
     np.testing.assert_array_equal(encodings.values, values.reshape(4, -1).astype(np.float32))

@@ -20,7 +20,7 @@ from unveil.auditing.release import Encoder, Release
 from unveil.checks import DataLike, InputError, as_array, as_vectors
 from unveil.data import Dataset, gaussian_vectors, load_dataset
 from unveil.data.arrays import read_labels
-from unveil.data.features import SUFFIXES, read_features
+from unveil.data.tables import SUFFIXES, read_table
 from unveil.engine.blocks import memory_limit
 from unveil.engine.files import read_array
 from unveil.scheme import Scheme
@@ -175,7 +175,7 @@ def _encodings(source: Data, d: int) -> NDArray[np.float32]:
         if isinstance(source, (str, Path)):
             path = Path(source)
             table = path.suffix.lower() in SUFFIXES
-            source = read_features(path).values if table else read_array(path)
+            source = read_table(path) if table else read_array(path)
         array = as_array(source, "encodings")
         values = as_vectors(array.reshape(len(array), -1), "encodings")
     if values.shape[1] != d:
@@ -207,7 +207,7 @@ def _public(
         vectors = gaussian_vectors(200, d, rng)
     elif table and data.kind == "features":
         # Public rows of a table are standardised like the private ones: the encoder adds them up.
-        vectors = read_features(public, limit=limit // 4).values
+        vectors = as_vectors(read_table(public, limit=limit // 4).to_numpy(), "public")
         if vectors.shape[1] == d:
             scale = np.where(np.asarray(data.scale) > 0, data.scale, 1.0)
             vectors = as_vectors((vectors - data.mean) / scale, "public")

@@ -107,12 +107,9 @@ def _release(path: Path, truth: Any, shape: tuple[int, ...] | None) -> tuple[Any
 
 def _column(text: str, source: Path | None) -> int:
     """The place of a column, from 0 on, by its name in the header or its number from 1 on."""
-    from unveil.checks import InputError
-    from unveil.data.features import SUFFIXES, column_names
+    from unveil.checks import InputError, as_table, column_names
 
-    names: tuple[str, ...] = ()
-    if source is not None and source.suffix.lower() in SUFFIXES:
-        names = column_names(source)
+    names = column_names(as_table(source))
     # A name wins over a number: a column may be called 7.
     if text in names:
         return names.index(text)

@@ -148,19 +148,25 @@ def _as_numbers(
 ) -> pandas.DataFrame:
     import pandas
 
-    if all(dtype.kind in "biuf" for dtype in frame.dtypes):
-        numbers = frame if all(frame.dtypes == np.float32) else frame.astype(np.float64)
-        if (np.abs(numbers.to_numpy()) <= np.finfo(np.float32).max).all():
-            return numbers.copy(deep=False)
     comma = frame.attrs.get("comma", False)
     # 1. A first column of words that are all different holds names.
     first = frame.iloc[:, 0]
     unique = frame.shape[1] > 1 and first.is_unique and first.notna().all()
     if unique and _values(first, comma)[0] is None:
         frame = frame.iloc[:, 1:].set_axis(first.astype(str), axis=0)
-    # 2. Each column by itself, gaps as NaN; what is not allowed is collected.
-    parts, wrong, done = [], [], defaultdict(list)
-    for name, column in frame.items():
+    # 2. Columns of numbers without gaps are taken together: there may be thousands.
+    numeric = np.array([getattr(dtype, "kind", "O") in "biuf" for dtype in frame.dtypes])
+    single = numeric.all() and all(frame.dtypes == np.float32)
+    plain = frame.loc[:, numeric].to_numpy(np.float32 if single else np.float64)
+    finite = (np.abs(plain) <= np.finfo(np.float32).max).all(axis=0)
+    names = frame.columns[numeric][finite]
+    numeric[numeric] = finite
+    # 3. Each other column by itself, gaps as NaN; what is not allowed is collected.
+    parts = [pandas.DataFrame(plain[:, finite], frame.index, names)]
+    places = [*np.flatnonzero(numeric)]
+    wrong, done = [], defaultdict(list)
+    for place in np.flatnonzero(~numeric):
+        name, column = frame.columns[place], frame.iloc[:, place]
         values, kind = _values(column, comma)
         gaps = (column if values is None else values).isna()
         shown = []
@@ -178,8 +184,9 @@ def _as_numbers(
         if kind:
             done[kind].append(name)
         wrong += [f"{name} ({', '.join(shown)})"] * bool(shown)
-        parts.append(values.where(~gaps))
-    # 3. Refused, all of them in one sentence.
+        parts.append(pandas.DataFrame(values).where(~gaps))
+        places += [place] * parts[-1].shape[1]
+    # 4. Refused, all of them in one sentence.
     if wrong:
         cures = [
             f"{name}={choices[0]!r} (or {' or '.join(map(repr, choices[1:]))})"
@@ -191,10 +198,11 @@ def _as_numbers(
             f"{listed(wrong, 20)}; read it with unveil.read_table and {' and '.join(cures)}, or "
             "repair the file"
         )
-    # 4. One table.
+    # 5. One table, its columns in the order of the file.
     notes += [f"{what}: {listed([str(n) for n in names], 8)}" for what, names in done.items()]
-    out = pandas.concat(parts, axis=1) if parts else frame.iloc[:, :0]
-    out = out.dropna() if policy["missing"] == "drop" else out.fillna(out.mean())
+    out = pandas.concat(parts, axis=1).iloc[:, np.argsort(places, kind="stable")]
+    if out.isna().any(axis=None):
+        out = out.dropna() if policy["missing"] == "drop" else out.fillna(out.mean())
     if not out.size:
         raise InputError(f"{title}: nothing is left of it; keep a column of numbers, and a record")
     return out
