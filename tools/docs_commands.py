@@ -46,7 +46,7 @@ ELSEWHERE = {
     "python -m benchmarks": "minutes to hours: `python -m benchmarks.run` runs all of them",
     "unveil attack RUN --scheduler tcp": "needs a cluster; tests start one on this machine",
     "unveil audit --private records.npy --scheduler tcp": "the same",
-    "python -m experiments.compare": "minutes; tests of experiments/compare run small ones",
+    "python -m experiments.compare": "minutes; tests/experiments/test_compare.py runs one family",
 }
 """Beginning of a command, and where it is run instead."""
 QUICK = ("unveil attack released", "unveil attack RUN", "unveil plan", "unveil export", "eval")

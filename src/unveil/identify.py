@@ -136,7 +136,7 @@ def contradiction(encodings: Encodings, recovery: Recovery, *, most_values: int 
                 "records"
             )
         full = shares[np.flatnonzero(counts == k)]
-        apart = np.abs(full.data[full.data > 0.02] - 1 / k)
+        apart = np.abs(full.data[full.data > 0.02] - 1 / max(k, 1))
         if k > 1 and not stated.k_public and apart.size and np.median(apart) < 1e-3:
             return f"the encodings contradict weighting={stated.weighting!r}: weights are equal"
     settled = recovery.verified.any() or (recovery.exact and recovery.explained >= 0.99 * m)

@@ -76,7 +76,9 @@ def mask_groups(
     pairs = np.stack([near[:, groups[rows] == g].sum(axis=1) for g in range(near.shape[-1])], 1)
     sizes = np.bincount(groups[rows])
     clear = _beyond_coins(pairs / np.sqrt(np.outer(sizes, sizes)), sigmas)
-    same = connected_components(sparse.csr_array(clear | clear.T), directed=False)[1]
+    same = connected_components(
+        sparse.csr_array((clear | clear.T).astype(np.int8)), directed=False
+    )[1]
     groups[groups >= 0] = same[groups[groups >= 0]]
     alone = np.flatnonzero(groups < 0)
     if len(alone):

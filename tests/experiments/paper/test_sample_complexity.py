@@ -10,9 +10,9 @@ from experiments.paper.sample_complexity import (
     _predicted,
     exponent,
 )
-from unveil.paper.floral import encodings_needed, expected_florals
 
 from experiments.paper import sample_complexity
+from unveil.paper.floral import encodings_needed, expected_florals
 
 
 def test_the_papers_exponents():

@@ -1,1 +1,0 @@
-"""Every attack on the same instances: which wins, where, at what cost."""
