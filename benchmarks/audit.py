@@ -79,7 +79,7 @@ def noise(arrays: int = 200) -> None:
         m, d = shapes[seed % 5]
         rng = np.random.default_rng(seed)
         x, values = rng.standard_normal((12, d)), np.abs(rng.standard_normal((m, d)))
-        found = unveil.audit(x, encodings=values, seeds=1, rng=seed, time=20)
+        found = unveil.audit(x, encodings=values, seeds=1, rng=seed, time="10m")
         if found.verdict.level != "nothing":
             claimed += 1
             print(seed, (m, d), found.verdict.headline, flush=True)

@@ -157,7 +157,7 @@ ENCODERS = {
 @pytest.mark.parametrize("name", ENCODERS)
 def test_the_users_encoder_is_what_is_attacked(name):
     encoder, level = ENCODERS[name]
-    found = unveil.audit(GAUSS, encoder=encoder, time=20, **QUICK)
+    found = unveil.audit(GAUSS, encoder=encoder, time="10m", **QUICK)
     assert found.verdict.level == level, found.verdict
     assert found.assumed["encodings made by"] == "the encoder"
 

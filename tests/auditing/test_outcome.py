@@ -87,7 +87,7 @@ def test_a_record_is_in_part_back_where_some_columns_are():
 
 def test_approximately_is_a_tenth_of_the_spread(table):
     wide = np.random.default_rng(3).standard_normal((50, 30)).astype(np.float32)
-    outcome = assess(recovered(wide + 0.08), yard_of(wide))
+    outcome = assess(recovered(wide + 0.08 * wide.std(axis=0)), yard_of(wide))
     assert (outcome.value == NEAR).all()
     assert (outcome.record == 2).all()
 

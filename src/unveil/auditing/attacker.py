@@ -18,9 +18,10 @@ nothing here looks at the truth, but for what the attacker is said to know. Atta
 
 from __future__ import annotations
 
-import inspect
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -75,6 +76,42 @@ ATTACKERS = (BLIND, PUBLIC, TOLD, INSIDER)
 """Those who know least first."""
 
 
+class OutOfTime(Exception):
+    """Raised from the progress callback of an attack that outran the clock."""
+
+
+class Clock:
+    """Seconds that are left; None: without end."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    @property
+    def left(self) -> float | None:
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
+    @property
+    def for_an_attack(self) -> float | None:
+        """Seconds for an attack that minds the time; the rest is for the certificate, so that what
+        was found is judged and not lost."""
+        return None if self.left is None else 0.8 * self.left
+
+    @property
+    def over(self) -> bool:
+        return self.left == 0.0
+
+    def bounding(self, progress: Progress | None) -> Progress:
+        """The callback, which ends the attack that calls it once time is over."""
+
+        def report(stage: str, done: int, total: int) -> None:
+            if self.over:
+                raise OutOfTime
+            if progress is not None:
+                progress(stage, done, total)
+
+        return report
+
+
 @dataclass(frozen=True, eq=False)
 class Sight:
     """What is laid before an attacker.
@@ -89,7 +126,7 @@ class Sight:
         The distinct records, of which an insider knows some.
     known : bool array of shape (n,)
         Which these are.
-    seconds : float or None
+    clock : Clock
         Time that is left.
     progress : function or None
         Called with stage, done and total.
@@ -99,7 +136,7 @@ class Sight:
     draw: Draw
     records: Floats
     known: NDArray[np.bool_]
-    seconds: float | None = None
+    clock: Clock = field(default_factory=Clock)
     progress: Progress | None = None
 
     def encodings(self, scheme: Scheme | None = None, values: Floats | None = None) -> Encodings:
@@ -165,21 +202,33 @@ def _blind(sight: Sight) -> Iterator[Attack]:
         yield Attack("recover", lambda: _recover(sight, sight.encodings()), free=free)
     if release.stated:
         return
-    # What was stated may be wrong: the scheme is also found out from the values.
+    # What was stated may be wrong: the scheme is also found out from the values. Own weights are
+    # tried also where that claims nothing: some records may come back where most encodings fit no
+    # scheme.
     yield Attack("recover, scheme found out", lambda: _found_out(sight), free=True)
     values = sight.draw.values
+    for own in _own_weights(values):
+        what = f"recover, own weights, k = {own.k_private}, signs {own.signs}"
+        yield Attack(what, partial(_recover, sight, sight.encodings(own)), free=True)
     views = {"least value taken off": _lowered(values), "roots drawn": _roots(values)}
     for name, seen in views.items():
         if seen is not None:
-            encodings = sight.encodings(values=seen)
-            yield Attack(f"recover, {name}", lambda e=encodings: _recover(sight, e), free=True)  # type: ignore[misc]
+            attack = partial(_recover, sight, sight.encodings(values=seen))
+            yield Attack(f"recover, {name}", attack, free=True)
+
+
+def _own_weights(values: Floats) -> list[Scheme]:
+    """Mixtures with weights drawn anew that values may be, whatever was stated."""
+    schemes = [Scheme(k, weighting="unknown", signs="kept") for k in (2, 3, 4)]
+    if (values < 0).any():
+        schemes.append(Scheme(2, weighting="unknown", signs="masked"))
+    return schemes
 
 
 def _recover(sight: Sight, encodings: Encodings, *, pool: bool = False, **known: Any) -> Recovery:
     """`unveil.recover`, with as much time as is left where it takes a limit. A law of weights that
     no attack takes is tried as half-normal, a law that is as vague."""
-    if "time_limit" in inspect.signature(attacks.recover).parameters:
-        known["time_limit"] = sight.seconds
+    known["time_limit"] = sight.clock.for_an_attack
     if encodings.scheme.weighting not in ("equal", "paper", "convex") and encodings.image_shape:
         known["n_private"] = len(sight.records)
     public = sight.release.public if pool else None

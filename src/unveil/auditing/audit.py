@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from unveil.auditing.attacker import ATTACKERS, PUBLIC, Attacker
+from unveil.auditing.attacker import ATTACKERS, PUBLIC, Attacker, Clock
 from unveil.auditing.inputs import Case, Data, axes_of, load, seconds_of
 from unveil.auditing.lint import lint_encoder, lint_encodings
 from unveil.auditing.meaning import links_of, meanings_of
@@ -33,7 +33,7 @@ from unveil.auditing.outcome import distinct
 from unveil.auditing.pictures import draw_pictures
 from unveil.auditing.release import Encoder, Release
 from unveil.auditing.result import Audit, Finding, WhatIf
-from unveil.auditing.trial import Clock, Trial, run_trial
+from unveil.auditing.trial import Trial, run_trial
 from unveil.auditing.verdict import (
     Result,
     Words,
@@ -141,7 +141,7 @@ def audit(
         sensitive=sensitive,
         labels=labels,
     )
-    bench = _Bench(case, relative_tolerance, seeds, Clock(limit or 120.0), progress)
+    bench = _Bench(case, relative_tolerance, seeds, limit, progress)
     results = bench.attack()
     curve = bench.curve(results)
     points: tuple[WhatIf, ...] = ()
@@ -173,12 +173,16 @@ class _Bench:
         case: Case,
         tolerance: float,
         seeds: int,
-        clock: Clock,
+        limit: float | None,
         progress: Progress | None,
         few: int = 100,
+        patience: float = 120.0,
     ) -> None:
-        """few: records of a sample, which also stand for all in further draws and the curve."""
-        self.case, self.tolerance, self.seeds, self.clock = case, tolerance, seeds, clock
+        """few: records of a sample, which also stand for all in further draws and the curve;
+        patience: seconds where no limit is stated; then the first answer comes in any case."""
+        self.case, self.tolerance, self.seeds = case, tolerance, seeds
+        self.clock = Clock(limit or patience)
+        self._first = Clock(limit)
         self._progress, self._said, self._stage = progress, "", ""
         self._told = (0.0, 0.0, 0.0)
         release = case.release
@@ -235,8 +239,7 @@ class _Bench:
         best: Trial | None,
         m: int | None = None,
     ) -> Trial:
-        # The first answer comes in any case; the clock ends what follows.
-        clock = Clock(None) if small and best is None else self.clock
+        clock = self._first if small and best is None else self.clock
         return run_trial(
             part,
             attacker,

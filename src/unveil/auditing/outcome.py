@@ -222,10 +222,10 @@ def assess(
     shared = 0.0 if incidence is None else _shared(recovery.members, incidence)
     found: list[Outcome] = []
     for hidden in sorted({not signed, free_scale or not signed}):
-        pairs = _pairs(vectors, doubt, yard, shared, hidden, chance, columns)
+        pairs = _pairs(vectors, doubt, yard, shared, hidden, chance, columns, likeness)
         turned = _turned(vectors, yard, pairs) if hidden else vectors
         if hidden:
-            pairs = _pairs(turned, doubt, yard, shared, False, chance, columns)
+            pairs = _pairs(turned, doubt, yard, shared, False, chance, columns, likeness)
         found.append(_outcome(turned, doubt, yard, pairs, recovery, likeness, most))
     return max(found, key=lambda outcome: outcome.worth)
 
@@ -238,9 +238,10 @@ def _pairs(
     hidden: bool,
     chance: float,
     columns: int,
+    likeness: float,
 ) -> Doubles:
     """Evidence (r, n) that a vector is a record, in nats above what chance reaches; hidden: signs
-    are not known yet."""
+    are not known yet. Of images likeness is evidence too, beyond that with permuted columns."""
     some = np.flatnonzero(yard.varies)
     some = some[np.linspace(0, len(some) - 1, min(len(some), columns)).astype(np.int64)]
     rng = np.random.default_rng(0)
@@ -258,7 +259,15 @@ def _pairs(
         evidence, permuted = np.maximum(evidence, said[0]), np.maximum(permuted, said[1])
     # Columns that are the only one cannot be permuted: there the number of pairs has to do.
     null = float(permuted.max()) if len(some) > 1 else 0.0
-    return np.asarray(evidence + shared - max(null, np.log(r * n / chance)))
+    level = evidence + shared - max(null, np.log(r * n / chance))
+    if yard.images:
+        middle = yard.truth.mean(axis=0)
+        sides = vectors - middle, yard.truth - middle, rng.permuted(yard.truth, axis=0) - middle
+        x, t, other = (np.abs(side) if hidden else side for side in sides)
+        alike = _correlations(x, t)
+        bar = max(likeness, float(_correlations(x, other).max()))
+        level = np.where(alike > bar, np.maximum(level, alike), level)
+    return np.asarray(level)
 
 
 def _shared(members: sparse.csr_array, incidence: sparse.csr_array) -> Doubles:
@@ -332,6 +341,12 @@ def _correlation(a: Doubles, b: Doubles) -> Doubles:
     a = np.nan_to_num(a)
     size = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     return np.asarray((a * b).sum(axis=1) / np.maximum(size, 1e-300))
+
+
+def _correlations(a: Doubles, b: Doubles) -> Doubles:
+    """Of every row of a with every row of b."""
+    sizes = np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1))
+    return np.asarray(a @ b.T / np.maximum(sizes, 1e-300))
 
 
 def _factor(vectors: Doubles, truth: Doubles, sure: float = 0.98) -> float:

@@ -18,42 +18,20 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.auditing.attacker import INSIDER, Attack, Attacker, Sight, attacks_of
+from unveil.auditing.attacker import (
+    INSIDER,
+    Attack,
+    Attacker,
+    Clock,
+    OutOfTime,
+    Sight,
+    attacks_of,
+)
 from unveil.auditing.outcome import EXACT, NEAR, Outcome, Yardstick, assess, disguised, distinct
 from unveil.auditing.release import Draw, Release
 from unveil.auditing.result import Attempt
 from unveil.checks import InputError
 from unveil.records import Progress, Recovery
-
-
-class OutOfTime(Exception):
-    """Raised from the progress callback of an attack that outran the clock."""
-
-
-class Clock:
-    """Seconds that are left; None: without end."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self._end = None if seconds is None else time.monotonic() + seconds
-
-    @property
-    def left(self) -> float | None:
-        return None if self._end is None else max(0.0, self._end - time.monotonic())
-
-    @property
-    def over(self) -> bool:
-        return self.left == 0.0
-
-    def bounding(self, progress: Progress | None) -> Progress:
-        """The callback, which ends the attack that calls it once time is over."""
-
-        def report(stage: str, done: int, total: int) -> None:
-            if self.over:
-                raise OutOfTime
-            if progress is not None:
-                progress(stage, done, total)
-
-        return report
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,10 +133,9 @@ def run_trial(
     )
     known = np.arange(len(first)) % 2 == 0
     counted = ~known if attacker is INSIDER else np.ones(len(first), bool)
-    clock = clock or Clock(None)
-    sight = Sight(
-        release, Draw(shown.values, members), records, known, clock.left, clock.bounding(progress)
-    )
+    clock = clock or Clock()
+    shown = Draw(shown.values, members)
+    sight = Sight(release, shown, records, known, clock, clock.bounding(progress))
     trial = Trial(attacker, number, m, first, counted, yard, Outcome.nothing(yard))
     if best is not None:
         trial = replace(trial, outcome=best.outcome, recovery=best.recovery)
@@ -168,20 +145,22 @@ def run_trial(
     if isinstance(attacks, str):
         return replace(trial, why_not=attacks)
     for attack in attacks:
-        trial = _attempt(trial, attack, sight, clock)
+        trial = _attempt(trial, attack, sight)
         if trial.complete or trial.stopped:
             break
     return trial
 
 
-def _attempt(trial: Trial, attack: Attack, sight: Sight, clock: Clock) -> Trial:
+def _attempt(trial: Trial, attack: Attack, sight: Sight) -> Trial:
     """The trial after one more attack."""
-    start = time.perf_counter()
-    if clock.over:
+    start, allowed = time.perf_counter(), sight.clock.for_an_attack
+    if sight.clock.over:
         return replace(trial, stopped=True)
     stopped = False
     try:
         recovery = attack.run()
+        # One that minds the time returns what it has by then.
+        stopped = allowed is not None and time.perf_counter() - start >= allowed
     except OutOfTime:
         stopped = True
         recovery = Recovery.empty(sight.encodings(), attack.name, "stopped: time was over", {})
@@ -209,8 +188,8 @@ def _attempt(trial: Trial, attack: Attack, sight: Sight, clock: Clock) -> Trial:
         recovery.explanation,
         stopped,
     )
-    trial = replace(trial, tried=(*trial.tried, done), stopped=stopped)
     before = trial.outcome.without(sight.known) if trial.attacker is INSIDER else trial.outcome
+    trial = replace(trial, tried=(*trial.tried, done), outcome=before)
     if outcome.worth > before.worth:
-        return replace(trial, outcome=outcome, recovery=recovery)
-    return replace(trial, outcome=before)
+        trial = replace(trial, outcome=outcome, recovery=recovery)
+    return replace(trial, stopped=stopped and not trial.complete)

@@ -9,8 +9,7 @@ images.
 Intervals are Wilson's, over the records of all draws. Records of one draw may come back together or
 not at all, so they count as fewer observations than there are: as many as the scatter between draws
 allows, by Kish's design effect (L. Kish, Survey Sampling, 1965, section 5.4). The scatter of few
-draws is mostly seen too small, by its median, so what exceeds chance is divided by that of a χ²
-(E. B. Wilson and M. M. Hilferty, PNAS 17, 1931).
+draws is mostly seen too small, so what exceeds chance is taken for the lower third of a χ².
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.stats import binomtest, chi2
 
 from unveil.auditing.outcome import EXACT, NEAR, RECORDS, beyond_guessing
 from unveil.auditing.result import Column, CurvePoint, Level, RecordRisk, Threat, Verdict
@@ -43,7 +42,7 @@ def share_interval(
         if effect < 1:
             effect = (believed + free * effect) / (believed + free)
         else:
-            effect = 1 + (effect - 1) / (1 - 2 / (9 * free)) ** 3
+            effect = 1 + (effect - 1) * free / float(chi2.ppf(1 / 3, free))
         count /= min(effect, float(records))
     observations = max(1, round(count))
     found = binomtest(round(share * observations), observations).proportion_ci(method="wilson")
@@ -81,6 +80,11 @@ class Result:
     @property
     def sampled(self) -> bool:
         return self.best is self.sample
+
+    @property
+    def undecided(self) -> bool:
+        """The clock ended every trial before it had all."""
+        return all(trial.stopped for trial in (self.whole, self.sample) if trial is not None)
 
     @property
     def draws(self) -> tuple[Trial, ...]:
@@ -348,7 +352,13 @@ def verdict_of(
             f"Nothing recovered: {names} got nothing of {trial.records} {words.record}s from "
             f"{words.m:,} encodings. This is no proof of safety."
         )
-        if linked and own_make:
+        if any(result.undecided for result in results):
+            level = "partly"
+            headline = (
+                f"Do not rely on this: time ran out before all attacks on {trial.records} "
+                f"{words.record}s had ended. Nothing had come back by then; give them more time."
+            )
+        elif linked and own_make:
             level = "partly"
             sentences.append(headline)
             headline = f"Do not rely on this: nothing comes back, but {linked}."

@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from unveil.auditing.attacker import ATTACKERS
+from unveil.auditing.attacker import ATTACKERS, Clock
 from unveil.auditing.release import Release
 from unveil.auditing.result import WhatIf
-from unveil.auditing.trial import Clock, Trial, run_trial
+from unveil.auditing.trial import Trial, run_trial
 from unveil.auditing.verdict import share_interval
 from unveil.records import Progress
 

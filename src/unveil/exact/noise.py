@@ -245,13 +245,15 @@ def _solve(
     warm: float = 1.5,
     again: int = 4,
     mean: bool = False,
+    smallest: float = 0.1,
 ) -> tuple[Values, float]:
     """x (n, p), the likeliest of several starts at each column, and the noise that is left.
 
     steps : reflections of a start. climbs : steps of expectation–maximisation, of which the first
     have `warm` times the noise, so that signs that are not sure yet stay open a little longer.
     again : further starts of columns that are much less likely than most.
-    mean : whether records end at their mean instead of at their highest value.
+    mean : whether records end at their mean instead of at their highest value, where the noise is
+    more than `smallest`.
     """
     m, k = design.members.shape
     best = np.full(y.shape[1], -np.inf)
@@ -287,7 +289,10 @@ def _solve(
                 x = _climb(y, c, design, x, np.full(climbs, sigma))
             best = _likelihood(y, c, design, x, sigma)
     sigma = _left(y, c, design, x, sigma)
-    return (_one_by_one(y, c, design, x, sigma, True) if mean else x), sigma
+    # Under less noise the grid would be coarser than the peaks, and signs are sure: x is the mean.
+    if mean and sigma > smallest:
+        x = _one_by_one(y, c, design, x, sigma, True)
+    return x, sigma
 
 
 def _climb(y: Values, c: Values | None, design: _Design, x: Values, sigmas: Floats) -> Values:
