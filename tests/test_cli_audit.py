@@ -18,7 +18,7 @@ from unveil.auditing.result import Audit, Column, Finding, Meaning, Threat, Verd
 from unveil.report.schema import audit_schema
 
 GAUSS = np.random.default_rng(0).standard_normal((20, 60)).astype(np.float32)
-QUICK = ["--m", 140, "--seeds", 1]
+QUICK = ["--m", "140:140", "--seeds", 1]
 
 
 def call(*args: object) -> Result:
@@ -76,7 +76,7 @@ def test_the_terminal_shows_what_the_report_and_the_json_say() -> None:
 
 def test_a_config_and_a_range() -> None:
     save("mine.csv")
-    Path("audit.toml").write_text('private = "mine.csv"\nm = "20:120"\nseeds = 1\ntime = "1m"\n')
+    Path("audit.toml").write_text('private = "mine.csv"\nm = "100:120"\nseeds = 1\ntime = "1m"\n')
     facts = json.loads(call("audit", "--config", "audit.toml", "--json").stdout)
     assert facts["m"] == 120
     assert facts["run"]["time"] == 60

@@ -32,7 +32,7 @@ def patients(n, seed=0):
 
 
 def test_a_table_is_told_by_its_columns():
-    found = unveil.audit(patients(40), **QUICK)
+    found = unveil.audit(patients(40), m=(280, 280), **QUICK)
     assert found.verdict.level == "leaks"
     assert found.verdict.headline.startswith("Do not release: ")
     assert "columns" in found.verdict.headline
@@ -62,7 +62,7 @@ def test_every_number_agrees_with_every_other():
 
 
 def test_the_same_seed_gives_the_same_audit():
-    first, second = (unveil.audit(GAUSS, m=100, **QUICK).facts() for _ in range(2))
+    first, second = (unveil.audit(GAUSS, m=(100, 100), **QUICK).facts() for _ in range(2))
     for facts in (first, second):
         facts.pop("run"), facts.pop("provenance")
         for threat in facts["threats"]:
@@ -103,7 +103,7 @@ def test_large_tables_are_sampled_and_it_is_said():
 
 
 def test_images_are_told_by_images():
-    found = unveil.audit("fashion-mnist", sample=14, m=100, **QUICK)
+    found = unveil.audit("fashion-mnist", sample=14, m=(100, 100), **QUICK)
     assert found.columns == ()
     assert "14 images come back" in found.verdict.headline
     assert found.pictures.originals.shape == (14, 28, 28)
@@ -111,20 +111,20 @@ def test_images_are_told_by_images():
 
 
 def test_nothing_recovered_is_no_proof():
-    found = unveil.audit(GAUSS, m=12, noise=4.0, **QUICK)
+    found = unveil.audit(GAUSS, m=(12, 12), noise=4.0, **QUICK)
     assert found.verdict.level == "nothing"
     assert "no proof of safety" in found.verdict.headline
     assert not any(column.leaks for column in found.columns)
 
 
 def test_what_takes_knowing_more_is_partly():
-    found = unveil.audit(GAUSS[:, :12], m=140, noise=0.05, **QUICK)
+    found = unveil.audit(GAUSS[:, :12], m=(140, 140), noise=0.05, **QUICK)
     assert found.verdict.level == "partly"
     assert "once" in found.verdict.headline
 
 
 def test_equal_records_count_once():
-    found = unveil.audit(np.vstack([GAUSS[:10], GAUSS[:10]]), m=120, **QUICK)
+    found = unveil.audit(np.vstack([GAUSS[:10], GAUSS[:10]]), m=(120, 120), **QUICK)
     assert len(found.records) == 10
     assert any("20 records, 10 of them different" in said for said in found.verdict.sentences)
 
@@ -157,13 +157,13 @@ ENCODERS = {
 @pytest.mark.parametrize("name", ENCODERS)
 def test_the_users_encoder_is_what_is_attacked(name):
     encoder, level = ENCODERS[name]
-    found = unveil.audit(GAUSS, encoder=encoder, time="10m", **QUICK)
+    found = unveil.audit(GAUSS, encoder=encoder, m=(140, 140), time="10m", **QUICK)
     assert found.verdict.level == level, found.verdict
     assert found.assumed["encodings made by"] == "the encoder"
 
 
 def test_encodings_somebody_else_made():
-    sim = unveil.simulate(unveil.Scheme(2), private=GAUSS, m=140, rng=3)
+    sim = unveil.simulate(unveil.Scheme(2), private=GAUSS, m=(140, 140), rng=3)
     found = unveil.audit(GAUSS, encodings=sim.encodings.values, **QUICK)
     assert found.verdict.level == "leaks"
     assert found.records[0].encodings > 0
@@ -180,7 +180,7 @@ def test_encodings_that_are_noise_claim_nothing(shape):
 
 
 def test_what_if_shows_every_attacker_and_that_small_noise_is_no_cure():
-    found = unveil.audit(GAUSS[:, :10], m=140, what_if="noise", **QUICK)
+    found = unveil.audit(GAUSS[:, :10], m=(140, 140), what_if="noise", **QUICK)
     at = {(point.value, point.attacker): point for point in found.what_if}
     assert at[0.0, "blind"].values == 1
     assert at[0.01, "told"].values > 0.8
@@ -191,7 +191,7 @@ def test_what_if_shows_every_attacker_and_that_small_noise_is_no_cure():
 
 
 def test_a_sensitive_column_is_inferred():
-    found = unveil.audit(patients(30), sensitive="creatinine", **QUICK)
+    found = unveil.audit(patients(30), m=(210, 210), sensitive="creatinine", **QUICK)
     meaning = next(meaning for meaning in found.meanings if meaning.kind == "inference")
     assert meaning.rate == 1
     assert "creatinine" in meaning.words
@@ -209,7 +209,7 @@ def test_a_wrong_verified_vector_is_never_silent(monkeypatch):
         return replace(recovery, vectors=recovery.vectors + np.float32(2))
 
     monkeypatch.setattr(attacks, "recover", lying)
-    found = unveil.audit(GAUSS, m=140, **QUICK)
+    found = unveil.audit(GAUSS, m=(140, 140), **QUICK)
     assert any("called verified equal no record" in said for said in found.verdict.sentences)
 
 

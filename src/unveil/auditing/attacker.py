@@ -168,10 +168,10 @@ def attacks_of(attacker: Attacker, sight: Sight) -> list[Attack] | str:
     if sight.draw.members is None:
         return "which records an encoding mixes is not known to the audit"
     if attacker is TOLD:
-        if scheme.fixed_weights:
-            return [Attack("known members", lambda: _known_members(sight))]
         if scheme.signs == "kept" and not scheme.k_public:
             return [Attack("known members", lambda: fit_weights(sight))]
+        if scheme.fixed_weights:
+            return [Attack("known members", lambda: _known_members(sight))]
         return "weights are drawn anew and signs are hidden: no attack starts from that"
     if scheme.k_public:
         return "the public part of an encoding is not known"
@@ -200,6 +200,10 @@ def _blind(sight: Sight) -> Iterator[Attack]:
     else:
         free = not release.stated
         yield Attack("recover", lambda: _recover(sight, sight.encodings()), free=free)
+        if scheme.signs == "kept" and scheme.fixed_weights:
+            # Magnitudes of few columns say who is mixed with whom where sums do not.
+            bare = sight.encodings(replace(scheme, signs="absolute"), np.abs(sight.draw.values))
+            yield Attack("recover, signs dropped", lambda: _recover(sight, bare), free=free)
     if release.stated:
         return
     # What was stated may be wrong: the scheme is also found out from the values. Own weights are
@@ -380,7 +384,8 @@ def fit_weights(
 ) -> Recovery:
     """Records and weights of mixtures y = Σ λ_i·x_i, Σ λ_i = 1, whose members are known: least
     squares for the records and for the weights by turns. Each encoding has d equations and k − 1
-    weights, so that m·(d − k + 1) equations determine n·d values.
+    weights, so that m·(d − k + 1) equations determine n·d values. Where weights are fixed they are
+    known, and the records follow at once.
 
     rounds : int          Alternations at most; a hundred are usual.
     relaxation : float    Weights go so many times as far as least squares says, from the sixth
@@ -390,17 +395,20 @@ def fit_weights(
     members = sight.draw.members
     assert members is not None
     m, k = members.shape
-    n = len(sight.records)
-    middle = sight.draw.values.mean(axis=0, dtype=np.float64)
-    y = sight.draw.values - middle
+    n, scheme = len(sight.records), sight.release.scheme
+    fixed = scheme.fixed_weights
+    middle = 0.0 if fixed else sight.draw.values.mean(axis=0, dtype=np.float64)
+    y = np.asarray(sight.draw.values - middle, np.float64)
     rows = np.repeat(np.arange(m), k)
-    weights = np.full((m, k), 1 / k)
+    weights = np.full((m, k), scheme.private_weight if fixed else 1 / k)
     power, left = max(float((y * y).sum()), 1e-300), 1.0
     for turn in range(rounds):
         W = sparse.csr_array((weights.ravel(), (rows, members.ravel())), (m, n))
         gram = (W.T @ W).toarray()
         gram[np.diag_indices(n)] += 1e-9
         x = np.linalg.solve(gram, W.T @ y)
+        if fixed:
+            break
         step = relaxation if turn > 5 else 1.0
         weights = (weights + step * (_weights(y, x[members]) - weights)).clip(0, 1)
         weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
@@ -410,7 +418,8 @@ def fit_weights(
             sight.progress("known members", turn, rounds)
         if left <= enough:
             break
-    said = f"{n} records fitted with their weights; {left:.0e} of the power is left"
+    weighed = "known weights" if fixed else f"their weights; {left:.0e} of the power is left"
+    said = f"{n} records fitted with {weighed}"
     uses = [np.flatnonzero((members == j).any(axis=1)) for j in range(n)]
     return _claim(sight, (x + middle).astype(np.float32), uses, "known members", said)
 
