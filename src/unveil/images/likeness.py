@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.special import expit
 
 from unveil.images.fields import Fit, anneal
@@ -105,7 +104,7 @@ def clues_of(
         new = anneal(task.Y[half], part, start, prior, copies, epsilons, centre, sweeps=sweeps)[0]
         again.append((_directions((new - centre) @ W) * final).sum(axis=1))
     # 2. What weights say.
-    weights = _by_image(weighing.weights, n)
+    weights = copies.merged(weighing.weights).toarray().astype(np.float64)
     total = np.maximum(weights.sum(axis=0), 1e-9)
     law = task.law
     even = law.mean**2 / max(float(np.mean(law.sample**2)), 1e-12)
@@ -125,14 +124,6 @@ def clues_of(
         public=task.public and task.candidates is None,
         left=left,
     )
-
-
-def _by_image(weights: sparse.csr_array, n: int) -> NDArray[np.float64]:
-    """(m, n): weights over copies, summed for each image."""
-    merged = sparse.csr_array(
-        (weights.data, weights.indices % n, weights.indptr), shape=(weights.shape[0], n)
-    )
-    return np.asarray(merged.toarray(), np.float64)
 
 
 def _directions(x: NDArray[Any]) -> Floats:

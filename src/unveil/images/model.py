@@ -231,3 +231,10 @@ class Copies:
     def of_images(self, values: NDArray[Any]) -> NDArray[Any]:
         """(…, n): sums of values (…, count·n) over the copies of each image."""
         return np.asarray(values.reshape(*values.shape[:-1], self.count, -1).sum(axis=-2))
+
+    def merged(self, A: sparse.csr_array) -> sparse.csr_array:
+        """(m, n): the same of a sparse matrix."""
+        shape = (A.shape[0], A.shape[1] // self.count)
+        out = sparse.csr_array((A.data, A.indices % shape[1], A.indptr), shape=shape)
+        out.sum_duplicates()
+        return out

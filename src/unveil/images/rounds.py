@@ -4,7 +4,8 @@ y_i = |Σ_j λ_ij x_j + public part|,   k private images a row, weights by a kno
 
 1  K ← products of windows, squared            who shares with whom (`similarity`)
 2  λ, λ² ← independent components of K         memberships, softly (`memberships`)
-3  x ← cross terms of y², neighbours' signs    images to start from, or the mean image (`start`)
+3  x ← cross terms of y², neighbours' signs    images to start from (`start`), or the mean image:
+                                               whichever fits better after one round
 4  repeat   E, x ← anneal                      signs as smooth fields, images (`fields`)
             public part ← rows of one epoch    or candidates, where they are known (`weigh`)
             λ ← least squares on E             members and weights (`weigh`)
@@ -36,7 +37,7 @@ from unveil.images.memberships import (
 )
 from unveil.images.model import Copies, Floats, Prior
 from unveil.images.similarity import Similarity
-from unveil.images.start import best_start, pixel_signs, start_images
+from unveil.images.start import pixel_signs, polarity, start_images
 from unveil.images.weigh import (
     Weighing,
     WeightLaw,
@@ -157,24 +158,31 @@ def alternate(
     n, towards = members.n, task.centre
     ends = plan.least if task.public else plan.least_alone
     leasts = np.geomspace(*ends, len(plan.hots))
-    images = np.repeat(towards[None], n, axis=0)
+    starts = [np.repeat(towards[None], n, axis=0)] if towards.any() or copies.reach else []
     if plan.cross_terms and not copies.reach:
-        mixture = state.mixture(leasts[0])
-        crossed = start_images(Y, S, mixture, prior, copies, rng)
+        crossed = start_images(Y, S, state.mixture(leasts[0]), prior, copies, rng)
         crossed[copies.of_images(A.sum(axis=0)) == 0] = towards
-        images = best_start(
-            Y, mixture, towards, crossed, prior, copies, min(k, n), task.law, rng,
-            hot=plan.hots[0], cold=plan.cold,
-        )  # fmt: skip
+        starts.append(crossed)
+    told = prior.known and task.public
     for turn, hot in enumerate(plan.hots):
-        # 3. Signs and images; what is known of the public part; members and weights.
+        # 3. Signs and images; what is known of the public part; members and weights. The first
+        #    round favours no sign of the whole, and tells which start fits better.
         last = turn == len(plan.hots) - 1
         epsilons = np.geomspace(hot, plan.finest if last else plan.cold, plan.steps)
-        mixture = state.mixture(leasts[turn])
-        images, E = anneal(Y, mixture, images, prior, copies, epsilons, towards, sweeps=plan.sweeps)
-        if turn >= plan.public_from:
-            state.find_public(E, images)
-        weighing = state.weigh(E, images, leasts[turn])
+        trials = list[tuple[Weighing, State, Floats, Floats]]()
+        for start in starts:
+            now = replace(state)
+            mixture, pull = now.mixture(leasts[turn]), towards
+            if turn == 0 and told:
+                pull = np.zeros_like(towards)
+                mixture = replace(mixture, mean=pull)
+            x, E = anneal(Y, mixture, start, prior, copies, epsilons, pull, sweeps=plan.sweeps)
+            if turn == 0 and told and polarity(Y, E, mixture, prior, copies) < 0:
+                x, E = -x, -E
+            if turn >= plan.public_from:
+                now.find_public(E, x)
+            trials.append((now.weigh(E, x, leasts[turn]), now, x, E))
+        weighing, state, images, E = min(trials, key=lambda trial: float(trial[0].misfit.mean()))
         if watch:
             watch(f"round {turn}", images)
         if progress:
@@ -203,6 +211,7 @@ def alternate(
         if turn <= plan.search_until and none.any() and not none.all():
             again[state.search(none, alike, rng)] = True
         images[again] = towards
+        starts = [images]
     # 5. Once more with the last weights. Without public images, like ones tell the sign of all.
     mixture = state.mixture(leasts[-1])
     for turn in range(plan.ends if task.public else 0):
@@ -281,7 +290,7 @@ class State:
         task, n = self.task, len(images)
         labels = None
         if task.labels is not None:
-            by_image = task.copies.of_images(self.A.toarray())
+            by_image = task.copies.merged(self.A).toarray()
             labels = task.labels.values, task.labels.classes_of(by_image)
         weighing = weigh(
             task.Y, E, images, self.mixture(least), task.prior, task.copies,

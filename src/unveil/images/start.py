@@ -24,14 +24,10 @@ more image, whose weight is what private images leave, is held against the known
 components, where the public part is white noise (`polarity`):
 
     z = ⟨fitted, known⟩ / (‖known‖·standard error)
-
-Images that have much in common start better from the mean image, those that have little from cross
-terms. Misfit tells which (`best_start`).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -39,9 +35,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
-from unveil.images.fields import Fit, Mixture, anneal, row_blocks
+from unveil.images.fields import Fit, Mixture, row_blocks
 from unveil.images.model import Copies, Floats, Prior, mirror
-from unveil.images.weigh import WeightLaw, weigh
 
 
 def start_images(
@@ -171,53 +166,14 @@ def pixel_signs(
     return np.asarray(signs)
 
 
-def best_start(
-    Y: Floats,
-    mixture: Mixture,
-    mean: Floats,
-    images: Floats,
-    prior: Prior,
-    copies: Copies,
-    k: int,
-    law: WeightLaw,
-    rng: np.random.Generator,
-    *,
-    hot: float = 6.0,
-    cold: float = 0.2,
-    steps: int = 6,
-    rows: int = 1500,
-) -> Floats:
-    """Images (n, d) to start from: annealed from the mean image (d,) for all of them, or from
-    images by cross terms, whichever fits better; in the sign that the public mean has.
-
-    hot, cold, steps: the annealing by which starts are compared.
-    rows: encodings it is done on, at least; a third of them where there are more.
-    """
-    some = np.zeros(len(Y), bool)
-    some[rng.permutation(len(Y))[: max(rows, len(Y) // 3)]] = True
-    y, nothing = Y[some], np.zeros_like(mean)
-    part = replace(mixture.at(some), mean=nothing)
-    epsilons = np.geomspace(hot, cold, steps)
-    starts = [images]
-    if mean.any():  # an image of zeros has no sign to begin with
-        starts.append(np.repeat(mean[None], len(images), axis=0))
-    best, least = images, np.inf
-    for start in starts:
-        x, E = anneal(y, part, start, prior, copies, epsilons, nothing)
-        misfit = float(weigh(y, E, x, part, prior, copies, k, law, None).misfit.mean())
-        if misfit < least:
-            least = misfit
-            told = prior.known and law.public > 0
-            best = -x if told and polarity(y, E, part, prior, copies) < 0 else x
-    return best
-
-
 def polarity(Y: Floats, E: Floats, mixture: Mixture, prior: Prior, copies: Copies) -> float:
     """z of signed encodings E of magnitudes Y (m, d)."""
     W = prior.whitener
     known = (prior.mean @ W).astype(np.float64)
-    A, count = copies.of_mirrored(mixture.A).toarray(), 1 + copies.symmetric
-    A = np.column_stack([A, np.tile(mixture.rest, count)]).astype(np.float64)
+    A, count = copies.of_mirrored(mixture.A), 1 + copies.symmetric
+    if copies.reach:
+        A = copies.merged(A)
+    A = np.column_stack([A.toarray(), np.tile(mixture.rest, count)]).astype(np.float64)
     scaled = A / np.tile(mixture.noise, count)[:, None]
     inverse = np.linalg.inv(A.T @ scaled + 1e-3 * np.eye(A.shape[1]))
     fitted = np.zeros(len(known))

@@ -143,7 +143,7 @@ def weigh(
     spread = None
     if epochs is not None:
         mixed = _over_columns(softmax(odds, axis=1), np.ones_like(fits), chosen, subsets, len(x))
-        likely = _images_of(mixed, n).toarray() > 0.5
+        likely = copies.merged(mixed).toarray() > 0.5
         found = likely.sum(axis=0) > 0.2 * k * m / epochs.n
         spread = np.where(found, epochs.dispersion(likely), np.inf)
         odds = match_subsets(odds, chosen % n, subsets, n, epochs)
@@ -160,13 +160,6 @@ def weigh(
         misfit=misfit.astype(np.float32),
         spread=spread,
     )
-
-
-def _images_of(p: sparse.csr_array, n: int) -> sparse.csr_array:
-    """(m, n): sums over the copies of each image."""
-    merged = sparse.csr_array((p.data, p.indices % n, p.indptr), shape=(p.shape[0], n))
-    merged.sum_duplicates()
-    return merged
 
 
 def _pursue(products: Floats, gram: NDArray[np.float64], n: int, largest: float) -> Floats:
