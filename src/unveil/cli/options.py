@@ -179,16 +179,6 @@ scheme_options = together(
 )
 
 
-def measured_in(folder: str, *, seed: str) -> Callable[[F], F]:
-    """--out and --seed of a command that measures and writes a page; `seed`: what the seed does."""
-    place = {"type": PATH, "default": Path(folder), "show_default": True}
-    start = {"type": click.IntRange(0), "default": 0, "show_default": True, "help": seed}
-    return together(
-        option("--out", help="Folder for numbers, figures, page.", **place),
-        option("--seed", **start),
-    )
-
-
 def config_option(*paths: str) -> Callable[[F], F]:
     """--config FILE.toml: every other option of the command, where it is not given; `paths` are
     those that name files."""

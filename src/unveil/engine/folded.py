@@ -33,8 +33,6 @@ Array = NDArray[Any]
 
 PLAIN = 40.0
 """Signs are certain far below: cosh would overflow where y·μ/v is in the hundreds."""
-CERTAIN = float32(6.0)
-"""For kernels: beyond, the other sign adds less than 6e-6 nats, and no logarithm is taken."""
 
 
 def log_density(y: Array, mean: Array | float, variance: Array | float) -> Array:
@@ -136,12 +134,6 @@ def tanh32(x):  # type: ignore[no-untyped-def]
 
 
 @njit(fastmath=True, inline="always")
-def signed32(y, mu, precision):  # type: ignore[no-untyped-def]
-    """`signed` of one value, precision = 1/v."""
-    return y * tanh32(y * mu * precision)
-
-
-@njit(fastmath=True, inline="always")
 def fold32(y, mu, precision):  # type: ignore[no-untyped-def]
     """Sum of `log_density` over one encoding y (d,) around mu (d,), precision = 1/v."""
     d = len(y)
@@ -153,14 +145,3 @@ def fold32(y, mu, precision):  # type: ignore[no-untyped-def]
             float32(1) + np.exp(float32(-2) * m * y[j] * precision)
         )
     return total - 0.5 * d * np.log(2 * np.pi / precision)
-
-
-@njit(fastmath=True, inline="always")
-def rise32(total, y, mu, precision):  # type: ignore[no-untyped-def]
-    """`total` and `log_density` of one value, less what does not depend on mu."""
-    size = abs(mu)
-    b = size * y * precision
-    total += b - float32(0.5) * size * size * precision
-    if b < CERTAIN:
-        total += np.log1p(np.exp(float32(-2) * b))
-    return total

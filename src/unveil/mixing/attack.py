@@ -472,6 +472,3 @@ def _judged_fixed(
         explained=len(rows),
         exact=False,
     )
-
-
-ATTACK = recover_mixture

@@ -506,6 +506,3 @@ def _why_nothing(M: Overlaps, read: int) -> str:
         f"{expected_florals(n, k, M.m):.2g} were to be expected, one is from about "
         f"{encodings_needed(n, k):,} encodings on"
     )
-
-
-ATTACK = learn_private_image

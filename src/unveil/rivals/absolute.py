@@ -121,6 +121,3 @@ def _misses(y, like, weight):  # type: ignore[no-untyped-def]
                 total += e * e
             out[i, j] = total
     return out
-
-
-ATTACK = absolute

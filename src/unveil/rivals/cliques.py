@@ -418,6 +418,3 @@ def folded_least_squares(
     start = np.full(y.shape[1], max(noise, 1e-6), np.float32)
     x, tau2 = maximise(y, x.astype(np.float32), start, lambda x: dense @ x, fit, steps, left)
     return (x * scale).astype(np.float32), float(np.mean(tau2 * scale**2))
-
-
-ATTACK = cliques_and_flow

@@ -306,6 +306,3 @@ def line_graph(
     if H.broken:
         text += f"; overlaps are no line graph in {H.broken} of {H.components} components"
     return replace(found, status=status, reasons=tuple(reasons), explanation=text)
-
-
-ATTACK = line_graph

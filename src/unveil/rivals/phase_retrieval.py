@@ -268,6 +268,3 @@ def phase_retrieval(
             "unknowns": found.count,
         },
     )
-
-
-ATTACK = phase_retrieval

@@ -302,6 +302,3 @@ def _add_slice(c, after, common, M, both, table, directions, out):  # type: igno
                     out[q, a, b] += t * directions[q, c]
                     out[q, c, a] += t * directions[q, b]
                     out[q, c, b] += t * directions[q, a]
-
-
-ATTACK = tensor
