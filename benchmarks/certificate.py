@@ -30,6 +30,7 @@ KINDS = (
     "zeros",
     "few levels",
     "table",
+    "real table",
     "signs kept",
     "public part",
     "one private",
@@ -73,9 +74,9 @@ def right_claim(kind: str, seed: int) -> Claim:
         X *= r.random((n, d)) > 0.05
     if kind == "few levels":
         X[:, :5] = r.choice([-1, 0, 1], (n, 5))
-    if kind == "table":
-        X = _table(n, r)
-        d = X.shape[1]
+    if kind in ("table", "real table"):
+        X = _table(n, r) if kind == "table" else _real_table(n, r)
+        n, d = X.shape
     rows = np.array([np.sort(r.choice(n, k, False)) for _ in range(m)])
     if kind in ("own weights", "masks"):
         return _own_weights(kind, X, np.array([r.choice(n, 2, False) for _ in range(12 * n)]), r)
@@ -104,6 +105,14 @@ def _table(n: int, r: np.random.Generator) -> Any:
     columns += [r.standard_normal(n) for _ in range(12)] + [np.round(r.uniform(0, 90, n))]
     X = np.stack(columns, axis=1).astype(np.float64)
     return ((X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)).astype(np.float32)
+
+
+def _real_table(n: int, r: np.random.Generator) -> Any:
+    """Different records of diabetes patients, standardised: age, sex and eight measurements."""
+    from sklearn.datasets import load_diabetes
+
+    X = r.permutation(np.unique(load_diabetes().data, axis=0))[:n]
+    return ((X - X.mean(axis=0)) / X.std(axis=0)).astype(np.float32)
 
 
 def _own_weights(kind: str, X: Any, rows: Any, r: np.random.Generator) -> Claim:
@@ -166,6 +175,11 @@ def broken(claim: Claim, r: np.random.Generator) -> Iterator[tuple[str, Claim]]:
     half = own[: len(own) // 2]
     B[half] = np.where(rows[half] == i, n, rows[half])
     yield "a duplicate record", replace(members(B), vectors=np.vstack([V, V[[i]]]))
+    if claim.weights is None and k > 1:
+        B, A = one_too_many(claim, i, own)
+        yield "a record too many", replace(claim, members=B, vectors=A)
+        B = np.where(r.random((m, 1)) < 0.15, -1, B)
+        yield "a record too many, and rows left over", replace(claim, members=B, vectors=A)
     A = V.copy()
     A[i] = r.standard_normal(d) * size
     yield "noise", vectors(A)
@@ -178,24 +192,40 @@ def broken(claim: Claim, r: np.random.Generator) -> Iterator[tuple[str, Claim]]:
     yield "a little off", vectors(A)
 
 
+def one_too_many(claim: Claim, i: int, own: Any) -> tuple[Any, Any]:
+    """Members and vectors of a claim in which record i has a second name in some of its rows:
+    those whose other members have one sum at some value, where the second is read otherwise."""
+    V, rows, n = claim.vectors, claim.members, len(claim.vectors)
+    sums = V[rows[own]].sum(axis=1) - V[i]
+    if claim.supports is not None:
+        factor = claim.encodings.scheme.public_weight / claim.encodings.scheme.private_weight
+        sums = sums + np.float32(factor) * claim.public[claim.supports[own]].sum(axis=1)
+    tied = [(np.abs(column[:, None] - column) < 1e-5).sum(axis=1) for column in sums.T]
+    p = int(np.argmax([count.max() for count in tied]))
+    at = np.flatnonzero(np.abs(sums[:, p] - sums[tied[p].argmax(), p]) < 1e-5)
+    at = at if len(at) > 2 else np.arange(len(own))[: len(own) // 2]
+    # Either sign of the sum reproduces a value if all of these rows have the same other part.
+    free = (np.ptp(sums[at], axis=0) < 1e-5) & (claim.encodings.scheme.signs != "kept")
+    second = np.where(free, -V[i] - 2 * sums[at[0]], V[i])
+    B = rows.copy()
+    B[own[at]] = np.where(rows[own[at]] == i, n, rows[own[at]])
+    return B, np.vstack([V, second]).astype(np.float32)
+
+
 def wrong(recovery: unveil.Recovery, X: Any, tolerance: float, budget: int = 20_000) -> list[int]:
-    """Verified vectors for which there is no private record, one sign per column for all of them
-    (none where signs are known), open values left out. By search."""
+    """Verified vectors for which there is no private record of their own, one sign per column for
+    all of them (none where signs are known), open values left out. By search."""
     X, V, near = X.astype(float), recovery.vectors.astype(float), tolerance * float(X.std())
     opened = np.zeros(V.shape, bool) if recovery.doubtful is None else recovery.doubtful
-    chosen = np.flatnonzero(recovery.verified)
-    if recovery.signed:
-        off = [np.where(opened[i], 0, np.abs(V[i] - X)).max(axis=1).min() for i in chosen]
-        return [int(i) for i, miss in zip(chosen, off, strict=True) if miss > near]
-    sizes = {
-        int(i): np.where(opened[i], 0, np.abs(np.abs(V[i]) - np.abs(X))).max(axis=1) for i in chosen
-    }
-    may = {i: np.flatnonzero(miss <= near) for i, miss in sizes.items()}
-    out = [i for i in may if not len(may[i])]
-    todo = sorted((i for i in may if len(may[i])), key=lambda i: len(may[i]))
+    may = {}
+    for i in np.flatnonzero(recovery.verified).tolist():
+        off = np.abs(V[i] - X) if recovery.signed else np.abs(np.abs(V[i]) - np.abs(X))
+        may[i] = np.flatnonzero(np.where(opened[i], 0, off).max(axis=1) <= near).tolist()
+    out = [i for i in may if not may[i]]
+    todo = sorted((i for i in may if may[i]), key=lambda i: len(may[i]))
     best: list[Any] = [len(todo) + 1, []]
 
-    def go(place: int, signs: Any, missed: list[int]) -> None:
+    def go(place: int, signs: Any, taken: frozenset[int], missed: list[int]) -> None:
         nonlocal budget
         if len(missed) >= best[0] or budget <= 0:
             return
@@ -206,13 +236,13 @@ def wrong(recovery: unveil.Recovery, X: Any, tolerance: float, budget: int = 20_
         i = todo[place]
         for j in may[i]:
             want = np.where(opened[i] | (np.abs(X[j]) <= near), 0, np.sign(V[i] * X[j]))
-            if not (want * signs < 0).any():
-                go(place + 1, np.where(signs != 0, signs, want), missed)
+            if j not in taken and not (want * signs < 0).any():
+                go(place + 1, np.where(signs != 0, signs, want), taken | {j}, missed)
             if best[0] == 0:
                 return
-        go(place + 1, signs, [*missed, i])
+        go(place + 1, signs, taken, [*missed, i])
 
-    go(0, np.zeros(X.shape[1]), [])
+    go(0, np.full(X.shape[1], float(recovery.signed)), frozenset(), [])
     return out + list(best[1])
 
 

@@ -85,6 +85,73 @@ def _exact_cover(columns, k, n, T):
     return (own or found or [None])[0]
 
 
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_a_list_with_vectors_of_both_signs_leaves_signs_open(k):
+    """Most encodings use public vectors that the list has negated: with all vectors negated they
+    hold. The others hold with theirs negated, and speak against the sign."""
+    sim = unveil.simulate(unveil.Scheme(k, 1), 20, n_public=15, m=200, d=100, rng=0)
+    listed = sim.public * np.where(np.arange(15) < 4, 1, -1)[:, None].astype(np.float32)
+    members, supports = sim.selection.private, sim.selection.public
+    found = certify(sim.encodings, -sim.private, members, listed, supports)
+    assert unveil.score(found, sim.private).wrong == 0
+    assert found.verified.sum() >= 19
+    assert not found.signed
+    assert "contradicts itself" in found.explanation
+    # Rows that the claim does not name are looked at as well.
+    held = np.isin(supports[:, 0], np.arange(4, 15))
+    unnamed = np.where(held[:, None], members, -1)
+    assert not certify(sim.encodings, -sim.private, unnamed, listed, supports).signed
+    assert certify(sim.encodings, sim.private, members, sim.public, supports).signed
+
+
+@pytest.mark.parametrize("name", ["diabetes", "wine"])
+@pytest.mark.parametrize("left_over", [0.0, 0.2])
+def test_a_table_with_a_record_too_many(name, left_over):
+    """A second name for a record, in rows whose other members are tied at some value, where it is
+    read otherwise: one record is behind both names, and one of them at most is verified."""
+    load = getattr(pytest.importorskip("sklearn.datasets"), f"load_{name}")
+    X = np.unique(load().data, axis=0)[:170]
+    X = ((X - X.mean(axis=0)) / X.std(axis=0)).astype(np.float32)
+    n, r = len(X), np.random.default_rng(0)
+    rows = np.array([np.sort(r.choice(n, 2, False)) for _ in range(7 * n)])
+    encodings = unveil.Encodings(np.abs(X[rows].sum(axis=1)) / np.sqrt(2), unveil.Scheme(2), None)
+    right = bench.Claim(encodings, X, X.copy(), rows)
+    vectors, members, twice = X.copy(), rows.copy(), r.choice(n, 5, False)
+    for i in twice:
+        own = np.flatnonzero((members == i).any(axis=1))
+        claim = bench.replace(right, vectors=vectors, members=members)
+        members, vectors = bench.one_too_many(claim, int(i), own)
+    members = np.where(r.random((len(rows), 1)) < left_over, -1, members)
+    found = certify(encodings, vectors, members)
+    assert not bench.wrong(found, X, 1e-2)
+    assert found.verified.sum() >= 0.9 * n
+    assert not (found.verified[twice] & found.verified[n:]).any()
+
+
+def test_a_record_that_is_claimed_twice_is_verified_once():
+    sim = unveil.simulate(unveil.Scheme(2), 20, m=160, d=60, rng=0)
+    encodings = unveil.Encodings(sim.encodings.values, unveil.Scheme(2), None)
+    members = sim.selection.private.copy()
+    own = np.flatnonzero((members == 3).any(axis=1))[:4]
+    members[own] = np.where(members[own] == 3, 20, members[own])
+    found = certify(encodings, np.vstack([sim.private, sim.private[3:4]]), members)
+    assert found.verified[:20].all()
+    assert found.status[20] == "ambiguous"
+    assert "copy" in found.reasons[20]
+
+
+def test_a_vector_of_another_size_than_stated_is_in_doubt():
+    """Record 5 is five times as large as pixel_rms says: it may have taken in something else."""
+    r = np.random.default_rng(0)
+    X = r.standard_normal((20, 200)).astype(np.float32)
+    X[5] *= 5
+    rows = np.array([r.choice(20, 2, False) for _ in range(160)])
+    Y = np.abs(X[rows].sum(axis=1)) / np.sqrt(2)
+    found = certify(unveil.Encodings(Y, unveil.Scheme(2), 1.0), X, rows)
+    assert not found.verified[5]
+    assert certify(unveil.Encodings(Y, unveil.Scheme(2), None), X, rows).verified[5]
+
+
 def test_noise_in_place_of_a_vector_is_not_reproduced():
     sim = unveil.simulate(unveil.Scheme(2), 30, m=150, d=60, rng=0)
     claim = sim.private.copy()

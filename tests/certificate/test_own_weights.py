@@ -95,9 +95,9 @@ def test_values_that_the_claim_leaves_open_stay_open():
     doubtful = np.zeros(x.shape, bool)
     doubtful[2, 4] = True
     x[2, 4] += 3
-    status, _, opened = judge_own_weights(sim.encodings, x, sparse.csr_array(W), doubtful=doubtful)
-    assert opened[2, 4]
-    assert status[0] == "verified"
+    found = judge_own_weights(sim.encodings, x, sparse.csr_array(W), doubtful=doubtful)
+    assert found.open_values[2, 4]
+    assert found.status[0] == "verified"
 
 
 def test_a_record_may_be_a_public_vector_that_is_not_listed():
@@ -111,3 +111,13 @@ def test_a_record_may_be_a_public_vector_that_is_not_listed():
     assert not (judged(sim.encodings, x, W) == "verified").any()
     moved = (sim.selection.public + 1) % 10
     assert not (judged(sim.encodings, x, W, public=sim.public, supports=moved) == "verified").any()
+
+
+def test_declaring_values_open_makes_no_wrong_record_verified():
+    """All but three values of one record are open: that record is in doubt, whatever they are."""
+    sim, x, W = claim(KEPT)
+    doubtful = np.zeros(x.shape, bool)
+    doubtful[2, 3:] = True
+    x[2, 3:] = 7
+    found = judge_own_weights(sim.encodings, x, sparse.csr_array(W), doubtful=doubtful)
+    assert found.status[2] != "verified"

@@ -12,16 +12,23 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import comb, log2
+from math import comb, log, log2
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unveil.certificate.claim import Claim, as_members, dependent, held_against, resolution
+from unveil.certificate.claim import (
+    Claim,
+    as_members,
+    copies,
+    dependent,
+    held_against,
+    resolution,
+)
 from unveil.certificate.columns import determined
-from unveil.certificate.design import Effort, core, grown
+from unveil.certificate.design import Effort, core, grown, possible
 from unveil.certificate.few_records import certain_by_columns
 from unveil.certificate.own_weights import judge_own_weights
 from unveil.certificate.public_part import (
@@ -30,6 +37,7 @@ from unveil.certificate.public_part import (
     misled,
     moved,
     only_mixture,
+    turned,
 )
 from unveil.checks import DataLike, InputError, as_vectors
 from unveil.encodings import Encodings, as_public
@@ -146,11 +154,17 @@ class Doubt(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Case:
     """Everything that doubts are asked about; computed when first asked for, so that a claim that
-    fails early costs little."""
+    fails early costs little.
+
+    copies (n,): vectors that are left out of the proof, since another one has their values
+    sure: what rests on chance goes wrong once in e^sure times
+    """
 
     encodings: Encodings
     claim: Claim
     supports: Index
+    copies: Flags
+    sure: float = 12.0
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -164,9 +178,9 @@ class Case:
 
     @cached_property
     def need(self) -> float:
-        """Bits for no wrong subset to fit one of m encodings, all but once in a million times."""
+        """Bits for no wrong subset to fit one of m encodings, all but once in e^`sure` times."""
         choices = max(comb(self.claim.n, self.claim.k), 1)
-        return log2(choices) + log2(max(self.encodings.m, 1)) + 20
+        return log2(choices) + log2(max(self.encodings.m, 1)) + self.sure / log(2)
 
     @cached_property
     def degree(self) -> Index:
@@ -178,7 +192,13 @@ class Case:
 
     @cached_property
     def dependent(self) -> Flags:
-        return dependent(self.claim, self.rng)
+        return dependent(self.claim, (self.degree > 0) & ~self.copies, self.degree, self.rng)
+
+    @cached_property
+    def more_copies(self) -> Flags:
+        """Vectors that have no value of their own where values are determined. One record may be
+        behind two such vectors: the proof is then made again without the one of fewer rows."""
+        return copies(self.claim, self.certain, ~self.open_values, self.degree)
 
     @cached_property
     def sized(self) -> bool:
@@ -193,14 +213,29 @@ class Case:
         return float(self.evidence[1].sum()) < self.need
 
     @cached_property
+    def measured(self) -> Floats:
+        """The vectors that are proved, where their size is stated; open values count as 0."""
+        used = self.certain & self.sized
+        return np.where(self.open_values[used], 0.0, self.claim.X[used])
+
+    @cached_property
+    def sizes(self) -> Flags:
+        """Vectors that are proved, and not of the size stated."""
+        out = self.certain & self.sized
+        if out.any():
+            rms = float(self.encodings.pixel_rms or 1.0)
+            size, count = np.square(self.measured).sum(axis=1), (~self.open_values[out]).sum(axis=1)
+            out[out] = ~possible(size, count, rms, sure=self.sure)
+        return out
+
+    @cached_property
     def scale(self) -> bool:
         """Whether values are not of the stated size, by five standard errors: at least 2%, since
         they need not be quite Gaussian, at most 20%, since another k or weighting is off by more.
         """
-        used = self.degree > 1
-        if not self.sized or not used.any():
+        X = self.measured
+        if not X.size:
             return False
-        X = np.where(self.claim.unsure[used], 0.0, self.claim.X[used])
         ratio = float(np.sqrt(np.mean(X**2))) / float(self.encodings.pixel_rms or 1.0)
         return bool(abs(ratio - 1) > min(max(0.02, 5 / np.sqrt(2 * X.size)), 0.2))
 
@@ -208,11 +243,10 @@ class Case:
     def correlated(self) -> bool:
         """Whether vectors that are stated to be independent are correlated, by six standard errors
         of a χ², or too few values would show it: a part that all share adds a correlation."""
-        used = self.degree > 1
-        n, d = int(used.sum()), self.claim.d
-        if not self.sized or n < 2:
+        X = self.measured.astype(np.float32)
+        n, d = X.shape
+        if n < 2:
             return False
-        X = np.where(self.claim.unsure[used], 0.0, self.claim.X[used]).astype(np.float32)
         U = X / np.maximum(np.linalg.norm(X, axis=1), 1e-30)[:, None]
         U = U if n <= d else np.ascontiguousarray(U.T)
         squares = sum(float(((U[s : s + 1024] @ U.T) ** 2).sum()) for s in range(0, len(U), 1024))
@@ -221,7 +255,7 @@ class Case:
 
     @cached_property
     def hopeless(self) -> bool:
-        return self.unexplained or self.by_chance or self.scale or self.correlated
+        return self.unexplained or self.by_chance
 
     @cached_property
     def proved(self) -> tuple[Flags, Flags, bool]:
@@ -229,7 +263,7 @@ class Case:
         claim, effort = self.claim, Effort()
         none = np.zeros(claim.n, bool)
         public = bool(claim.names.shape[1])
-        use = np.asarray(~self.dependent[claim.rows].any(axis=1))
+        use = np.asarray(~(self.dependent | self.copies)[claim.rows].any(axis=1))
         if self.hopeless or not use.any() or (claim.k == 1 and not public):
             return none, none, True
         claim = replace(claim, rows=claim.rows[use], names=claim.names[use])
@@ -335,6 +369,38 @@ DOUBTS = (
         "choices, log₂ C(n, k) + log₂ m, by 20.",
     ),
     Doubt(
+        "single",
+        AMBIGUOUS,
+        "appears in one encoding only: each value is one of two or more",
+        lambda case: (case.degree == 1) & (case.claim.k > 1),
+        "One encoding alone holds the vector, and says nothing that it could contradict.",
+    ),
+    Doubt(
+        "dependent",
+        AMBIGUOUS,
+        "zero, a combination of other records, or of the magnitudes of another: its encodings can "
+        "be explained in another way",
+        lambda case: case.dependent,
+        "The vector is 0, a linear combination of others, or has the magnitudes of another one.",
+    ),
+    Doubt(
+        "copy",
+        AMBIGUOUS,
+        "a copy of another vector, as far as values are determined: one record may be behind both",
+        lambda case: case.copies,
+        "Another vector, of as many encodings or more, has the same magnitudes (signs kept: the "
+        "same values) wherever both are determined. The proof for the others does without it.",
+    ),
+    Doubt(
+        "not proved",
+        AMBIGUOUS,
+        "not proved: another choice of subsets may give the same encodings",
+        lambda case: ~case.certain,
+        "No proof was found that every reading of the encodings holds the vector (Theorems 1 and "
+        "2). Often there is another one: two records that are always together, fewer than 2k − 1 "
+        "partners, few encodings.",
+    ),
+    Doubt(
         "scale",
         AMBIGUOUS,
         "the scale is in doubt: values have not the size that pixel_rms says (check weighting and "
@@ -353,28 +419,12 @@ DOUBTS = (
         "record more in every encoding, correlates them.",
     ),
     Doubt(
-        "single",
+        "size",
         AMBIGUOUS,
-        "appears in one encoding only: each value is one of two or more",
-        lambda case: (case.degree == 1) & (case.claim.k > 1),
-        "One encoding alone holds the vector, and says nothing that it could contradict.",
-    ),
-    Doubt(
-        "dependent",
-        AMBIGUOUS,
-        "zero, a combination of other records, or of the magnitudes of another: its encodings can "
-        "be explained in another way",
-        lambda case: case.dependent,
-        "The vector is 0, a linear combination of others, or has the magnitudes of another one.",
-    ),
-    Doubt(
-        "not proved",
-        AMBIGUOUS,
-        "not proved: another choice of subsets may give the same encodings",
-        lambda case: ~case.certain,
-        "No proof was found that every reading of the encodings holds the vector (Theorems 1 and "
-        "2). Often there is another one: two records that are always together, fewer than 2k − 1 "
-        "partners, few encodings.",
+        "its size is not what pixel_rms says: it may hold a part of something else",
+        lambda case: case.sizes,
+        "Where `pixel_rms` is stated, each vector must have the size of so many independent "
+        "Gaussian values.",
     ),
     Doubt(
         "moved list",
@@ -429,7 +479,11 @@ def _fixed_weights(
     unsure: Flags,
 ) -> Recovery:
     claim = held_against(encodings, X, W, P, supports, unsure)
-    case, n = Case(encodings, claim, supports), claim.n
+    n, degree = claim.n, np.bincount(claim.rows.ravel(), minlength=claim.n)
+    shut = ~claim.unsure & claim.whole
+    case = Case(encodings, claim, supports, copies(claim, degree > 0, shut, degree))
+    while case.more_copies.any():
+        case = replace(case, copies=case.copies | case.more_copies)
     # The first doubt decides.
     status, which = np.full(n, VERIFIED, "<U10"), np.full(n, -1)
     for place, doubt in enumerate(DOUBTS):
@@ -452,9 +506,10 @@ def _fixed_weights(
         words = f"{case.degree[i]} different encodings reproduced at all {claim.d} values by one "
         words += "solution only" + (f", up to {opened} values that are open" if opened else "")
         reasons.append(words + (rounding if claim.step else ""))
-    signed = claim.kept or bool(claim.names.shape[1])
+    negated = turned(claim, encodings, supports, ok) if claim.names.shape[1] and ok.any() else 0
+    signed = claim.kept or (bool(claim.names.shape[1]) and not negated)
     opened_values = np.where(ok[:, None], shown, claim.unsure)
-    return _recovery(
+    found = _recovery(
         encodings,
         X,
         status,
@@ -466,6 +521,11 @@ def _fixed_weights(
         doubtful=opened_values if opened_values.any() else None,
         evidence={"rounding_step": claim.step} if claim.step else {},
     )
+    if not negated:
+        return found
+    words = f"{negated} encodings hold with their public vectors negated: the list contradicts "
+    words += "itself, and signs are left open"
+    return replace(found, explanation=f"{found.explanation}; {words}")
 
 
 def _own_weights(

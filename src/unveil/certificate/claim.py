@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import cholesky, eigh
+from scipy.linalg import cholesky
 
 from unveil.checks import InputError
 from unveil.encodings import Encodings
@@ -317,43 +317,72 @@ def resolution(
     return fine, np.maximum(bits, 0.0)
 
 
-def dependent(claim: Claim, rng: np.random.Generator) -> Flags:
-    """(n,) records that are 0, or combinations of others (of any number if d ≥ n, else of up to
-    three with whole coefficients), or, signs hidden, with the magnitudes of another."""
-    X = claim.X[:, claim.whole]
+def dependent(claim: Claim, among: Flags, degree: Index, rng: np.random.Generator) -> Flags:
+    """(n,) those `among` all that are 0, or combinations of others of more rows: of any number if
+    d ≥ n, else of up to three with whole coefficients. The others are independent, and are proved
+    without the rows of these."""
+    chosen = np.flatnonzero(among)
+    chosen = chosen[np.argsort(-degree[chosen], kind="stable")]
+    X, out = claim.X[np.ix_(chosen, np.flatnonzero(claim.whole))], among.copy()
     n, d = X.shape
-    if not d:
-        return np.ones(n, bool)
+    if not d or not n:
+        return out
     U = X / np.maximum(np.sqrt(np.mean(X**2, axis=0)), 1e-30)
     length = np.linalg.norm(U, axis=1)
-    out = length < 1e-5 * np.sqrt(d)
+    flagged = length < 1e-5 * np.sqrt(d)
     U = U / np.maximum(length, 1e-30)[:, None]
-    if not claim.kept:
-        out |= alike(np.abs(U))
     if n > d:
-        return np.asarray(out | short_relations(U, rng) if n <= 3000 else out)
-    gram = U @ U.T
-    # What rounding leaves of an eigenvalue that is 0.
+        flagged |= n <= 3000 and short_relations(U, rng)
+        out[chosen] = flagged
+        return out
+    # What rounding leaves of an eigenvalue that is 0; and of the distance from those before.
     nothing = max(1e-11, float((claim.step / np.maximum(np.abs(claim.X).max(), 1e-30)) ** 2))
-    try:
-        cholesky(gram - 2 * nothing * np.eye(n), lower=True, overwrite_a=True, check_finite=False)
-    except np.linalg.LinAlgError:
-        values, axes = eigh(gram)
-        out |= np.linalg.norm(axes[:, values < 2 * nothing], axis=1) > 1e-4
-    return np.asarray(out)
+    near, apart = np.sqrt(2 * nothing), None
+    while not flagged.all():
+        gram = U[~flagged] @ U[~flagged].T
+        gram[np.diag_indices_from(gram)] -= 2 * nothing
+        try:
+            cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
+            break
+        except np.linalg.LinAlgError:
+            apart = np.abs(np.diag(np.linalg.qr(U.T, mode="r"))) if apart is None else apart
+            flagged |= apart < near
+            near *= 2
+    out[chosen] = flagged
+    return out
 
 
-def alike(size: Floats) -> Flags:
-    """(n,) rows of length one that equal another. Equal ones have equal sums: neighbours by it."""
-    order = np.argsort(size.sum(axis=1))
-    near = np.linalg.norm(np.diff(size[order], axis=0), axis=1) < 1e-4
-    out = np.zeros(len(size), bool)
-    out[order[1:][near]] = out[order[:-1][near]] = True
+def copies(claim: Claim, among: Flags, shut: Flags, degree: Index) -> Flags:
+    """(n,) those `among` all that have, at every column at which both are `shut` (n, d), the values
+    of another one of more rows, signs aside if they were hidden. Pairs part at the first column
+    that differs, so that the cost is a few operations per pair."""
+    chosen = np.flatnonzero(among)
+    chosen = chosen[np.argsort(-degree[chosen], kind="stable")]
+    X, out = claim.X[chosen], np.zeros(claim.n, bool)
+    out[chosen] = _copies(X if claim.kept else np.abs(X), ~shut[chosen], 4 * claim.tolerance)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _copies(X, open_there, near):  # type: ignore[no-untyped-def]
+    n, d = X.shape
+    out = np.zeros(n, np.bool_)
+    for i in range(n):
+        for j in range(i):
+            same = True
+            for p in range(d):
+                both = not (open_there[i, p] or open_there[j, p])
+                if both and abs(X[i, p] - X[j, p]) > near[p]:
+                    same = False
+                    break
+            if same:
+                out[i] = True
+                break
     return out
 
 
 def short_relations(U: Floats, rng: np.random.Generator, *, near: float = 1e-5) -> Flags:
-    """(n,) records with Σ c_i·x_i = 0 for two to four of them, c_i in ±1 and, up to 200 records,
+    """(n,) the last record of each Σ c_i·x_i = 0 of one to four, c_i in ±1 and, up to 200 records,
     ±2: sums of two that agree, told by two random projections. O(n²) sums."""
     n, out = len(U), np.zeros(len(U), bool)
     (a, b), one = np.triu_indices(n, 1), np.arange(n)
@@ -372,7 +401,7 @@ def short_relations(U: Floats, rng: np.random.Generator, *, near: float = 1e-5) 
         c[i[p]] += ci[p]
         c[j[p]] += cj[p]
         if np.abs(c @ U).max() < near:
-            out |= c != 0
+            out[np.flatnonzero(c)[-1]] = True
     for shift in (0.0, 0.5):
         key = np.floor(sums / near + shift)
         order = np.lexsort(key.T)
@@ -382,5 +411,5 @@ def short_relations(U: Floats, rng: np.random.Generator, *, near: float = 1e-5) 
             for at, f in ((i[p], ci[p]), (j[p], cj[p]), (i[q], -ci[q]), (j[q], -cj[q])):
                 c[at] += f
             if c.any() and np.abs(c @ U).max() < near:
-                out |= c != 0
+                out[np.flatnonzero(c)[-1]] = True
     return out

@@ -567,7 +567,7 @@ def grown(claim: Claim, known: Flags, rms: float | None) -> Flags:
     """
     known, joined = known.copy(), bool(known.any() or claim.k == 1)
     where = sparse.csc_array(incidence(claim.rows, claim.n))
-    if rms is not None and not _possible(np.square(claim.X[known]).sum(axis=1), claim.d, rms).all():
+    if rms is not None and not possible(np.square(claim.X[known]).sum(axis=1), claim.d, rms).all():
         rms = None
     while joined:
         joined = False
@@ -598,7 +598,7 @@ def _only_reading(
     z, d = claim.X[i], claim.d
     if rms is None or speaking.sum() < 2 or sum(map(len, common)) > 1:
         return False
-    if not _possible(np.array([z @ z]), d, rms)[0]:
+    if not possible(np.array([z @ z]), d, rms)[0]:
         return False
     if claim.k > 1 and common[0] and not z @ z < 3 * rms**2 * (d - 2 * np.sqrt(12 * d)):
         # x and x', always together, read as x + x' − v_j and v_j, have three times the variance.
@@ -607,7 +607,7 @@ def _only_reading(
         absent = np.setdiff1d(np.arange(len(V)), np.append(names, i if V is claim.X else -1))
         for j in shared:
             apart = z + weight * (V[j].astype(np.float64) - V[absent])
-            if _possible(np.square(apart).sum(axis=1), d, rms).any():
+            if possible(np.square(apart).sum(axis=1), d, rms).any():
                 return False
     if not mirrored:
         return True
@@ -619,10 +619,10 @@ def _only_reading(
         if missing:
             may = np.setdiff1d(np.arange(len(V)), np.append(names, i if V is claim.X else -1))
             sums = [total + weight * V[np.append(may, shared).astype(np.int64)]]
-    return not _possible(np.square(sums[0]).sum(axis=1), d, rms).any()
+    return not possible(np.square(sums[0]).sum(axis=1), d, rms).any()
 
 
-def _possible(size: Floats, d: int, rms: float, *, sure: float = 12.0) -> Flags:
+def possible(size: Floats, d: Any, rms: float, *, sure: float = 12.0) -> Flags:
     """Whether ‖z‖² can be that of d values N(0, rms²), all but once in e^sure times (Laurent and
     Massart, 2000)."""
     excess, spread = size / rms**2 - d, 2 * np.sqrt(d * sure)

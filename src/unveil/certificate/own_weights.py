@@ -50,7 +50,7 @@ from scipy.optimize import nnls
 from scipy.sparse.csgraph import connected_components
 
 from unveil.encodings import Encodings
-from unveil.recovery import AMBIGUOUS, UNRESOLVED, VERIFIED
+from unveil.records import AMBIGUOUS, UNRESOLVED, VERIFIED
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -113,9 +113,12 @@ def judge_own_weights(
     x, W = _with_public(Y, np.asarray(vectors, np.float64), weights, public, supports, scheme.signs)
     total, size = W @ x, np.abs(Y)
     off = np.abs(Y - total) if scheme.signs == "kept" else np.abs(size - np.abs(total))
+    closed = ~opened.any(axis=0)
+    vague = np.zeros(encodings.m, bool)
     if opened.any():
         uses = sparse.csr_array(weights > 0).astype(np.float64) @ opened.astype(np.float64)
         off[uses > 0] = 0.0
+        vague = 2 * (uses > 0).sum(axis=1) >= d
     # 2. Rows that are reproduced at every value, by k weights that sum to 1.
     rounding = 4 * np.finfo(np.float32).eps * size.max(axis=0, initial=0.0)
     spread = np.maximum((Y if scheme.signs == "kept" else size).std(axis=0), 1e-30)
@@ -124,12 +127,12 @@ def judge_own_weights(
     count = np.asarray((faint < W).sum(axis=1)).ravel()
     fair = np.abs(np.asarray(W.sum(axis=1)).ravel() - 1) <= near_hidden
     fair &= np.asarray((W < 0).sum(axis=1)).ravel() == 0
-    shown = (off <= bound).all(axis=1) & fair
+    shown = (off <= bound).all(axis=1) & fair & ~vague
     clear = shown & (count == k) & (np.asarray((W > 0).sum(axis=1)).ravel() == k)
-    # 3. The theorems.
-    case = _Case(x, W, np.flatnonzero(clear), k, faint)
+    # 3. The theorems, by columns at which nothing is open.
+    case = _Case(x[:, closed], W, np.flatnonzero(clear), k, faint)
     if scheme.signs == "masked":
-        known, whole, apart = _behind_masks(case, Y, total)
+        known, whole, apart = _behind_masks(case, Y[:, closed], total[:, closed])
     else:
         known, whole = _certain_hidden(case) if hidden else _certain(case)
         apart = np.zeros(len(x), bool)

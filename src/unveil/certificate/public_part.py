@@ -17,23 +17,31 @@ a' = ±a (`only_mixture`).
 
 from __future__ import annotations
 
+from itertools import combinations
+from math import comb
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, solve_triangular
+from scipy.optimize import linprog
 from scipy.sparse.linalg import lsqr
 from scipy.spatial import cKDTree
 
 from unveil.certificate.claim import Claim
 from unveil.certificate.design import Design, forms, incidence, least_eigenvalue
+from unveil.encodings import Encodings
 
 Index = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 
-def fixed_choice(claim: Claim, known: Flags, *, slack: float = 0.02) -> Flags:
+def fixed_choice(claim: Claim, known: Flags, *, slack: float = 0.02, linear: int = 200) -> Flags:
     """Those of the known records that keep their values whatever public vectors change places; none
-    where that is not shown. Records that meet a public vector in half of their rows leave first."""
+    where that is not shown. Records that meet a public vector in half of their rows leave first.
+
+    linear: records up to which a linear program is asked where least squares finds no form"""
     known, n, k = known.copy(), claim.n, claim.k
     while True:
         inside = known[claim.rows].all(axis=1)
@@ -60,7 +68,14 @@ def fixed_choice(claim: Claim, known: Flags, *, slack: float = 0.02) -> Flags:
     bound = np.full(len(used), 0.5 * slack * np.sqrt(mu / 2))
     ends = np.append(starts, len(places)).astype(np.int64)
     most, _ = forms(design, weight, ends, places, np.full(len(used), -1), bound)
-    return known if (most <= 1 - slack).all() else np.zeros(n, bool)
+    for h in used[most > 1 - slack]:
+        own = (names == h).any(axis=1)
+        W = design.W[~own].T
+        between = -(1 - slack), 1 - slack
+        total = -np.asarray(design.W[own].sum(axis=0)).ravel()
+        if design.n > linear or linprog(np.zeros(W.shape[1]), None, None, W, total, between).status:
+            return np.zeros(n, bool)
+    return known
 
 
 def moved(claim: Claim, *, most_work: float = 2e8) -> Flags:
@@ -161,6 +176,41 @@ class _Listed:
         found = self.find(sign * self.at[rows] + t @ self.directions)
         off = np.abs(self.vectors[found] - shift).max(axis=-1)
         return bool(((found >= 0) & (off <= self.near_all)).any(axis=1).all())
+
+
+def turned(claim: Claim, encodings: Encodings, supports: Index, proved: Flags) -> int:
+    """How many encodings without a claim that holds are sums of k proved vectors with the public
+    part negated. One suffices: the list then has vectors of both signs, and which are the right
+    ones nobody knows, since with all vectors negated the other encodings hold."""
+    V, k = claim.X[proved], claim.k
+    held = np.zeros(encodings.m, bool)
+    W = sparse.csr_array(claim.members.astype(np.int64))
+    held[claim.exact & (W @ proved.astype(np.int64) == k)] = True
+    left = np.flatnonzero(~held & (supports >= 0).all(axis=1))
+    if not len(left) or claim.kept or len(V) < k:
+        return 0
+    choices = comb(len(V), k - 1)
+    rows = np.random.default_rng(0).permutation(left)[: 2**22 // choices]
+    y = encodings.magnitudes(rows) / encodings.scheme.private_weight
+    c = claim.public_weight * claim.P[supports[rows]].sum(axis=1, dtype=np.float64)
+    # k − 1 vectors leave two values for the last one, at the column with the largest values.
+    p = int(np.abs(V).max(axis=0).argmax())
+    some = np.array(list(combinations(range(len(V)), k - 1)), np.int64).reshape(choices, k - 1)
+    order, near = np.argsort(V[:, p]), claim.tolerance
+    count = 0
+    for target, offset in zip(y, c, strict=True):
+        rest = V[some, p].sum(axis=1) - offset[p]
+        found = False
+        for sign in (1.0, -1.0):
+            wanted = sign * target[p] - rest
+            first = np.searchsorted(V[order, p], wanted - near[p])
+            last = np.searchsorted(V[order, p], wanted + near[p], side="right")
+            for s in np.flatnonzero(last > first):
+                for i in order[first[s] : last[s]]:
+                    z = V[some[s]].sum(axis=0) + V[i] - offset
+                    found = found or bool((np.abs(np.abs(z) - target) <= near)[claim.whole].all())
+        count += found
+    return count
 
 
 def misled(claim: Claim, left: Index, *, most: int = 300) -> Flags:

@@ -51,7 +51,7 @@ def certify(
     """
     from unveil.certificate import certify as certified
     from unveil.engine import files
-    from unveil.verdict import plain, recovery_facts
+    from unveil.shown import plain
 
     # 1. What was released, and what is claimed.
     release, P = _release(run, encodings, public)
@@ -65,7 +65,7 @@ def certify(
             claim["supports"] = learn_public(release, P, progress=progress)
         # 2. What is proved.
         recovery = certified(release, public=P, progress=progress, **claim)
-    facts = recovery_facts(recovery)
+    facts = recovery.facts(values=False)
     if as_json:
         echo_json({"run": str(run), **plain(facts)})
     else:
