@@ -235,3 +235,43 @@ def compare(n, m, k, signed, seed):
         return int(wrong), 0, 0
     unique = never_lost(found, n)
     return int(wrong), int(unique.sum()), int((unique & ~passed).sum())
+
+
+def columns_with_other_solutions(n, m, k, rng, *, fine=6, odd=10):
+    """(members, X, V): X is the truth, V a claim that reproduces all magnitudes, each column of it
+    any solution of |W·v| = |W·x|, found by trying all signs at n independent rows. `fine` columns
+    in general position, `odd` ones with zeros, ties, few levels, or all of these. None without full
+    rank."""
+    members = design(n, 4 * m if rng.random() < 0.5 else m, k, rng)
+    if len(members) > m:  # two groups, which share k − 1 records
+        half = (n + k - 1) // 2
+        apart = (members < half).all(axis=1) | (members >= half - k + 1).all(axis=1)
+        members = members[apart]
+    W = dense(members, n)
+    if np.linalg.matrix_rank(W) < n:
+        return None
+    X = rng.standard_normal((n, fine + odd))
+    for p in range(fine, fine + odd):
+        kind = p % 5
+        some = rng.random(n) < rng.choice([0.15, 0.4, 0.8])
+        if kind == 0:
+            X[some, p] = 0
+        elif kind == 1:
+            X[some, p] = X[rng.integers(n), p]
+        elif kind == 2:
+            X[:, p] = rng.integers(-1, 2, n)
+        elif kind == 3:
+            X[some, p] = rng.choice([-1.0, 0.0, 1.0], int(some.sum()))
+        else:
+            X[some, p] *= 0
+            X[rng.random(n) < 0.4, p] = 0.7
+    basis = basis_rows(W)
+    back = np.linalg.inv(W[basis])
+    signs = np.array(list(product((-1.0, 1.0), repeat=n)))
+    V = X.copy()
+    for p in range(X.shape[1]):
+        y = np.abs(W @ X[:, p])
+        found = (signs * y[basis]) @ back.T
+        fits = found[(np.abs(np.abs(found @ W.T) - y) < 1e-9).all(axis=1)]
+        V[:, p] = fits[rng.integers(len(fits))]
+    return members, X.astype(np.float32), V.astype(np.float32)

@@ -244,3 +244,23 @@ def test_bad_input_is_told_with_its_cure():
         certify(sim.encodings, sim.private[:, :9], rows, sim.public, sim.selection.public)
     with pytest.raises(unveil.InputError, match="only 3"):
         certify(sim.encodings, sim.private[:3], rows, sim.public, sim.selection.public)
+
+
+def test_any_solution_of_columns_with_zeros_ties_and_levels_as_the_claim():
+    """Memberships are right; each column of the claim is any solution of its magnitudes."""
+    verified = 0
+    for seed in range(40):
+        r = np.random.default_rng([77, seed])
+        k = int(r.choice([2, 2, 3]))
+        n = int(r.integers(5, 10)) if k == 2 else int(r.integers(8, 11))
+        sizes = n, int(n * r.integers(2, 5)), k
+        made = readings.columns_with_other_solutions(*sizes, r, fine=int(r.choice([1, 2, 6])))
+        if made is None:
+            continue
+        rows, X, V = made
+        Y = np.abs(X[rows].sum(axis=1)) / np.sqrt(k)
+        encodings = unveil.Encodings(Y, unveil.Scheme(k), None)
+        found = certify(encodings, V, rows)
+        assert not bench.wrong(found, X, 1e-2), seed
+        verified += int(found.verified.sum())
+    assert verified > 100

@@ -49,7 +49,7 @@ def determined(
     if claim.kept:
         return np.repeat(certain[:, None], d, axis=1) & claim.whole
     out = np.zeros((n, d), bool)
-    signed = bool(claim.names.shape[1])
+    signed, near = bool(claim.names.shape[1]), 4 * claim.tolerance
     mine = inner[rows].all(axis=1)
     if inner.any():
         design = Design.of((np.cumsum(inner) - 1)[rows[mine]], int(inner.sum()), False)
@@ -58,7 +58,9 @@ def determined(
         left = np.flatnonzero(claim.whole & ~out[inner].all(axis=0))
         if len(left) and claim.k == 2 and not signed:
             budget = int(searched / (64 * max(1, n)))
-            out[:, left[:budget]] |= _by_odd_cycle(claim.X[:, left[:budget]], rows, claim, left)
+            left = left[:budget]
+            found = _by_odd_cycle(claim.X[:, left], rows, claim, left)
+            out[:, left] = _joined(out[:, left], found, np.abs(claim.X[:, left]) > near[left])
         elif len(left) and inner.sum() <= 12:
             out[np.ix_(inner, left)] = _by_all_signs(claim, design, inner, offset[mine], left)
         left = np.flatnonzero(claim.whole & ~out[inner].all(axis=0))
@@ -66,6 +68,14 @@ def determined(
             chance = _by_many_rows(claim, design, inner, offset[mine], left)
             out[np.ix_(inner, left[chance])] = True
     return _one_by_one(claim, rows, offset, certain, out)
+
+
+def _joined(one: Flags, two: Flags, clear: Flags) -> Flags:
+    """(n, columns): each of two sets is determined up to a sign of its own. They have one sign if
+    they share a value that is not 0; else the larger one counts."""
+    share = (one & two & clear).any(axis=0)
+    larger = np.where(one.sum(axis=0) >= two.sum(axis=0), one, two)
+    return np.where(share, one | two, larger)
 
 
 def _by_general_position(
