@@ -12,14 +12,13 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
 import numpy as np
+from click.testing import CliRunner
 
 import unveil
 
@@ -69,17 +68,16 @@ def paper() -> None:
     unveil.learn_private_image(sim.encodings, rng=0)
 
 
-def audit() -> None:
+def audit(records: int = 30, columns: int = 12) -> None:
     from unveil.cli import main
 
-    values = np.random.default_rng(0).gamma(2, size=(30, 12))
+    values = np.random.default_rng(0).gamma(2, size=(records, columns))
     with TemporaryDirectory() as folder:
         file, out = f"{folder}/table.csv", f"{folder}/out"
-        names = ",".join(f"c{i}" for i in range(12))
+        names = ",".join(f"c{i}" for i in range(columns))
         np.savetxt(file, values, delimiter=",", header=names, comments="")
         arguments = ["audit", "--private", file, "--out", out, "--json"]
-        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            main(arguments, standalone_mode=False)
+        CliRunner().invoke(main, arguments, catch_exceptions=False)
 
 
 WALKS: dict[str, Callable[[], None]] = {
