@@ -65,3 +65,21 @@ def test_open_values_are_those_in_which_solutions_differ() -> None:
         assert np.abs(values[members, 0].sum(axis=1)) - y[:, 0] == pytest.approx(0, abs=1e-5)
         for v in np.flatnonzero(opened[:, 0]):  # shown means that there is another solution
             assert len(np.unique(np.abs(fits[:, v]))) > 1 or len(fits) > 2
+
+
+def test_encodings_of_one_pair_beside_other_public_vectors_make_no_record() -> None:
+    """Three of them say the same sum; any record and the rest of that sum would explain them."""
+    scheme = unveil.Scheme(2, k_public=2)
+    sim = unveil.simulate(scheme, n_private=30, n_public=200, m=240, d=600, rng=1)
+    recovery = recover_exact(sim.encodings, sim.public, rng=1)
+    scores = unveil.score(recovery, sim.private)
+    assert (len(recovery), scores.exact, scores.wrong) == (30, 30, 0)
+
+
+@pytest.mark.parametrize("noise", [0.005, 0.02])
+def test_small_noise_is_not_taken_for_equations(noise: float) -> None:
+    sim = unveil.simulate(unveil.Scheme(2), n_private=20, m=200, d=200, noise=noise, rng=0)
+    recovery = recover_exact(sim.encodings, rng=0)
+    assert not recovery.verified.any()
+    assert len(recovery) == 20
+    assert max(recovery.evidence["standard_error"]) < noise

@@ -251,7 +251,8 @@ class _Growth:
                 break
 
     def _degree(self) -> Indices:
-        return np.bincount(self.edges[:, :2].ravel(), minlength=len(self.p))
+        """How many neighbours each record has."""
+        return _neighbours(self.edges[:, :2], len(self.p))
 
     def _strong(self) -> Mask:
         """Records with edges enough to exclude a twin."""
@@ -627,7 +628,7 @@ class _Growth:
             if len(left):
                 self._match(np.flatnonzero(level), left, members)
         while True:
-            used = np.bincount(members[members >= 0], minlength=len(self.p)) >= 2
+            used = _neighbours(members[members[:, 0] >= 0], len(self.p)) >= 2
             lost = (members[:, 0] >= 0) & ~used[members].all(axis=1)
             if not lost.any():
                 break
@@ -649,6 +650,14 @@ class _Growth:
 
 
 # ---- kernels ----------------------------------------------------------------------------------
+
+
+def _neighbours(edges: Indices, n: int) -> Indices:
+    """(n,) with how many different records each is mixed. Encodings of one pair, which a public
+    part tells apart, count once: they all say the same sum, which any record and the rest explain.
+    """
+    pairs = np.unique(edges.min(axis=1) * n + edges.max(axis=1)) if len(edges) else edges[:, 0]
+    return np.bincount(pairs // n, minlength=n) + np.bincount(pairs % n, minlength=n)
 
 
 def _owners(edges: Indices, m: int, *, most: int = 8) -> Indices:
