@@ -196,7 +196,6 @@ def page(results: Facts) -> str:
         about.append([name, f.about, mixed, str(f.n), str(f.m), str(f.d), f.measure])
     every = [(a, run) for row in results.values() for a, runs in row.items() for run in runs]
     wrong = sum(run.get("wrong", 0) for _, run in every)
-    refused = sorted({(a, run["refused"]) for a, run in every if "refused" in run})
     parts = [
         "# Which attack wins, where, at what cost?\n",
         "`python -m experiments.compare` measures everything on this page anew and writes it; "
@@ -207,14 +206,12 @@ def page(results: Facts) -> str:
         "## What was recovered\n",
         "Mean over draws. exact: private vectors verified and right at every pixel; close: with a "
         "correlation above 0.9; ssim: mean\nlikeness of images; public: encodings with all their "
-        "public vectors. –: does not apply, the reason is below. late: over the limit.\n",
+        "public vectors. –: does not apply (compare.json says why). late: over the limit.\n",
         table(["family", *names], rows("share")),
         "## CPU seconds\n",
         table(["family", *names], rows("seconds")),
         "## Families\n",
         table(["family", "what", "private + public", "n", "m", "d", "measure"], about),
-        "## Does not apply\n",
-        table(["attack", "its own sentence"], [list(pair) for pair in refused]),
     ]
     return "\n".join(parts)
 

@@ -218,7 +218,7 @@ def best_claim(problem: Problem, means: Means, enough: float) -> tuple[Claim, st
 def _holds(
     problem: Problem, claim: Claim, *, sample: int = 200, columns: int = 200, near: float = 1e-3
 ) -> bool:
-    """Whether rows that a claim explains are reproduced at half of the values that it does not leave
+    """Whether rows that a claim explains are reproduced at half of the values that are not left
     open, to `near` of a column's size: noise of more than that is for the noise route."""
     rows = np.flatnonzero((claim.members >= 0).all(axis=1))[:sample]
     if not len(rows):
