@@ -36,7 +36,7 @@ def _of(what: str, pixels: NDArray[np.uint8], *, must: bool) -> list[Row]:
     images = pixels.reshape(len(pixels), -1).astype(np.float32) / np.float32(127.5) - 1
     order = np.random.default_rng(70000).permutation(len(images))
     private, like = images[order[:N]], images[order[N:]]
-    sim = unveil.simulate(unveil.Scheme(2), private=private, m=M, shape=shape, rng=70001)
+    sim = unveil.simulate(unveil.Scheme(2), private=private, m=M, image_shape=shape, rng=70001)
     y = sim.encodings.magnitudes() / np.sqrt(np.float32(2))
     mixture = private[sim.selection.private].mean(axis=1)
     start = time.perf_counter()

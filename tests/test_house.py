@@ -2,7 +2,6 @@
 
 import ast
 import io
-import re
 import tokenize
 from collections import Counter
 from pathlib import Path
