@@ -422,7 +422,7 @@ def test_the_command_from_outside(done, tmp_path):
         assert failed.stderr == f"Error: {fault['error']['message']}\n"
 
 
-@pytest.mark.parametrize("command", ["simulate", "attack", "score", "plan", "export", "doctor"])
+@pytest.mark.parametrize("command", cli.main.commands)
 def test_common_options_fit_a_screen_and_come_first(command):
     shown = call(command, "--help").stdout
     common = re.split(r"\n(?=[A-Z][a-z ]+:\n)", shown[shown.index("Options:") :])[0]

@@ -171,7 +171,17 @@ def test_without_arguments_both_embedded_sets(engine) -> None:
 def test_what_is_not_given_is_not_passed(engine) -> None:
     call("audit", "--private", save("mine.npy"))
     assert set(engine.calls[0][2]) == {"noise", "seeds", "relative_tolerance", "rng", "progress"}
-    call("audit", "--private", "mine.npy", "--tolerance", 0.1, "--signs", "kept", "--time", "10m")
+    call(
+        "audit",
+        "--private",
+        "mine.npy",
+        "--relative-tolerance",
+        0.1,
+        "--signs",
+        "kept",
+        "--time",
+        "10m",
+    )
     _, scheme, options = engine.calls[1]
     assert scheme.signs == "kept"
     assert (options["relative_tolerance"], options["time"]) == (0.1, "10m")

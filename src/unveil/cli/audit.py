@@ -16,15 +16,19 @@ from unveil.cli.group import main
 from unveil.cli.options import (
     COUNT,
     PATH,
+    SHOWN,
     TOLERANCE,
     as_json,
     config_option,
     memory_option,
+    noise_option,
     on_the_command_line,
     scheme_of,
     scheme_options,
     shape_option,
+    table_of_options,
     table_options,
+    together,
     workers_options,
 )
 from unveil.cli.provenance import provenance
@@ -34,98 +38,59 @@ DEFAULT = {"gaussian": {"n_private": 50, "d": 512}, "fashion-mnist": {"n_private
 """What is audited when nothing is said: small enough for a minute in all."""
 
 
+GATE, WHAT_IF = click.Choice(GATES), click.Choice(["noise", "k", "m", "all"])
+ENCODER = {"metavar": "FILE.py:NAME", "callback": on_the_command_line}
+LENGTH, RANGE, COLUMN = ({"metavar": text} for text in ("90s|10m|2h", "M|LOW:HIGH", "COLUMN"))
+SEEDS, SEED = SHOWN | {"default": 3}, SHOWN | {"default": 0}
+CLOSE = SHOWN | {"default": TOLERANCE}
+FOLDER = SHOWN | {"default": Path("unveil-audit")}
+
+
 @main.command()
-@click.option(
-    "--demo",
-    type=click.Choice(["images"]),
-    help="Bundled images, encoded as InstaHide released it.",
-)
-@click.option(
-    "--private",
-    help="Your records: .npy, .npz, .pt, .csv, a folder of images; or gaussian, fashion-mnist.",
-)
-@click.option("--public", help="Public vectors, in the same forms.")
-@scheme_options
-@click.option(
-    "--m",
-    metavar="M|LOW:HIGH",
-    help="Encodings released, or a range; with --encoder the first M of those.  "
-    "[default: what all records need, or all there are]",
-)
-@click.option(
-    "--noise",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="Standard deviation added to every value.",
-)
-@click.option("--n-private", type=COUNT, help="Records, where they are drawn or bundled.")
-@click.option("--n-public", type=COUNT, help="Public vectors, where they are drawn.")
-@click.option("--d", type=COUNT, help="Values of a record, where records are drawn.")
-@click.option("--sample", type=COUNT, help="Audit so many of the records, drawn at random.")
-@click.option(
-    "--seeds", type=COUNT, default=3, show_default=True, help="Independent draws of the mixture."
-)
-@click.option(
-    "--time",
-    metavar="90s|10m|2h",
-    help="When attacks end; what was not attacked whole is said.  "
-    "[default: two minutes for the attack on all records]",
-)
-@click.option(
-    "--relative-tolerance",
-    "--tolerance",
-    type=float,
-    default=TOLERANCE,
-    show_default=True,
-    help="Largest error of a value that is back exactly, relative to the spread of its column.",
-)
-@click.option(
-    "--encoder",
-    metavar="FILE.py:NAME",
-    callback=on_the_command_line,
-    help="Your encoder(private, public, rng), or an object with encode; its file is run.",
-)
-@click.option(
-    "--encodings",
-    type=PATH,
-    help="Encodings somebody else made, audited against --truth: .npy, .npz, .pt, .csv.",
-)
-@click.option("--truth", type=PATH, help="The records behind --encodings, in their units.")
-@shape_option
-@click.option(
-    "--what-if",
-    type=click.Choice(["noise", "k", "m", "all"]),
-    help="Also: what every attacker gets as noise, k or m change, and what is left of use.",
-)
-@click.option(
-    "--labels",
-    type=PATH,
-    help="Class of each record, one a line or .npy: what encodings are worth to a classifier.",
-)
-@click.option(
-    "--sensitive",
-    metavar="COLUMN",
-    help="A column that must not be inferred: its name, or its number from 1 on.",
-)
-@click.option(
-    "--fail-on",
-    type=click.Choice(GATES),
-    help="Exit code 1 if values leak; 'approximate': or leak in part; 'any': or anything does.",
-)
-@table_options
-@workers_options
-@memory_option
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option(
-    "--out",
-    type=PATH,
-    default=Path("unveil-audit"),
-    show_default=True,
-    help="Folder for report.html and audit.json, which replace older ones.",
+@together(
+    *table_of_options(
+        "Options",
+        ("--private", None, "Your records: .npy, .npz, .pt, .csv, a folder; or fashion-mnist."),
+        ("--public", None, "Public vectors, in the same forms."),
+        ("--sample", COUNT, "Audit so many of the records, drawn at random."),
+        ("--m", None, "Encodings released, or a range.  [default: what is needed]", RANGE),
+        ("--out", PATH, "Folder for report.html and audit.json.", FOLDER),
+        ("--fail-on", GATE, "Exit code 1 if values leak; 'approximate': or in part; 'any'."),
+        ("--time", None, "When attacks end.  [default: two minutes for the first]", LENGTH),
+    )
 )
 @config_option("private", "public", "out", "encodings", "truth", "labels")
 @as_json
+@scheme_options
+@noise_option
+@together(
+    *table_of_options(
+        "Your own encodings",
+        ("--encoder", None, "Your encoder(private, public, rng); its file is run.", ENCODER),
+        ("--encodings", PATH, "Encodings somebody else made, audited against --truth."),
+        ("--truth", PATH, "The records behind --encodings, in their units."),
+    ),
+    *table_of_options(
+        "Data that are drawn",
+        ("--demo", click.Choice(["images"]), "Bundled images, as InstaHide released it."),
+        ("--n-private", COUNT, "Records, where they are drawn or bundled."),
+        ("--n-public", COUNT, "Public vectors, where they are drawn."),
+        ("--d", COUNT, "Values of a record, where records are drawn."),
+    ),
+    *table_of_options(
+        "What is asked",
+        ("--what-if", WHAT_IF, "Also: what each attacker gets as noise, k or m change."),
+        ("--labels", PATH, "Class of each record: what encodings are worth to a classifier."),
+        ("--sensitive", None, "Must not be inferred: a name, or a number from 1 on.", COLUMN),
+        ("--relative-tolerance", float, "Of a value that is back exactly.", CLOSE),
+        ("--seeds", COUNT, "Independent draws of the mixture.", SEEDS),
+        ("--seed", int, "The same number gives the same audit.", SEED),
+    ),
+)
+@shape_option
+@table_options
+@workers_options
+@memory_option
 @click.pass_context
 def audit(
     ctx: click.Context,

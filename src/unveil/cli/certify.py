@@ -9,7 +9,7 @@ import click
 from rich.markup import escape
 
 from unveil.cli.group import main
-from unveil.cli.options import PATH, as_json, memory_option
+from unveil.cli.options import PATH, as_json, memory_option, table_of_options, together
 from unveil.cli.terminal import console, echo_json, print_evidence, progress_bar
 
 if TYPE_CHECKING:
@@ -18,19 +18,15 @@ if TYPE_CHECKING:
 
 @main.command()
 @click.argument("run", metavar="FOLDER", type=PATH)
-@click.option("--encodings", type=PATH, help="The encodings, where FOLDER holds no encodings.npy.")
-@click.option("--public", type=PATH, help="Public vectors, where FOLDER holds no public.npy.")
-@click.option("--vectors", type=PATH, help="Claimed vectors: .npy, (r, d).")
-@click.option(
-    "--members",
-    type=PATH,
-    help="Which of them each encoding mixes: .npy, names (m, k_private) with −1 where unknown, or "
-    "booleans (m, r).",
-)
-@click.option(
-    "--supports",
-    type=PATH,
-    help="Public vectors of each encoding: .npy, (m, k_public).  [default: learned]",
+@together(
+    *table_of_options(
+        "Options",
+        ("--encodings", PATH, "The encodings, where FOLDER holds no encodings.npy."),
+        ("--public", PATH, "Public vectors, where FOLDER holds no public.npy."),
+        ("--vectors", PATH, "Claimed vectors: .npy, (r, d)."),
+        ("--members", PATH, "Who is mixed: .npy, (m, k_private) with −1 for unknown, or (m, r)."),
+        ("--supports", PATH, "Public vectors of each encoding: .npy, (m, k_public)."),
+    )
 )
 @memory_option
 @as_json
@@ -51,7 +47,6 @@ def certify(
     """
     from unveil.certificate import certify as certified
     from unveil.engine import files
-    from unveil.shown import plain
 
     # 1. What was released, and what is claimed.
     release, P = _release(run, encodings, public)
@@ -67,7 +62,7 @@ def certify(
         recovery = certified(release, public=P, progress=progress, **claim)
     facts = recovery.facts(values=False)
     if as_json:
-        echo_json({"run": str(run), **plain(facts)})
+        echo_json({"run": str(run), **facts})
     else:
         terminal = console()
         terminal.print(f"[bold]{escape(facts['verdict'])}[/]", soft_wrap=True)
