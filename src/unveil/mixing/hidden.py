@@ -67,7 +67,8 @@ def find_hidden(
     members, weights, n = shares
     part = np.sort(rng.permutation(d)[:some])
     y = Y[:, part]
-    usual = scale
+    usual, before_left = scale, m
+    before: tuple[Members, Floats, int] | None = None
     trust = np.where(weights.min(axis=1) > 0.1, 1.0, 1e-2)
     for turn in range(rounds):
         # 1. Signs by reflections, then codes, signs and records in turn.
@@ -77,19 +78,29 @@ def find_hidden(
         if fit is None:
             return None
         members, weights, x = fit.members, fit.weights, fit.values
-        # 2. Rows that are explained at most values.
+        # 2. Rows that are nearly explained: values with a wrong sign leave weights a little off.
         off = np.abs(np.abs(mixed(x, members, weights)) - y)
         typical = np.median(off, axis=1)
-        good = typical <= 2 * near * scale
+        usual, good = float(np.median(typical)), typical <= 30 * near * scale
         if progress:
             progress(turn + 1, rounds)
-        if good.mean() > 0.98:
+        if good.mean() > 0.98 and usual <= 2 * near * scale:
             break
-        # 3. Records that are not counted yet: most rows are nearly explained, and some not at all.
-        usual = float(np.median(typical))
-        if usual <= 3 * near * scale and (typical > 30 * near * scale).any():
-            nearly = typical <= 30 * near * scale
-            members, weights, n = _more_records(Z, members, weights, n, nearly)
+        # 3. Records that are not counted yet: most rows are nearly explained, and some still not at
+        #    all. They stay if that explains more rows.
+        left = int((~good).sum())
+        if before is not None and left + 2 > before_left:
+            members, weights, n = before
+            before, before_left = None, m
+        elif usual <= 3 * near * scale and left and left >= before_left:
+            before = members, weights, n
+            members, weights, n = _more_records(Z, members, weights, n, good)
+            # Rows with a new record were not explained, and are what it is known by.
+            typical = np.where((members >= before[2]).any(axis=1), 0, typical)
+            before = before if n > before[2] else None
+        else:
+            before = None
+        before_left = min(left, before_left)
         trust = 1 / (1 + (typical / max(usual, near * scale)) ** 2)
     if 2 * good.sum() >= m:
         return _every_value(Y, members, weights, n, good, rng, near * scale)
@@ -235,7 +246,7 @@ def solve_magnitudes(
             if turn % 10 == 0:
                 miss = np.linalg.norm(np.abs(near) - part, axis=0)
                 still = miss.sum() > 0.95 * before
-                if (miss <= (10 if still else 1) * close * size).all():
+                if (miss <= (1 if still else 1) * close * size).all():
                     break
                 before = miss.sum()
             v += np.float32(step) * (np.copysign(part, 2 * near - v) - near)
@@ -277,7 +288,12 @@ def _every_value(
     for attempt in range(tries):
         W = weight_matrix(members[rows], weights[rows], n)
         todo = np.flatnonzero(~solved)
-        x[:, todo] = solve_magnitudes(Y[np.ix_(rows, todo)], W, rng, steps=200 * (1 + attempt))
+        # A few values that are left get several starts each.
+        starts = np.tile(todo, np.clip(256 // len(todo), 1, 32))
+        y = Y[np.ix_(rows, starts)]
+        several = solve_magnitudes(y, W, rng, steps=200 * (1 + attempt))
+        missed = np.linalg.norm(np.abs(W @ several) - y, axis=0).reshape(-1, len(todo))
+        x[:, todo] = several[:, missed.argmin(axis=0) * len(todo) + np.arange(len(todo))]
         # Weights from the values that are solved best, records at all of them.
         for _ in range(turns):
             total = mixed(x, members, weights)
