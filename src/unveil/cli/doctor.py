@@ -55,23 +55,16 @@ def doctor(as_json: bool) -> int:
 
 def examine() -> Iterator[dict[str, Any]]:
     """One finding per check; a missing extra is worth a line but no illness."""
-    from importlib.metadata import requires
+    from importlib.metadata import requires, version
 
     # Read from the installed package: what is asked for is said once, in pyproject.toml.
     for need in requires("unveil") or ():
         name, extra = re.split(r"[^\w.-]", need)[0], re.search(r"extra == ['\"](\w+)", need)
         # Extras of developers are no matter of health.
         if extra is None or extra[1] in EXTRAS:
-            label, target = (
-                (f"{name} (extra {extra[1]})", f"unveil[{extra[1]}]")
-                if extra
-                else (
-                    name,
-                    need,
-                )
-            )
-            look = partial(_package, name)
-            yield _finding(label, f"pip install '{target}'", look, optional=extra is not None)
+            label = f"{name} (extra {extra[1]})" if extra else name
+            cure = f"pip install '{f'unveil[{extra[1]}]' if extra else need}'"
+            yield _finding(label, cure, partial(version, name), optional=extra is not None)
     yield _finding("BLAS", "pip install --force-reinstall numpy scipy threadpoolctl", _blas)
     yield _finding("free memory", "close other programs: attacks want 1 GiB or more", _memory)
     yield _finding("numba cache", "set NUMBA_CACHE_DIR to a folder you may write to", _numba_cache)
@@ -85,17 +78,9 @@ def _finding(
     try:
         return {"check": name, "ok": True, "found": look(), "cure": None}
     except Exception as error:  # whatever is broken here is what the user came to hear
-        found = str(error) or type(error).__name__
+        missing = isinstance(error, ModuleNotFoundError)
+        found = "not installed" if missing else str(error) or type(error).__name__
         return {"check": name, "ok": optional, "found": found, "cure": cure}
-
-
-def _package(name: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        raise RuntimeError("not installed") from None
 
 
 def _blas() -> str:

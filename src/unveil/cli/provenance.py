@@ -12,18 +12,15 @@ from typing import Any
 from unveil._version import __version__
 
 
-def digest(path: Path, block: int = 1 << 20) -> str:
+def digest(path: Path) -> str:
     """The SHA-256 of a file as `sha256sum` gives it; of a folder that of the names and digests of
-    its files. block: bytes read at a time."""
+    its files."""
     if path.is_dir():
         # Names are part of it: a folder whose files changed places is another one.
         lines = [f"{digest(f)}  {f.name}\n" for f in sorted(path.iterdir()) if f.is_file()]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
-    total = hashlib.sha256()
     with path.open("rb") as file:
-        while part := file.read(block):
-            total.update(part)
-    return total.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def provenance(
