@@ -12,10 +12,10 @@ import sys
 import time
 
 import numpy as np
+from benchmarks.table import Row
 from numpy.typing import NDArray
 
 import unveil
-from benchmarks.table import Row
 from unveil.data.bundled import fashion_mnist
 from unveil.scoring.windows import psnr, ssim
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from benchmarks.readings import compare
+from benchmarks.table import Row, show
 from scipy import sparse
 
 import unveil
-from benchmarks.readings import compare
-from benchmarks.table import Row, show
 from unveil.certificate import certify
 
 KINDS = (

@@ -6,9 +6,9 @@ from __future__ import annotations
 import time
 
 import numpy as np
+from benchmarks.table import Row
 
 import unveil
-from benchmarks.table import Row
 from unveil.encode import draw_selection, selection_matrix
 
 

@@ -19,11 +19,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
+from benchmarks.hostile_families import FAMILIES, Trap, family
+from benchmarks.table import Row
 from numpy.typing import NDArray
 
 import unveil
-from benchmarks.hostile_families import FAMILIES, Trap, family
-from benchmarks.table import Row
 
 KINDS = (
     "honest",

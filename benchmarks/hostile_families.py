@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
+from benchmarks.hostile_data import DATA, Floats, Rng, gaussian
+from benchmarks.hostile_designs import DESIGNS, random_rows
 from numpy.typing import NDArray
 
 import unveil
-from benchmarks.hostile_data import DATA, Floats, Rng, gaussian
-from benchmarks.hostile_designs import DESIGNS, random_rows
 
 
 @dataclass(frozen=True, eq=False)

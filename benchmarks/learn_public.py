@@ -21,13 +21,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from benchmarks.baselines import sparta, thresholded_wirtinger, truncated_power
+from benchmarks.table import Row, show
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 import unveil
-from benchmarks.baselines import sparta, thresholded_wirtinger, truncated_power
-from benchmarks.table import Row, show
 
 K_PRIVATE = 2
 PAPER_D = {2: 1000, 4: 1800, 6: 2400}

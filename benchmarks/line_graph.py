@@ -11,11 +11,11 @@ import sys
 import time
 
 import numpy as np
+from benchmarks.table import Row
 from numpy.typing import NDArray
 from scipy import sparse
 
 import unveil
-from benchmarks.table import Row
 from unveil.rivals.line_graph import line_graph_root
 
 Pairs = NDArray[np.int64]

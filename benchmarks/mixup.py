@@ -11,9 +11,9 @@ import sys
 import time
 
 import numpy as np
+from benchmarks.table import Row
 
 import unveil
-from benchmarks.table import Row
 
 FIRST = 50000
 ALL = ((2, 250, 120), (2, 700, 120), (3, 300, 120), (4, 300, 150), (6, 400, 150))

@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 
 import numpy as np
+from benchmarks.table import Row
 from scipy import sparse
 
 import unveil
-from benchmarks.table import Row
 from unveil.paper.gram_extract import overlap_engine
 from unveil.paper.overlap_levels import feature_rows, folded_levels
 

@@ -7,9 +7,9 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from benchmarks.table import Row
 
 import unveil
-from benchmarks.table import Row
 
 
 @dataclass(frozen=True)

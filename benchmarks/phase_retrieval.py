@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+from benchmarks.table import Row
 
 import unveil
-from benchmarks.table import Row
 from unveil.rivals.phase_retrieval import METHODS, STARTS, retrieve_weights
 
 RATIOS = (0.5, 1.5, 2, 2.5, 3, 4, 5, 6)

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from benchmarks.table import Row, show
 
 import unveil
-from benchmarks.table import Row, show
 
 FIRST = 60000
 """Fresh seeds from here on."""

@@ -24,9 +24,9 @@ from pathlib import Path
 from zlib import crc32
 
 import numpy as np
+from benchmarks.table import Row, show
 
 import unveil
-from benchmarks.table import Row, show
 
 SEED = 61000
 """Fresh."""

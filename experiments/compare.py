@@ -19,8 +19,8 @@ from typing import Any
 
 import click
 import numpy as np
-
 from experiments.section import table
+
 from unveil.attacks import ATTACKS, attack_called, recover
 from unveil.checks import InputError
 from unveil.data.bundled import fashion_mnist

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-
 from experiments.cells import Cells, Facts
 from experiments.drawing import save, style
 from experiments.section import Section, table
+
 from unveil._version import __version__
 from unveil.checks import InputError
 from unveil.engine import files

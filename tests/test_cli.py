@@ -126,6 +126,8 @@ def test_the_users_own_arrays_images_and_tables(tmp_path):
     start = ("simulate", tmp_path / "c", "--private", tmp_path / "t.csv", "--m", 140, "--seed", 0)
     failed = call(*start)
     one_sentence(failed, "city (text", "pay (a gap", "add --text one-hot --missing mean")
+    audit = call("audit", "--private", tmp_path / "t.csv", "--out", tmp_path / "audit")
+    one_sentence(audit, "city (text", "pay (a gap", "add --text one-hot --missing mean")
     # Following the error is enough, and the names of columns come out at the other end.
     assert call(*start, "--text", "one-hot", "--missing", "mean").exit_code == 0
     call("attack", tmp_path / "c")

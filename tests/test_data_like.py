@@ -150,3 +150,17 @@ def test_labels_come_from_a_file_and_from_every_form(tmp_path):
     classes = np.array([0, 1] * 6)
     for given in (path, str(path), classes, Tensor(classes), ["a", "b"] * 6):
         assert _labels(given, 12).tolist() == classes.tolist()
+
+
+def test_a_pipeline_of_scikit_learn_goes_in_and_its_names_come_out():
+    pandas, pipeline = pytest.importorskip("pandas"), pytest.importorskip("sklearn.pipeline")
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+    scaled = pipeline.make_pipeline(StandardScaler()).set_output(transform="pandas")
+    private = scaled.fit_transform(pandas.DataFrame(TABLE, columns=NAMES))
+    sim = unveil.simulate(unveil.Scheme(2), private=private, m=80, rng=0)
+    released = sim.encodings.to_frame().set_axis(NAMES, axis=1)
+    released = pipeline.make_pipeline(FunctionTransformer(np.abs)).fit_transform(released)
+    recovery = unveil.recover(unveil.Encodings(released, sim.encodings.scheme, None), rng=0)
+    assert list(recovery.to_frame())[-6:] == NAMES
+    assert unveil.score(recovery, private).exact == len(TABLE)

@@ -12,12 +12,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
-
 from experiments.bands import power_law, share_band
 from experiments.cells import Cells, Facts
 from experiments.drawing import COLOURS, MARKERS, SERIES, panels
 from experiments.section import Section, table
+from numpy.typing import NDArray
+
 from unveil.encode import selection_matrix, simulate
 from unveil.encodings import Encodings
 from unveil.paper import gram_extract

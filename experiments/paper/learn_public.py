@@ -13,11 +13,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
 from experiments.bands import mean_band
 from experiments.cells import Cells, Facts
 from experiments.drawing import COLOURS, MARKERS, SERIES, panels
 from experiments.section import Section, table
+
 from unveil.encode import simulate
 from unveil.paper import learn_public
 from unveil.scheme import Scheme, Weighting

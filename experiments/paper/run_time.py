@@ -19,13 +19,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
-
 from experiments.bands import power_law
 from experiments.cells import Cells, Facts
 from experiments.drawing import COLOURS, panels
 from experiments.section import Section, table
+from numpy.typing import NDArray
+from scipy import sparse
+
 from unveil.encode import selection_matrix, simulate
 from unveil.engine.blocks import one_blas_thread
 from unveil.paper import find_all_florals, find_floral_submatrix, gram_extract

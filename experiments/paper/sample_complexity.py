@@ -13,7 +13,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-
 from experiments.bands import power_law
 from experiments.cells import Cells, Facts
 from experiments.paper.first_florals import (
@@ -23,6 +22,7 @@ from experiments.paper.first_florals import (
     has_sunflower,
     search_finds,
 )
+
 from unveil.attacks import recover
 from unveil.encode import draw_selection, simulate
 from unveil.encodings import Encodings

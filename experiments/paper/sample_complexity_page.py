@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
 from experiments.bands import share_band
 from experiments.cells import Facts
 from experiments.drawing import COLOURS, SERIES, panels

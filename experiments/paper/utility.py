@@ -26,11 +26,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
 from experiments.bands import mean_band
 from experiments.cells import Cells, Facts
 from experiments.paper.training import Init, Run, initial, train
+from numpy.typing import NDArray
+
 from unveil.encode import simulate
 from unveil.scheme import Scheme, Signs
 from unveil.seeds import child, root

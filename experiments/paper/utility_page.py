@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
 from experiments.cells import Facts
 from experiments.drawing import COLOURS, panels
 from experiments.paper.utility import CHOICES, DATA, FAR

@@ -3,9 +3,9 @@
 import json
 
 from click.testing import CliRunner
-
 from experiments import compare
 from experiments.compare import FAMILIES, instance, main, scored, trial
+
 from unveil import recover
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from experiments.cells import Cells
+from experiments.paper import gram_accuracy
 from experiments.paper.gram_accuracy import _cell, _crossing, rows, section
 
-from experiments.paper import gram_accuracy
 from unveil.encode import simulate
 from unveil.paper import psi_inverse
 from unveil.scheme import Scheme

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 from experiments.cells import Cells
-from experiments.paper.learn_public import _cell, rows, section
-
 from experiments.paper import learn_public
+from experiments.paper.learn_public import _cell, rows, section
 
 
 def facts(diagonal, default=1.0, m=20):

@@ -5,9 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
-from experiments.reproduce import ITEMS, item, page, reproduce
-
 from experiments.paper import gram_accuracy
+from experiments.reproduce import ITEMS, item, page, reproduce
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 

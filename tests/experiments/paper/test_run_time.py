@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from experiments.cells import Cells
+from experiments.paper import run_time
 from experiments.paper.run_time import STAGES, _seconds, _write_down, bounds, section
 
-from experiments.paper import run_time
 from unveil.encode import selection_matrix
 
 

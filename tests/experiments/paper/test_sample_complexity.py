@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from experiments.cells import Cells
+from experiments.paper import sample_complexity
 from experiments.paper.sample_complexity import (
     _all_twice,
     _attack,
@@ -11,7 +12,6 @@ from experiments.paper.sample_complexity import (
     exponent,
 )
 
-from experiments.paper import sample_complexity
 from unveil.paper.floral import encodings_needed, expected_florals
 
 

@@ -4,9 +4,8 @@ drops."""
 import numpy as np
 import pytest
 from experiments.cells import Cells
-from experiments.paper.utility import DATA, SCHEMES, _drops, dataset, prepare, synthetic
-
 from experiments.paper import utility
+from experiments.paper.utility import DATA, SCHEMES, _drops, dataset, prepare, synthetic
 
 
 @pytest.mark.parametrize("data", DATA)
