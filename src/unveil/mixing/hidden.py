@@ -240,15 +240,13 @@ def solve_magnitudes(
     for start in range(0, b.shape[1], block):
         part = b[:, start : start + block]
         v = np.copysign(part, rng.standard_normal(part.shape).astype(np.float32))
-        size, before = np.linalg.norm(part, axis=0), np.inf
+        size = np.linalg.norm(part, axis=0)
         for turn in range(steps):
             near = Q @ (Q.T @ v)
             if turn % 10 == 0:
                 miss = np.linalg.norm(np.abs(near) - part, axis=0)
-                still = miss.sum() > 0.95 * before
-                if (miss <= (1 if still else 1) * close * size).all():
+                if (miss <= close * size).all():
                     break
-                before = miss.sum()
             v += np.float32(step) * (np.copysign(part, 2 * near - v) - near)
         near = Q @ (Q.T @ v)
         for _ in range(polish):
