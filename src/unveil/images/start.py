@@ -170,10 +170,10 @@ def polarity(Y: Floats, E: Floats, mixture: Mixture, prior: Prior, copies: Copie
     """z of signed encodings E of magnitudes Y (m, d)."""
     W = prior.whitener
     known = (prior.mean @ W).astype(np.float64)
-    A, count = copies.of_mirrored(mixture.A), 1 + copies.symmetric
-    if copies.reach:
-        A = copies.merged(A)
-    A = np.column_stack([A.toarray(), np.tile(mixture.rest, count)]).astype(np.float64)
+    count = 1 + copies.symmetric
+    weights = copies.of_mirrored(mixture.A)
+    weights = copies.merged(weights) if copies.reach else weights
+    A = np.column_stack([weights.toarray(), np.tile(mixture.rest, count)]).astype(np.float64)
     scaled = A / np.tile(mixture.noise, count)[:, None]
     inverse = np.linalg.inv(A.T @ scaled + 1e-3 * np.eye(A.shape[1]))
     fitted = np.zeros(len(known))
