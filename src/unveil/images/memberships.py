@@ -338,17 +338,17 @@ def memberships(
         p = match(found.odds, k, columns)
         # 2. Whether rows come epoch by epoch, and how many images there are.
         likely = over_images(p, columns) > 0.5
-        if turn == 0:
+        if turn == 0 or epochs is None:
             strong = np.argsort(-found.strength)[: max(number // 2, 2)]
             epochs = epochs or find_epochs(likely[:, strong], _sizes(n, number), k)
             if epochs is not None:
                 number = epochs.n
                 alike.forget_within(epochs.slices())
-            elif n is None:  # those nearly as strong as the strongest third
-                top = np.median(found.strength[np.argsort(-found.strength)[: -(-number // 3)]])
-                clear = np.where(found.strength > 0.6 * top, -found.strength, np.inf)
-                keep = distinct(p, clear, number, columns)
-                number = max(int(np.isfinite(clear[keep]).sum()), k)
+        if turn == 0 and epochs is None and n is None:  # as strong as the strongest third, nearly
+            top = np.median(found.strength[np.argsort(-found.strength)[: -(-number // 3)]])
+            clear = np.where(found.strength > 0.6 * top, -found.strength, np.inf)
+            keep = distinct(p, clear, number, columns)
+            number = max(int(np.isfinite(clear[keep]).sum()), k)
         # 3. The columns that are images; probabilities, matched.
         bad = -found.strength if epochs is None else epochs.dispersion(likely)
         found = found.at(distinct(p, bad, number, columns))
