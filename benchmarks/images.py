@@ -328,7 +328,10 @@ def calibrate(first: int, seeds: int) -> str:
         return np.asarray(minimize(loss, np.zeros(X.shape[1]), bounds=bounds).x)
 
     # 3. Each set by the fit to the others; the numbers, from all.
-    claims, lines = {}, ["| private/public images | images | recognisable | claimed |", "|---" * 4 + "|"]
+    claims, lines = (
+        {},
+        ["| private/public images | images | recognisable | claimed |", "|---" * 4 + "|"],
+    )
     worth = fit([pair for pair in data if pair in FITTED])
     for pair, (X, ssim) in data.items():
         name = pair[0].removesuffix("-grey")
