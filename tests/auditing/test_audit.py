@@ -74,22 +74,31 @@ def test_the_same_seed_gives_the_same_audit():
 def test_a_sample_speaks_for_a_whole_that_time_did_not_suffice_for(monkeypatch):
     def slow(encodings, *args, progress=None, **options):
         if encodings.m > 900:
-            while True:
-                progress("searching", 0, 1)
-        return real(encodings, *args, **options)
+            over.append(True)
+            progress("searching", 0, 1)
+        return real(encodings, *args, progress=progress, **options)
 
     from unveil import attacks
+    from unveil.auditing.attacker import Clock
 
-    real = attacks.recover
+    real, over = attacks.recover, []
     monkeypatch.setattr(attacks, "recover", slow)
+    monkeypatch.setattr(Clock, "left", property(lambda clock: 0.0 if over else 600.0))
     x = np.random.default_rng(1).standard_normal((160, 20)).astype(np.float32)
     told = []
-    found = unveil.audit(x, time=1, progress=lambda stage, *_: told.append(stage), **QUICK)
+    found = unveil.audit(x, progress=lambda stage, *_: told.append(stage), **QUICK)
     assert found.verdict.level == "leaks"
     assert "of a sample" in found.verdict.headline
     assert "stopped by the clock" in found.verdict.attacked
     assert found.threats[0].sampled
     assert any("so far: all 20 values of all 100 records of a sample" in stage for stage in told)
+
+
+def test_time_that_is_over_before_anything_was_found_decides_nothing():
+    found = unveil.audit(GAUSS, m=(140, 140), time=0.001, **QUICK)
+    assert found.verdict.level == "partly"
+    assert "time ran out" in found.verdict.headline
+    assert found.threats[0].stopped
 
 
 def test_large_tables_are_sampled_and_it_is_said():
@@ -107,7 +116,9 @@ def test_images_are_told_by_images():
     assert found.columns == ()
     assert "14 images come back" in found.verdict.headline
     assert found.pictures.originals.shape == (14, 28, 28)
-    assert np.allclose(found.pictures.originals, found.pictures.recoveries, atol=0.02)
+    # Of pixels that the equations leave open nearly all are guessed right.
+    close = np.abs(found.pictures.originals - found.pictures.recoveries) < 0.02
+    assert (~close).sum() < 0.02 * sum(record.open for record in found.records)
 
 
 def test_nothing_recovered_is_no_proof():
@@ -216,6 +227,10 @@ def test_a_wrong_verified_vector_is_never_silent(monkeypatch):
 BAD = {
     "nothing mixed": ({"scheme": unveil.Scheme(1)}, "nothing private is mixed"),
     "no law": ({"scheme": unveil.Scheme(2, weighting="unknown")}, "without a law of weights"),
+    "no attack": (
+        {"scheme": unveil.Scheme(2, 1, weighting="released"), "public": GAUSS},
+        "no attack takes on",
+    ),
     "no pool": ({"scheme": unveil.Scheme(2, 2)}, "no public vectors"),
     "pool for nothing": ({"public": GAUSS}, "k_public=0"),
     "both": ({"encoder": _mix, "encodings": GAUSS}, "what makes them, or what was made"),

@@ -141,9 +141,17 @@ class Sight:
 
     def encodings(self, scheme: Scheme | None = None, values: Floats | None = None) -> Encodings:
         """The encodings, taken for those of a scheme."""
-        release = self.release
-        shown = self.draw.values if values is None else values
-        return Encodings(shown, scheme or release.scheme, None, release.shape)
+        shown = self.shown if values is None else values
+        scheme = scheme or self.release.scheme
+        if self.release.stated and scheme.signs == "random":
+            scheme = replace(scheme, signs="absolute")
+        return Encodings(shown, scheme, None, self.release.shape)
+
+    @property
+    def shown(self) -> Floats:
+        """What is released, without signs that are known to be coins."""
+        coins = self.release.stated and self.release.scheme.signs == "random"
+        return np.abs(self.draw.values) if coins else self.draw.values
 
 
 @dataclass(frozen=True)
@@ -286,9 +294,8 @@ def _roots(values: Floats) -> Floats | None:
 
 def copies(sight: Sight) -> Recovery:
     """Every encoding, claimed to be a record."""
-    values = sight.draw.values
-    rows = np.arange(len(values))[:, None]
-    return _claim(sight, values, rows, "copies", "encodings taken for records")
+    rows = np.arange(len(sight.shown))[:, None]
+    return _claim(sight, sight.shown, rows, "copies", "encodings taken for records")
 
 
 def scaled_copies(sight: Sight) -> Recovery:

@@ -91,6 +91,13 @@ def load(
         raise InputError(
             f"all {n} records are {zero}: there is nothing to tell apart; give records that differ"
         )
+    vague = not scheme.fixed_weights and scheme.signs in ("absolute", "random")
+    if encoder is None and encodings is None and vague and scheme.k_public and not data.image_shape:
+        raise InputError(
+            f"weighting={scheme.weighting!r}, signs={scheme.signs!r}, k_public={scheme.k_public}: "
+            "no attack takes on weights drawn anew, hidden signs and a public part together, but "
+            "on images; audit it with k_public=0 or weighting='equal', which hide less"
+        )
     # 2. The encodings.
     given = None if encodings is None else _encodings(encodings, d)
     release = Release(data.values, others, scheme, 0, noise, seed, data.image_shape, encoder, given)

@@ -414,7 +414,7 @@ def _open_values(trial: Trial, words: Words) -> list[str]:
     right = (trial.outcome.value[trial.counted][:, trial.yard.varies] == EXACT)[opened]
     return [
         f"{int(opened.sum()):,} values are left open by the equations; the attack guesses them, "
-        f"and {right.mean():.0%} of these guesses are right. They count in their {words.noun}s."
+        f"and {int(right.sum()):,} of these guesses are right. They count in their {words.noun}s."
     ]
 
 
