@@ -214,19 +214,21 @@ def _blind(sight: Sight) -> Iterator[Attack]:
             yield Attack("recover, signs dropped", lambda: _recover(sight, bare), free=free)
     if release.stated:
         return
-    # What was stated may be wrong: the scheme is also found out from the values. Own weights are
-    # tried also where that claims nothing: some records may come back where most encodings fit no
+    # What was stated may be wrong: the scheme is also found out from the values. Last, own weights
+    # are tried where that claims nothing: some records may come back where most encodings fit no
     # scheme.
     yield Attack("recover, scheme found out", lambda: _found_out(sight), free=True)
     values = sight.draw.values
-    for own in _own_weights(values):
-        what = f"recover, own weights, k = {own.k_private}, signs {own.signs}"
-        yield Attack(what, partial(_recover, sight, sight.encodings(own)), free=True)
     views = {"least value taken off": _lowered(values), "roots drawn": _roots(values)}
     for name, seen in views.items():
         if seen is not None:
             attack = partial(_recover, sight, sight.encodings(values=seen))
             yield Attack(f"recover, {name}", attack, free=True)
+    for own in _own_weights(values):
+        what = f"recover, own weights, k = {own.k_private}, signs {own.signs}"
+        yield Attack(
+            what, partial(_recover, sight, sight.encodings(own), attack="mixing"), free=True
+        )
 
 
 def _own_weights(values: Floats) -> list[Scheme]:
