@@ -116,7 +116,7 @@ def test_a_frame_of_pandas_is_an_audit_of_its_table(tmp_path):
     frame = pandas.DataFrame(TABLE, columns=NAMES, index=names)
     data = load_dataset(frame, rng=np.random.default_rng(0))
     assert (data.kind, data.names, data.columns) == ("features", tuple(names), tuple(NAMES))
-    audit = unveil.audit(frame, m=80, seeds=1, sensitive="income", rng=0)
+    audit = unveil.audit(frame, m=(80, 80), seeds=1, sensitive="income", rng=0)
     assert audit.records[0].name == "person 0"
     assert any(meaning.kind == "inference" for meaning in audit.meanings)
     assert audit.to_frame()["name"].tolist() == names

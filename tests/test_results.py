@@ -136,7 +136,7 @@ def test_what_comes_from_outside_is_text(tmp_path):
 
 def test_an_audit_is_in_the_form_of_the_schema(tmp_path):
     jsonschema = pytest.importorskip("jsonschema")
-    audit = unveil.audit(TABLE, m=60, seeds=1, rng=0)
+    audit = unveil.audit(TABLE, m=(60, 60), seeds=1, rng=0)
     jsonschema.validate(audit.to_dict(), audit_schema())
     saved = json.loads(audit.save(tmp_path / "audit.json").read_text())
     jsonschema.validate(saved, audit_schema())
