@@ -5,8 +5,8 @@ import numpy as np
 
 import unveil
 
-# Stands in for numpy.load("released.npy", allow_pickle=False): pairs of private vectors, added,
-# signs dropped.
+# Stands in for numpy.load("released.npy", allow_pickle=False): pairs of private vectors,
+# added, signs dropped.
 rng = np.random.default_rng(7)
 secret = 0.4 * rng.standard_normal((30, 400))
 pairs = np.array([rng.choice(30, size=2, replace=False) for _ in range(240)])
@@ -21,4 +21,4 @@ recovery = unveil.recover(encodings, rng=0)
 print(recovery.explanation)
 for status in ("verified", "ambiguous", "unresolved"):
     print(f"{status}: {int((recovery.status == status).sum())}")
-print("signs known" if recovery.signed else "known up to one sign per pixel that all vectors share")
+print("signs known" if recovery.signed else "known up to one sign per pixel, the same for all")

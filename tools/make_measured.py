@@ -84,7 +84,7 @@ def row(result: dict[str, Any]) -> list[str]:
     """Right, verified, wrong, open values, seconds, memory."""
     runs = result["runs"]
     of, verified, opened = lowest(runs, "of"), lowest(runs, "verified"), lowest(runs, "open")
-    right = f"{lowest(runs, 'right'):,}" + (f" of {of:,}" if of else "")
+    right = f"{lowest(runs, 'right'):,}" + (f"/{of:,}" if of else "")
     seconds = "over the limit" if any("late" in run for run in runs) else ""
     return [
         right,
@@ -92,7 +92,7 @@ def row(result: dict[str, Any]) -> list[str]:
         str(max(run.get("wrong", 0) for run in runs)),
         "–" if not opened else f"{100 * max(run.get('open', 0) for run in runs):.1f}%",
         seconds or f"{median(run['cpu'] for run in runs):.1f}",
-        f"{result['gib']:.1f} GiB",
+        f"{result['gib']:.1f} GiB" if result["gib"] else "–",
     ]
 
 
