@@ -1,7 +1,7 @@
 """`recover`: whichever attack applies, by name or by the table below.
 
 `TABLE` is the order of choice, each row with its reason; the attacks that apply are tried in turn
-until one explains nearly all encodings. Where no scheme is stated, `unveil.identify` finds it out.
+until one explains nearly all encodings. Where no scheme is stated, `unveil.identify` finds one.
 Every attack has the signature attack(encodings, public, rng=…, memory_limit=…, progress=…) and
 ends in the certificate.
 """
@@ -70,48 +70,50 @@ class Choice:
 TABLE: tuple[Choice, ...] = (
     Choice(
         "line-graph",
-        lambda e, told: told and e.scheme.k_private == 2 and e.scheme.fixed_weights,
+        lambda e, overlaps: overlaps and e.scheme.k_private == 2 and e.scheme.fixed_weights,
         "Overlaps are given and pairs are mixed: the root of their line graph says who.",
     ),
     Choice(
         "tensor",
-        lambda e, told: told and e.scheme.k_private > 2 and e.scheme.fixed_weights,
+        lambda e, overlaps: overlaps and e.scheme.k_private > 2 and e.scheme.fixed_weights,
         "Overlaps are given: their factors say who is mixed with whom.",
     ),
     Choice(
         "phase-retrieval",
-        lambda e, told: not told and not e.scheme.k_private,
+        lambda e, overlaps: not overlaps and not e.scheme.k_private,
         "Nothing private is mixed: which public vectors, and how much of each, is the question.",
     ),
     Choice(
         "mixing",
-        lambda e, told: not told and is_mixture(e.scheme),
+        lambda e, overlaps: not overlaps and is_mixture(e.scheme),
         "Signs are kept or come from a pool, or weights are drawn anew: linear algebra.",
     ),
     Choice(
         "natural",
-        lambda e, told: e.image_shape is not None and e.scheme.weighting not in EXACT_WEIGHTINGS,
+        lambda e, overlaps: (
+            e.image_shape is not None and e.scheme.weighting not in EXACT_WEIGHTINGS
+        ),
         "Images with weights of their own: what neighbouring pixels have in common helps.",
     ),
     Choice(
         "exact",
-        lambda e, told: not told and e.scheme.fixed_weights and e.scheme.k_private > 0,
+        lambda e, overlaps: not overlaps and e.scheme.fixed_weights and e.scheme.k_private > 0,
         "One weight for all and signs hidden: equations between encodings, then similarities.",
     ),
 )
 """Tried in this order."""
 
 
-def choose(encodings: Encodings, *, told: bool = False) -> tuple[str, ...]:
-    """The attacks that `recover` tries on these encodings; told: overlaps are given."""
-    names = tuple(row.attack for row in TABLE if row.applies(encodings, told))
+def choose(encodings: Encodings, *, overlaps: bool = False) -> tuple[str, ...]:
+    """The attacks that `recover` tries on these encodings; overlaps: whether they are given."""
+    names = tuple(row.attack for row in TABLE if row.applies(encodings, overlaps))
     if names:
         return names
     scheme = encodings.scheme
     raise InputError(
         f"weighting={scheme.weighting!r}, signs={scheme.signs!r}, k_private={scheme.k_private}: no "
-        "attack takes this on; if encodings are images, give Encodings(image_shape=), else name an "
-        f"attack: {', '.join(ATTACKS)}"
+        "attack is made for this; if encodings are images, give Encodings(image_shape=), else "
+        f"name an attack: {', '.join(ATTACKS)}"
     )
 
 
@@ -143,20 +145,20 @@ def recover(
     public : array of shape (n_public, d), tensor, frame or path
         The public vectors, where the scheme mixes some.
     scheme : Scheme
-        The scheme of an array; None: it is found out (`unveil.identify`), with the evidence in
-        `Recovery.evidence["scheme"]`.
+        The scheme of an array. None: the scheme that explains the array best is taken
+        (`unveil.identify`), and `Recovery.evidence["scheme"]` says why.
     attack : str
         The name of one attack; None: those of `attacks.TABLE` that apply, in turn.
     overlaps : Overlaps
-        To start from, where they are known from elsewhere (attacks that read overlaps).
+        How many private vectors each two encodings share, where that is known.
     similarity : array of shape (m, m)
-        How alike encodings are by whatever means, to start from (`cliques`).
+        How alike encodings are, by any measure (`attack="cliques"` alone).
     like, private_like, flips, crops, units
         Of images: see `unveil.recover_images`.
     n_private : int
         How many private vectors there are, where the attack asks for it.
     time_limit : float
-        Seconds after which the exact attack returns the best it has.
+        Seconds after which `exact` returns the best it has.
     rng : int, Generator or None
         The same number gives the same bytes.
     memory_limit : int
@@ -184,11 +186,17 @@ def recover(
         if scheme is None:
             asked = (public, attack, overlaps, similarity, like, private_like, n_private)
             if flips or crops or any(one is not None for one in asked):
-                raise InputError("encodings without a scheme: say scheme= beside other arguments")
-            return found_out(values, rng=rng, memory_limit=memory_limit, progress=progress)[1]
+                raise InputError(
+                    "encodings without a scheme take no other arguments: give scheme= too"
+                )
+            return identify_and_recover(
+                values, rng=rng, memory_limit=memory_limit, progress=progress
+            )[1]
         encodings = Encodings(values, scheme, None)
     elif scheme is not None and scheme != encodings.scheme:
-        raise InputError("scheme= beside Encodings, which have one: give the array itself")
+        raise InputError(
+            "scheme= beside Encodings, which have a scheme: give the array, or leave scheme= out"
+        )
     # 2. What each attack is told. Tensors, frames and paths are read once.
     known = _as_given(public, "public")
     given = {
@@ -235,7 +243,7 @@ def _run(
                 cure = "state the scheme that was used, or attack='natural'"
                 if encodings.image_shape is None:
                     cure = "if encodings are images, say so: give Encodings(image_shape=)"
-            raise InputError(f"{option}= says nothing to attack={name!r}: {cure}")
+            raise InputError(f"attack={name!r} takes no {option}=: {cure}")
     ways = {key: value for key, value in how.items() if key in takes}
     found = call(encodings, public, **options, **ways)
     _log.info("%s: %s (%.1f s)", name, found.explanation, sum(found.seconds.values()))
@@ -254,7 +262,7 @@ def _in_turn(
     the best of them."""
     best: Recovery | None = None
     tried: list[Recovery] = []
-    for name in choose(encodings, told="overlaps" in options):
+    for name in choose(encodings, overlaps="overlaps" in options):
         try:
             recovery = _run(name, encodings, public, options, how)
         except InputError:
@@ -278,7 +286,7 @@ def _worth(recovery: Recovery) -> tuple[int, int, int]:
     return int(recovery.verified.sum()), recovery.explained, len(recovery)
 
 
-def found_out(
+def identify_and_recover(
     values: NDArray[np.float32],
     image_shape: tuple[int, ...] | None = None,
     *,
@@ -286,14 +294,17 @@ def found_out(
     memory_limit: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Encodings, Recovery]:
-    """The values with the scheme that explains them, and what is recovered under it."""
+    """The values with the scheme that explains them best, and what is recovered under that scheme.
+
+    Where no scheme explains them, two records in each encoding are assumed, and the explanation
+    says so."""
     found = identify(values, rng=rng, memory_limit=memory_limit)
     scheme, evidence = Scheme(2, weighting="convex", signs=signs_of(values)), ""
-    words = "the scheme was not found out: none that was tried explains the encodings better than "
-    words += "their columns permuted, and two records each were assumed"
+    words = "no scheme was found: none that was tried explains the encodings better than the same "
+    words += "encodings with every column permuted; two records each were assumed"
     if found:
         scheme, evidence = found[0]
-        words = f"the scheme was found out: {evidence}"
+        words = f"scheme found: {evidence}"
     encodings = Encodings(values, scheme, None, image_shape)
     how = {"rng": rng, "memory_limit": memory_limit, "progress": progress}
     recovery = _without_complements(_in_turn(encodings, None, {}, how), scheme)

@@ -122,8 +122,10 @@ class Recovery(Shown):
         *,
         exact: bool = False,
     ) -> Recovery:
-        """Nothing was found, and `explanation` says why; `exact`: relations hold to rounding, so
-        that there is no noise to allow for."""
+        """A recovery without vectors; `explanation` says why.
+
+        exact : encodings agree to rounding, so that there is no noise to allow for.
+        """
         # Of the right shapes: who counts, scores or saves needs no special case for nothing.
         return cls(
             vectors=np.empty((0, encodings.d), np.float32),

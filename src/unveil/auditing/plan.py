@@ -29,8 +29,13 @@ from unveil.shown import Shown
 
 @dataclass(frozen=True)
 class Need:
-    """What one attack needs: `encodings` for `records` of the records; `enough`: these are there;
-    `why`: the reason in words. encodings 0: no number is enough."""
+    """What an attack needs, one way it has.
+
+    attack : its name, as `recover(attack=…)` takes it.
+    encodings, records : how many encodings it needs for how many of the records.
+    enough : whether these encodings, and columns, are there.
+    why : what it rests on, in words.
+    """
 
     attack: str
     encodings: int
@@ -58,6 +63,7 @@ class Plan(Shown):
 
     @property
     def feasible(self) -> bool:
+        """Whether all records should come back from m encodings, by one attack at least."""
         return any(need.enough and need.records == "all" for need in self.needs)
 
     @property
@@ -89,7 +95,8 @@ def plan(
     n_public: int = 0,
     noise: float = 0.0,
 ) -> Plan:
-    """How many encodings which attack needs. Nothing is attacked, and no time is forecast.
+    """How many encodings does each attack need? From the scheme and the counts alone: nothing is
+    attacked, and no time is forecast.
 
     Parameters
     ----------
@@ -116,7 +123,7 @@ def plan(
     >>> import unveil
     >>> found = unveil.plan(unveil.Scheme(k_private=2), n_private=100, m=700, d=512)
     >>> found.attack, found.feasible
-    ('relations', True)
+    ('exact', True)
     >>> unveil.plan(n_private=100, m=50).feasible
     False
     """
@@ -174,31 +181,31 @@ def _needs(scheme: Scheme, n: int, m: int, d: int, noise: float) -> list[Need]:
     if not scheme.fixed_weights:
         kept = scheme.signs == "kept"
         many = (10 if kept else 20) * n
-        why = "signs kept: mixtures lie in the simplex of the records"
+        why = "signs kept: encodings lie in the simplex of the records"
         if not kept:
             why = "weights drawn anew and signs hidden; needs many columns of generic values"
-        out.append(Need("own weights", max(many, twice), "all", m >= max(many, twice), why))
+        out.append(Need("mixing", max(many, twice), "all", m >= max(many, twice), why))
         images = "weights drawn anew, pixels of natural images; 50 per image are usual, 5 a start"
-        out.append(Need("images", 50 * n, "all", m >= 50 * n, images))
+        out.append(Need("natural", 50 * n, "all", m >= 50 * n, images))
         return out
     if scheme.signs == "kept":
         why = f"plain sums: rank n, and every record used twice ({m * k / n:.1f} uses each)"
-        out.append(Need("linear algebra", max(n, twice), "all", m >= max(n, twice), why))
+        out.append(Need("mixing", max(n, twice), "all", m >= max(n, twice), why))
     if k >= 2 and n > 2 * k:
         related = _encodings_for_relations(n, k)
         least = max(related, twice)
-        why = "two exact relations per encoding; four columns are enough, of any distribution"
+        why = "relations, two per encoding; four columns are enough, of any distribution"
         if noise:
             why = "relations hold up to noise: only for small noise and many columns"
-        out.append(Need("relations", least, "all", m >= least and d >= 4 and not noise, why))
+        out.append(Need("exact", least, "all", m >= least and d >= 4 and not noise, why))
     needed = encodings_for_all(scheme, n)
     columns = 30 * k * k
-    why = f"similarities of encodings, {columns:,} or more generic columns ({d:,} here)"
-    out.append(Need("overlaps", needed, "all", m >= needed and d >= columns, why))
+    why = f"similarities, from {columns:,} or more columns of generic values ({d:,} here)"
+    out.append(Need("exact", needed, "all", m >= needed and d >= columns, why))
     if n >= k + 2 and k >= 2:
         floral = encodings_needed(n, k)
-        why = f"the paper's attack: {expected_florals(n, k, m):.2g} florals to be expected"
-        out.append(Need("floral", floral, f"{k + 2}", m >= floral, why))
+        why = f"a floral submatrix: {expected_florals(n, k, m):.2g} are to be expected"
+        out.append(Need("paper", floral, f"{k + 2}", m >= floral, why))
     return sorted(out, key=lambda need: (need.records != "all", not need.enough, need.encodings))
 
 

@@ -241,7 +241,9 @@ class Audit(Shown):
     def plot(self) -> Figure:
         """The leakage curve: the share of records that come back, as encodings become more."""
         if not self.curve:
-            raise InputError("no leakage curve in this audit: run it with effort above 0")
+            raise InputError(
+                "this audit has no leakage curve: audit records and a scheme, not encodings"
+            )
         # The curve was measured by bisection, in no order.
         points = sorted(self.curve, key=lambda point: point.m)
         m = [point.m for point in points]

@@ -44,7 +44,12 @@ image_options = together(
         ("--private-like", PATH, "Others like the private ones."),
         ("--flips", None, "They were mirrored at random.", {"is_flag": True, "default": None}),
         ("--crops", click.IntRange(0), "They were padded by so many pixels and cut.", PIXELS),
-        ("--units", None, "In which pixels were mixed: see simulate.  [default: found out]", UNITS),
+        (
+            "--units",
+            None,
+            "In which pixels were mixed: see simulate.  [default: those that fit]",
+            UNITS,
+        ),
     ),
 )
 known_options = together(
@@ -89,13 +94,13 @@ def attack(
 ) -> int:
     """Recover private vectors from encodings.
 
-    RUN is a run directory; ENCODINGS is a file, and then the options describe how it was made and
-    --out takes the result. Without any option how it was made is found out, and without --out the
-    answer is only printed. CHALLENGE is a folder with encryption.npy and label.npy; it also gets
+    RUN is a run directory. ENCODINGS is a file: then options describe its scheme, and --out takes
+    the result. Without options the scheme is estimated too, and without --out the answer is only
+    printed. CHALLENGE is a folder with encryption.npy and label.npy; it also gets
     decryption.npy, an image for every encoding. A long run that was interrupted goes on where it
     stood when RUN is attacked again.
     """
-    from unveil.attacks import found_out, recover
+    from unveil.attacks import identify_and_recover, recover
     from unveil.auditing.lint import lint_encodings
     from unveil.data.challenge import DECRYPTION, is_challenge, write_decryption
     from unveil.engine import blocks, files, runs
@@ -130,7 +135,7 @@ def attack(
             click.echo(f"Note: {word}.", err=True)
         if unknown:
             values, shape = encodings.values, encodings.image_shape
-            encodings, recovery = found_out(values, shape, rng=seed, progress=progress)
+            encodings, recovery = identify_and_recover(values, shape, rng=seed, progress=progress)
         else:
             told = {key: value for key, value in told.items() if value is not None}
             recovery = recover(encodings, public, attack=name, rng=seed, progress=progress, **told)

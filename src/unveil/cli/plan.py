@@ -38,7 +38,7 @@ from unveil.cli.terminal import console, echo_json
 @config_option()
 @as_json
 def plan(as_json: bool, **options: Any) -> int:
-    """How many encodings does which attack need?
+    """How many encodings does each attack need?
 
     From the scheme and the counts alone; nothing is attacked, and no time is forecast.
     """

@@ -75,7 +75,7 @@ def read_table(
     Parameters
     ----------
     source : path or frame
-        .csv, .tsv or .txt, whose separator and header are found out, .parquet, or a frame.
+        .csv, .tsv or .txt (separator and header are recognised), .parquet, or a frame.
     text : "one-hot", "ordinal", "drop" or None
         What becomes of columns of words; None: they are refused.
     missing : "mean", "drop" or None

@@ -51,7 +51,7 @@ def recover_images(
     ----------
     encodings : Encodings
         With `image_shape`; labels, where they were released, are used. Weights of any law of the
-        scheme, "unknown" included, which is found out then.
+        scheme; "unknown": the law that fits best is taken.
     public : array of shape (items, d)
         The candidates for public images themselves, where they are known.
     like : array of shape (items, d)
@@ -68,7 +68,7 @@ def recover_images(
     labels : array of shape (m, classes)
         Instead of those of the encodings: Σ λ·onehot over the private images of each.
     units : str or (mean, std)
-        In which pixels were mixed (`encode.units`); None: found out.
+        In which pixels were mixed (`encode.units`); None: those that fit best.
     rng : int, Generator or None
         The same number gives the same bytes.
     memory_limit : int

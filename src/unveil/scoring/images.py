@@ -59,22 +59,26 @@ class ImageScores(Shown):
 
     @property
     def mean_ssim(self) -> float:
+        """The mean over all true images; one without a match counts 0."""
         return float(self.ssim.mean())
 
     @property
     def mean_psnr(self) -> float:
+        """The mean over all true images, in dB; one without a match counts 0."""
         return float(self.psnr.mean())
 
     def share(self, ssim: float) -> float:
-        """Of all true images, how many have a higher SSIM."""
+        """The share of true images that came back with an SSIM above this one."""
         return float((self.ssim > ssim).mean())
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         return {name: getattr(self, name) for name in ("matches", "ssim", "psnr")}
 
     def facts(self, *, recognisable: float = 0.5) -> dict[str, Any]:
-        """recognisable: SSIM from which on an image counts as seen; what people call recognisable
-        begins about there."""
+        """Means, counts and scores as plain facts.
+
+        recognisable : the SSIM above which an image counts as recognisable to people.
+        """
         n, seen = len(self.ssim), int((self.ssim > recognisable).sum())
         return {
             "verdict": f"{seen} of {n} images have an SSIM above {recognisable}; mean SSIM "
@@ -89,7 +93,7 @@ class ImageScores(Shown):
         return str(self.facts()["verdict"])
 
     def better(self, other: ImageScores) -> ImageScores:
-        """Of every true image the better of two matches."""
+        """For each true image the better of its matches in two scores."""
         best = other.ssim > self.ssim
         return ImageScores(
             matches=np.where(best, other.matches, self.matches),
