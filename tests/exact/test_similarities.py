@@ -8,7 +8,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from unveil.exact.cliques import recover_sparse
+from unveil.exact import Means, by_overlaps
 from unveil.exact.leftovers import complete
 from unveil.exact.noise import fit_noisy
 from unveil.exact.overlaps import draw_members, similarity
@@ -219,10 +219,10 @@ def test_parity_needs_neither_columns_nor_statistics():
 
 
 def test_many_encodings_by_cliques():
-    problem, x, _ = draw(150, 2, 1050, 1500, 2)
-    claim = recover_sparse(problem, rng=np.random.default_rng(0))
+    problem, x, _ = draw(300, 2, 2100, 800, 2)
+    claim = by_overlaps(problem, Means(np.random.default_rng(0), np.inf, None, None))
     found, wrong = right(claim, x)
-    assert found >= 140
+    assert found == 300
     assert wrong == 0
 
 

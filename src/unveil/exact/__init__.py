@@ -33,15 +33,16 @@ from scipy import sparse
 from unveil.certificate import certify
 from unveil.checks import DataLike
 from unveil.encodings import Encodings, as_public
+from unveil.exact.cliques import peel, read_members
 from unveil.exact.columns import solve_columns
 from unveil.exact.leftovers import merge_copies
 from unveil.exact.noise import fit_noisy
-from unveil.exact.pairs import grow_pairs
+from unveil.exact.pairs import Pairs, grow_from, grow_pairs
 from unveil.exact.parity import recover_by_parity
-from unveil.exact.problem import Claim, Indices, Problem, as_problem, grid_step
-from unveil.exact.relations import as_rows
+from unveil.exact.problem import Claim, Indices, Problem, as_problem, grid_step, late
+from unveil.exact.relations import Rows, as_rows
 from unveil.exact.similarities import recover_by_similarity
-from unveil.records import AMBIGUOUS, UNRESOLVED, Overlaps, Progress, Recovery, Supports
+from unveil.records import AMBIGUOUS, UNRESOLVED, Progress, Recovery, Supports
 from unveil.seeds import Rng, child, root
 
 __all__ = ["Claim", "Problem", "as_problem", "recover_exact"]
@@ -55,7 +56,6 @@ class Means:
     deadline: float
     memory_limit: int | None
     progress: Progress | None
-    overlaps: Overlaps | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,6 @@ def recover_exact(
     public: DataLike | None = None,
     *,
     supports: Supports | Indices | None = None,
-    overlaps: Overlaps | None = None,
     rng: Rng = None,
     time_limit: float | None = None,
     memory_limit: int | None = None,
@@ -90,8 +89,6 @@ def recover_exact(
         The public vectors, where the scheme has a public part.
     supports : Supports or int array of shape (m, k_public), optional
         Which of them each encoding uses; learned where it is not given. Rows with −1 are left out.
-    overlaps : Overlaps, optional
-        How many records each two encodings share, where that is known; some may be wrong.
     rng : int, Generator or None
         Source of randomness.
     time_limit : float or None
@@ -121,11 +118,13 @@ def recover_exact(
     # Encodings that occur twice say nothing new.
     first, copy = _distinct_rows(problem)
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
-    means = Means(generator, deadline, memory_limit, progress, overlaps)
+    means = Means(generator, deadline, memory_limit, progress)
     claim, route = best_claim(problem.rows(first), means, enough)
     members = np.full((encodings.m, problem.k), -1)
     members[usable] = claim.members[copy]
     seconds = {"claim": time.perf_counter() - started}
+    if not len(claim.vectors):
+        return Recovery.empty(encodings, "exact", claim.how, seconds).about(encodings)
     if claim.error is not None:
         return up_to_noise(encodings, claim, members, vectors is not None, seconds)
     recovery = certify(
@@ -163,9 +162,6 @@ def up_to_noise(
         for off, good in zip(error, sure, strict=True)
     )
     rows = np.flatnonzero((members >= 0).all(axis=1))
-    if not len(error):
-        why = "no relation between the encodings holds, and no records explain them up to noise"
-        return Recovery.empty(encodings, "exact", why, seconds)
     text = (
         f"{int(sure.sum())} private vectors recovered to about ±{np.median(error):.2g} per value; "
     )
@@ -200,12 +196,18 @@ def encodings_rms(encodings: Encodings) -> float:
 def best_claim(problem: Problem, means: Means, enough: float) -> tuple[Claim, str]:
     """The claim that explains most encodings, and the name of its route; the first route that
     explains enough ends the search."""
-    best, name = Claim.nothing(problem, "no route applies"), ""
+    best, name = Claim.nothing(problem, NOTHING), ""
+    # Three encodings have more readings than equations, whatever they mix.
+    if problem.k > 1 and problem.m < 4:
+        return replace(best, how=f"{problem.m} different encodings determine nothing"), name
     for route in ROUTES:
-        if time.monotonic() > means.deadline:
+        if late(means.deadline):
             break
         if route.applies(problem):
             claim = route.run(problem, means)
+            unsolved = ~np.isfinite(claim.vectors)
+            vectors = np.where(unsolved, np.float32(0), claim.vectors)
+            claim = replace(claim, vectors=vectors, open=claim.open | unsolved)
             if claim.error is None and not _holds(problem, claim):
                 continue  # noise passes for equations that nearly hold
             if claim.explained > best.explained:
@@ -233,21 +235,51 @@ def _holds(
     return bool(good.mean() >= 0.5 if known.mean() < 0.1 else good[known].mean() >= 0.5)
 
 
-def by_pairs(problem: Problem, means: Means, *, sample: int = 512, columns: int = 64) -> Claim:
-    """k = 2: who is mixed with whom on the most telling columns, then all values.
+def by_pairs(problem: Problem, means: Means) -> Claim:
+    """k = 2: who is mixed with whom from relations, then all values."""
+
+    def grow(rows: Rows) -> Pairs:
+        return grow_pairs(rows, means.rng, deadline=means.deadline, progress=means.progress)
+
+    return _grown(problem, means, grow, "relations, grown by votes")
+
+
+def by_overlaps(problem: Problem, means: Means) -> Claim:
+    """k = 2, many columns and encodings: who is mixed with whom from single overlaps."""
+    rng, deadline, progress = means.rng, means.deadline, means.progress
+    members = read_members(problem, rng=rng, deadline=deadline, progress=progress)
+
+    def grow(rows: Rows) -> Pairs:
+        x = peel(rows, members, 4 * rows.step, rng)
+        return grow_from(rows, x, members, rng, deadline=deadline, progress=progress)
+
+    return _grown(problem, means, grow, "overlaps read one by one")
+
+
+def _grown(
+    problem: Problem,
+    means: Means,
+    grow: Callable[[Rows], Pairs],
+    how: str,
+    *,
+    sample: int = 512,
+    columns: int = 64,
+) -> Claim:
+    """Pairs on the most telling columns, then the values of all.
 
     sample : columns that are looked at. columns : on which records are grown; the others follow."""
-    rng = means.rng
-    some = np.sort(rng.permutation(problem.d)[:sample])
-    rows = as_rows(problem.columns(some), rng)
+    some = np.sort(means.rng.permutation(problem.d)[:sample])
+    rows = as_rows(problem.columns(some), means.rng)
     best = rows.columns[:columns]
-    pairs = grow_pairs(rows.at(best), rng, deadline=means.deadline, progress=means.progress)
+    pairs = grow(rows.at(best))
     if not len(pairs.x):
         return Claim.nothing(problem, "no relations between encodings")
     known = np.full((len(pairs.x), problem.d), np.nan)
     known[:, some[best]] = pairs.x
-    values, opened = solve_columns(problem, pairs.members, known, progress=means.progress)
-    claim = Claim(values.astype(np.float32), pairs.members, opened, "relations, grown by votes")
+    values, opened = solve_columns(
+        problem, pairs.members, known, deadline=means.deadline, progress=means.progress
+    )
+    claim = Claim(values.astype(np.float32), pairs.members, opened, how)
     return merge_copies(claim, 16 * problem.step, share=1.0)
 
 
@@ -262,7 +294,7 @@ def by_parity(problem: Problem, means: Means) -> Claim:
     return recover_by_parity(
         problem,
         rng=means.rng,
-        deadline=_or_none(means.deadline),
+        deadline=means.deadline,
         progress=means.progress,
         memory_limit=means.memory_limit,
     )
@@ -272,21 +304,26 @@ def by_similarity(problem: Problem, means: Means) -> Claim:
     return recover_by_similarity(
         problem,
         rng=means.rng,
-        overlaps=means.overlaps if means.overlaps and means.overlaps.m == problem.m else None,
-        deadline=_or_none(means.deadline),
+        deadline=means.deadline,
         progress=means.progress,
         memory_limit=means.memory_limit,
     )
 
 
-def by_noise(problem: Problem, means: Means) -> Claim:
-    fit = fit_noisy(
-        problem,
-        rng=means.rng,
-        deadline=_or_none(means.deadline),
-        progress=means.progress,
-        memory_limit=means.memory_limit,
-    )
+def by_noise(problem: Problem, means: Means, *, attempts: int = 3) -> Claim:
+    """What is likeliest under noise; attempts : draws of the memberships at most."""
+    for _ in range(attempts):
+        fit = fit_noisy(
+            problem,
+            rng=means.rng,
+            deadline=means.deadline,
+            progress=means.progress,
+            memory_limit=means.memory_limit,
+        )
+        if len(fit.vectors) or late(means.deadline):
+            break
+    if not len(fit.vectors):
+        return Claim.nothing(problem, NOTHING)
     opened = np.zeros(fit.vectors.shape, bool)
     how = f"noise of {fit.noise:.3g}"
     return Claim(fit.vectors, fit.members, opened, how, fit.error, fit.noise)
@@ -303,21 +340,25 @@ def is_generic(problem: Problem, *, sample: int = 2000) -> bool:
     y = problem.y[:sample, :sample].astype(np.float64)
     c = 0.0 if problem.c is None else problem.c[:sample, :sample].astype(np.float64)
     square = y**2 - c**2  # the cross term has mean zero
-    ratio = np.mean(y**4, axis=0) / np.maximum(np.mean(y**2, axis=0), 1e-300) ** 2
+    ratio = np.mean(y**4, axis=0) / np.maximum(np.mean(y**2, axis=0) ** 2, 1e-300)
     spread = np.sqrt(96 / len(y))  # of the ratio, for normal numbers
     return bool(np.median(np.abs(ratio - 3)) < 2 * spread and np.mean(square) > 0)
 
 
-def _or_none(deadline: float) -> float | None:
-    return None if np.isinf(deadline) else deadline
-
+NOTHING = "no relation between the encodings holds, and no records explain them up to noise"
 
 ROUTES: tuple[Route, ...] = (
     Route(
+        "overlaps",
+        lambda p: p.k == 2 and p.m >= 2000 and p.d >= 200,
+        by_overlaps,
+        "Many columns, many encodings: who shares a record can be read, in one matrix product.",
+    ),
+    Route(
         "similarities",
-        lambda p: is_generic(p) and (p.k != 2 or p.m > 4000),
+        lambda p: p.k != 2 and is_generic(p),
         by_similarity,
-        "Many columns of generic values: single overlaps can be read, in a few matrix products.",
+        "Many columns of generic values: similarities of all pairs, in one matrix product.",
     ),
     Route(
         "pairs",

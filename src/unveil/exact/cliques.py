@@ -1,5 +1,15 @@
 """k = 2, many encodings: memberships from overlaps that can be read one by one.
 
+Encodings that share a record have squares that go together. With z the squares of an encoding,
+centred, and C their covariance over all encodings,
+
+    S_ij = cos(C^(−½) z_i, C^(−½) z_j)
+
+Without C^(−½) neighbouring pixels, which say the same thing hundreds of times over, would drown
+what two photographs have in common; with it every direction counts once, and four of five pairs
+that share a photograph stand out from all that share none. Noise is as often below zero as above,
+which shows where the border is: at most `false` of the entries beyond it are noise.
+
 The encodings that mix one record overlap pairwise: a clique of about 2m/n rows in the sparse graph
 of overlaps, which is a line graph but for some wrong entries. Two rows that share a record have its
 whole clique as common neighbours; two that are joined by a wrong entry have next to none. So a
@@ -10,10 +20,12 @@ clique is found at any of its rows:
     grow    rows that neighbour at least half of the clique, and have a place free
 
 Large cliques come first: ab, bc and ca are a clique as well. What is left over, doubled or wrong is
-put right by exact equations: values are peeled on a few columns, rows that hold at hardly any of
-them are dropped, and `leftovers` does the rest.
+put right by exact equations. From a triangle of encodings, whose signs give three records, values
+are peeled on a few columns: a record with two known neighbours or more has the value on which most
+of them agree. Then votes (`pairs`) correct the rest.
 
-Cost: for each record the square of a row's overlaps. Nothing is m×m or n×n.
+Cost: one product of all encodings with each other, in blocks of rows; for each record the square of
+a row's overlaps. Nothing is m×m or n×n.
 """
 
 from __future__ import annotations
@@ -22,80 +34,172 @@ from collections.abc import Callable
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import cholesky, solve_triangular
+from scipy.sparse.csgraph import connected_components
 
-from unveil.encodings import Encodings
-from unveil.exact.problem import Claim, Indices, Problem
-from unveil.exact.values import evidence, gather, peel_pairs, solve_values
-from unveil.paper import gram_extract
-from unveil.records import Overlaps
-from unveil.scheme import Scheme
+from unveil.engine.blocks import one_blas_thread, results
+from unveil.exact.columns import adjacency, find_triangles
+from unveil.exact.problem import Floats, Indices, Problem, late
+from unveil.exact.relations import Rows
+
+Values = NDArray[np.float32]
 
 
-def recover_sparse(
+def read_members(
     problem: Problem,
     *,
-    overlaps: Overlaps | None = None,
     rng: np.random.Generator,
-    trusted: float = 0.5,
-    columns: int = 64,
-    slack: float = 16.0,
-    deadline: float | None = None,
+    deadline: float = np.inf,
     progress: Callable[[str, int, int], None] | None = None,
-    memory_limit: int | None = None,
-) -> Claim:
-    """Records of many encodings of two records each, whose overlaps can be read.
+) -> Indices:
+    """(m, 2) the records of every encoding, −1 where a place is free; a few are wrong."""
+    return find_cliques(*read_overlaps(problem, rng, deadline=deadline, progress=progress))
 
-    overlaps : of the encodings, where they are known; None: `gram_extract` without a public part.
-    trusted : entries at least this likely to be right take part.
-    columns : on which rows are checked before all values are solved.
-    slack : how far a row may miss there, in units of `problem.step`.
+
+def read_overlaps(
+    problem: Problem,
+    rng: np.random.Generator,
+    *,
+    false: float = 0.05,
+    ridge: float = 0.1,
+    cut: float = 9.0,
+    columns: int = 4096,
+    block: int = 1024,
+    most: int = 200,
+    deadline: float = np.inf,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> tuple[Indices, Indices]:
+    """The pairs of encodings that share a record, in compressed rows: indptr (m + 1,), indices.
+
+    Parameters
+    ----------
+    false : float
+        Entries beyond the border that may be noise.
+    ridge : float
+        Added to C, in units of its mean eigenvalue: directions that hardly vary are not blown up.
+    cut : float
+        Squares are cut here, in units of their mean: one large value would lift many pairs.
+    columns : int
+        Columns at most, and half as many as encodings, so that C can be told from chance.
+    block : int
+        Rows of a block.
+    most : int
+        Overlaps of a row on average, at most.
     """
-    if overlaps is None:
-        overlaps = gram_extract(
-            Encodings(problem.y, Scheme(2)), memory_limit=memory_limit, progress=progress
-        )
-    members, n = find_cliques(overlaps, trusted)
-    whole = np.flatnonzero((members >= 0).all(axis=1) & (members[:, 0] != members[:, 1]))
-    whole = whole[evidence(members[whole])]
-    if len(whole) < 5:
-        return Claim.nothing(problem, "overlaps that cannot be read")
-    some = rng.permutation(problem.d)[:columns]
-    part = problem.columns(some).rows(whole)
-    near = slack * part.step
-    x = peel_pairs(part, members[whole], n, near, rng, enough=0.5)
-    total = gather(members[whole], x)
-    miss = np.abs(np.abs(total if part.c is None else total + part.c) - part.y)
-    good = (miss <= near).mean(axis=1) > 0.5
-    names = np.full((problem.m, 2), -1)
-    names[whole[good]] = members[whole[good]]
-    if not good.any():
-        return Claim.nothing(problem, "overlaps that cannot be read")
-    return solve_values(
-        problem,
-        names,
-        rng=rng,
-        deadline=deadline,
-        progress=progress,
-        memory_limit=memory_limit,
-    )
+    m = problem.m
+    some = np.sort(rng.permutation(problem.d)[: min(columns, m // 2)])
+    with one_blas_thread():
+        z = _white(problem.columns(some), cut, ridge)
+        sample = z[rng.permutation(m)[:512]] @ z.T
+        sample = sample[np.abs(sample) < 0.999]  # an encoding and itself
+        border = _border(sample, false, int(most * len(sample) / m))
+    row, column = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    starts = range(0, m, block)
+    for done, (start, pairs) in enumerate(results(_overlaps_of, (z, border, block), starts), 1):
+        row += [pairs[0] + start, pairs[1]]
+        column += [pairs[1], pairs[0] + start]
+        if progress:
+            progress("overlaps", done, len(starts))
+        if late(deadline):
+            break
+    rows, columns_ = np.concatenate(row), np.concatenate(column)
+    order = np.lexsort((columns_, rows))
+    return np.append(0, np.cumsum(np.bincount(rows, minlength=m))), columns_[order]
 
 
-def find_cliques(overlaps: Overlaps, trusted: float = 0.5) -> tuple[Indices, int]:
-    """members (m, 2), −1 where a place is free, and how many records there are."""
-    matrix = overlaps.matrix
-    m = overlaps.m
-    row = np.repeat(np.arange(m), np.diff(matrix.indptr))
-    keep = row != matrix.indices
-    if overlaps.confidence is not None:
-        keep &= overlaps.confidence >= trusted
-    indptr = np.append(0, np.cumsum(np.bincount(row[keep], minlength=m)))
-    indices = matrix.indices[keep].astype(np.int64)
+def _white(problem: Problem, cut: float, ridge: float) -> Values:
+    """(m, d) rows of length 1: C^(−½) times the squares of the encodings, or, beside a public part,
+    times what is expected of their private parts."""
+    if problem.c is None:
+        mean = np.mean(problem.y**2, axis=0) + np.float32(1e-30)
+        z = np.minimum(problem.y**2 / mean, np.float32(cut))
+    else:
+        power = np.mean(problem.y**2, axis=0) - np.mean(problem.c**2, axis=0)
+        power = np.maximum(power, 1e-6 * np.mean(problem.y**2)) + np.float32(1e-30)
+        z = problem.y * np.tanh(problem.y * problem.c / power) - problem.c
+        z = z / np.sqrt(power)
+    z = z - z.mean(axis=0)
+    covariance = (z.T @ z).astype(np.float64)
+    covariance[np.diag_indices(len(covariance))] += ridge * np.trace(covariance) / len(covariance)
+    root = cholesky(covariance + 1e-30 * np.eye(len(covariance)), lower=True).astype(np.float32)
+    z = np.ascontiguousarray(solve_triangular(root, z.T, lower=True, check_finite=False).T)
+    return np.asarray(z / (np.linalg.norm(z, axis=1, keepdims=True) + np.float32(1e-30)))
+
+
+def _border(sample: Values, false: float, most: int) -> float:
+    """The lowest border beyond which at most the share `false` of the entries is noise, by the
+    entries below its negative; inf where there is none."""
+    above, below = np.sort(sample[sample > 0])[::-1], np.sort(-sample[sample < 0])[::-1]
+    above = above[:most]
+    noise = np.searchsorted(-below, -above)  # as far below zero as each of these is above
+    good = np.flatnonzero(noise <= false * np.arange(1, len(above) + 1))
+    return float(above[good[-1]]) if len(good) else np.inf
+
+
+def _overlaps_of(shared: tuple[Values, float, int], start: int) -> tuple[Indices, Indices]:
+    """Pairs (row − start, column) of a block of rows with later ones."""
+    z, border, block = shared
+    similar = z[start : start + block] @ z[start:].T
+    row, column = np.nonzero(similar >= border)
+    later = column > row
+    return row[later].astype(np.int64), column[later].astype(np.int64) + start
+
+
+def find_cliques(indptr: Indices, indices: Indices) -> Indices:
+    """members (m, 2), −1 where a place is free."""
+    m = len(indptr) - 1
     members = np.full((m, 2), -1)
     expected = max(2.0, len(indices) / max(1, m) / 2)
     n = 0
     for least in sorted({max(3, int(expected / 2)), max(3, int(expected / 4)), 3}, reverse=True):
         n = int(_seed(indptr, indices, members, n, least))
-    return members, n
+    return _mend(members, indptr, indices)
+
+
+def _mend(
+    members: Indices,
+    indptr: Indices,
+    indices: Indices,
+    *,
+    joined: float = 0.45,
+    taken: float = 0.2,
+) -> Indices:
+    """The same with cliques joined that are one, and every row in the two cliques it overlaps most.
+
+    joined, taken : of the pairs of rows that must overlap, for two cliques to be one, and for a row
+        to be in a clique. Of one record two in three do, of two records one in 2m/n.
+    """
+    m, n = len(members), int(members.max(initial=-1)) + 1
+    if n < 2:
+        return members
+    # 1. Cliques whose rows overlap are one.
+    overlap = sparse.csr_array((np.ones(len(indices), np.float32), indices, indptr), shape=(m, m))
+    row, slot = np.nonzero(members >= 0)
+    incidence = sparse.csr_array(
+        (np.ones(len(row), np.float32), (row, members[row, slot])), shape=(m, n)
+    )
+    size = np.bincount(members[row, slot], minlength=n).astype(np.float64)
+    votes = overlap @ incidence
+    mutual = (incidence.T @ votes).tocoo()
+    same = mutual.data > joined * size[mutual.row] * size[mutual.col]
+    graph = sparse.csr_array(
+        (np.ones(same.sum()), (mutual.row[same], mutual.col[same])), shape=(n, n)
+    )
+    count, name = connected_components(graph, directed=False)
+    # 2. The two cliques of which a row overlaps the largest share.
+    merge = sparse.csr_array((np.ones(n, np.float32), (np.arange(n), name)), shape=(n, count))
+    of_row = sparse.csr_array(votes @ merge)
+    begin, clique = of_row.indptr, of_row.indices
+    row = np.repeat(np.arange(m), np.diff(begin))
+    weight = of_row.data / np.bincount(name, weights=size, minlength=count)[clique]
+    order = np.lexsort((-weight, row))
+    rank = np.arange(len(order)) - begin[row[order]]
+    kept = (rank < 2) & (weight[order] > taken)
+    members = np.full((m, 2), -1)
+    members[row[order[kept]], rank[kept]] = clique[order[kept]]
+    return members
 
 
 @njit(cache=True, nogil=True)
@@ -169,3 +273,125 @@ def _seed(indptr, indices, members, n, least):  # type: ignore[no-untyped-def]
                 members[j, 0 if members[j, 0] < 0 else 1] = n
             n += 1
     return n
+
+
+# --- Values ---------------------------------------------------------------------------------------
+
+
+def peel(
+    rows: Rows,
+    members: Indices,
+    near: Floats,
+    rng: np.random.Generator,
+    *,
+    starts: int = 8,
+    enough: float = 0.5,
+) -> Floats:
+    """x (n, d): records of given members, NaN where a value is not reached; members may be wrong
+    here and there.
+
+    starts : triangles that are tried, one after the other, for columns that are not done.
+    enough : share of the encodings that must hold for a column to be done.
+    """
+    n = int(members.max(initial=-1)) + 1
+    edges = np.flatnonzero((members >= 0).all(axis=1) & (members[:, 0] != members[:, 1]))
+    graph = adjacency(members[edges], n)
+    triangles = find_triangles(*graph)
+    x = np.full((n, rows.plus.shape[1]), np.nan)
+    best = np.zeros(x.shape[1], np.int64)
+    reached = 0
+    for t in rng.permutation(len(triangles))[: 8 * starts]:
+        left = np.flatnonzero(best < enough * len(edges))
+        if not len(left) or not starts:
+            break
+        order = _peeling_order(*graph, triangles[t, :3])
+        if len(order) < max(reached, 4):
+            continue
+        reached = int(0.9 * len(order))
+        starts -= 1
+        plus, minus = rows.plus[np.ix_(edges, left)], rows.minus[np.ix_(edges, left)]
+        some, count = _peel(
+            plus, minus, near[left], *graph, members[edges], order, triangles[t], rows.public
+        )
+        better = count > best[left]
+        x[:, left[better]], best[left[better]] = some[:, better], count[better]
+    return x
+
+
+@njit(cache=True, nogil=True)
+def _peeling_order(start, neighbour, edge, known):  # type: ignore[no-untyped-def]
+    """Records in the order in which they are reached: next is always the one that has most known
+    neighbours, two at least."""
+    n = len(start) - 1
+    ready = np.zeros(n, np.int64)
+    order = np.empty(n, np.int64)
+    for step in range(n):
+        j = known[step] if step < len(known) else np.argmax(ready)
+        if step >= len(known) and ready[j] < 2:
+            return order[:step]
+        order[step] = j
+        ready[j] = -n
+        for t in range(start[j], start[j + 1]):
+            ready[neighbour[t]] += 1
+    return order
+
+
+@njit(cache=True, nogil=True)
+def _peel(plus, minus, near, start, neighbour, edge, members, order, triangle, public):  # type: ignore[no-untyped-def]
+    """x (n, d) and how many rows hold at each column: the best choice of the triangle's signs."""
+    n = len(start) - 1
+    m, d = plus.shape
+    x, count = np.full((n, d), np.nan), np.zeros(d, np.int64)
+    guess = np.empty(2 * m)
+    for t in range(d):
+        # Without a public part the sign of the whole column is free.
+        for signs in range(8 if public else 4):
+            here = np.full(n, np.nan)
+            u = np.empty(3)
+            for e in range(3):
+                i = triangle[3 + e]
+                u[e] = minus[i, t] if (signs >> e) & 1 else plus[i, t]
+            here[triangle[0]] = (u[0] + u[1] - u[2]) / 2
+            here[triangle[1]] = u[0] - here[triangle[0]]
+            here[triangle[2]] = u[1] - here[triangle[0]]
+            settled = 0
+            for step in range(3, len(order)):
+                # Wrong signs are soon found out: nothing agrees with them.
+                if step == 40 and settled < 10:
+                    break
+                j = order[step]
+                size = 0
+                for s in range(start[j], start[j + 1]):
+                    other = here[neighbour[s]]
+                    if not np.isnan(other):
+                        guess[size] = plus[edge[s], t] - other
+                        guess[size + 1] = minus[edge[s], t] - other
+                        size += 2
+                most = second = 0
+                for a in range(size):
+                    hits = 0
+                    for b in range(0, size, 2):
+                        hits += (
+                            min(abs(guess[a] - guess[b]), abs(guess[a] - guess[b + 1])) <= near[t]
+                        )
+                    if most and abs(guess[a] - here[j]) <= 4 * near[t]:
+                        most = max(most, hits)
+                    elif hits > most:
+                        most, second = hits, most
+                        here[j] = guess[a]
+                    else:
+                        second = max(second, hits)
+                if most >= 2 and most > second:
+                    settled += 1
+                else:
+                    here[j] = np.nan
+            hold = 0
+            for i in range(m):
+                s = here[members[i, 0]] + here[members[i, 1]]
+                hold += min(abs(s - plus[i, t]), abs(s - minus[i, t])) <= near[t]
+            if hold > count[t]:
+                count[t] = hold
+                x[:, t] = here
+            if hold == m:
+                break
+    return x, count

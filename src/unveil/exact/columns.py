@@ -31,7 +31,7 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from unveil.exact.problem import Floats, Indices, Mask, Problem
+from unveil.exact.problem import Floats, Indices, Mask, Problem, late
 
 NEAR = 8.0
 """How far a sum of two records may be from a candidate, in rounding steps: errors of a chain of a
@@ -71,7 +71,7 @@ def solve_columns(
     graph = adjacency(members[rows], r)
     plus, minus = (np.ascontiguousarray(side[rows].T) for side in problem.candidates())
     near = NEAR * np.maximum(problem.step, 1e-30)
-    triangles = _triangles(*graph)
+    triangles = find_triangles(*graph)
     order = np.argsort(triangles[:, 0], kind="stable")
     first = np.searchsorted(triangles[order, 0], np.arange(r + 1))
     corners = triangles[order]
@@ -79,6 +79,8 @@ def solve_columns(
     opened = np.zeros(known.shape, bool)
     hidden = problem.c is None
     for p in range(problem.d):
+        if late(deadline):
+            break
         x[:, p], opened[:, p] = _solve_column(
             plus[p], minus[p], near[p], *graph, known[:, p], corners, first, roots, hidden, attempts
         )
@@ -134,7 +136,7 @@ def polish(
 
 
 @njit(cache=True, nogil=True)
-def _triangles(start, neighbour, edge):  # type: ignore[no-untyped-def]
+def find_triangles(start, neighbour, edge):  # type: ignore[no-untyped-def]
     """(count, 6): corners r, a, b and the edges ra, rb, ab; once for each corner as r."""
     n = len(start) - 1
     found = [np.array([0, 0, 0, 0, 0, 0]) for _ in range(0)]

@@ -31,8 +31,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unveil.exact.problem import Claim, Indices, Mask, Problem
-from unveil.exact.values import gather, late, rows_of
+from unveil.exact.problem import Claim, Indices, Mask, Problem, late
+from unveil.exact.values import gather, rows_of
 
 Floats = NDArray[np.float64]
 Values = NDArray[np.float32]
@@ -51,7 +51,7 @@ def complete(
     crowd: int = 50_000,
     sure: float = 5.0,
     pivots: int = 2,
-    deadline: float | None = None,
+    deadline: float = np.inf,
     progress: Progress | None = None,
 ) -> Claim:
     """`claim` with more rows explained, and with records that two rows or more of the rest share.

@@ -35,10 +35,10 @@ from unveil.engine.blocks import memory_limit as bytes_allowed
 from unveil.engine.blocks import must_fit, one_blas_thread
 from unveil.engine.folded import expected_square, information, log_density, signed
 from unveil.exact.overlaps import draw_members, similarity
-from unveil.exact.problem import Indices, Mask, Problem
+from unveil.exact.problem import Indices, Mask, Problem, late
 from unveil.exact.similarities import column_scale
 from unveil.exact.turns import swap
-from unveil.exact.values import distinct, fit_matrix, gather, late, reflect, rows_of
+from unveil.exact.values import distinct, fit_matrix, gather, reflect, rows_of
 
 Floats = NDArray[np.float64]
 Values = NDArray[np.float32]
@@ -81,7 +81,7 @@ def fit_noisy(
     rounds: int = 4,
     columns: int = 400,
     starts: int = 2,
-    deadline: float | None = None,
+    deadline: float = np.inf,
     progress: Progress | None = None,
     memory_limit: int | None = None,
 ) -> NoisyFit:
@@ -99,7 +99,7 @@ def fit_noisy(
         Columns on which that is done.
     starts : int
         Random starts of each column.
-    deadline : float or None
+    deadline : float
         A time by `time.monotonic`; turns end there, and columns that were not reached stay 0.
     """
     m, d, k = problem.m, problem.d, problem.k

@@ -132,7 +132,7 @@ def grow_pairs(
                 growth.run(rounds, deadline, progress, extend=extend)
                 if not growth.absolute or growth.doubled():
                     continue
-                grown = growth.finish()
+                grown = growth.finish(deadline)
                 if (grown.explained, -len(grown.x)) > (best.explained, -len(best.x)):
                     best = grown
                 good += grown.explained > enough
@@ -143,6 +143,35 @@ def grow_pairs(
         if late:
             return best
     return best
+
+
+def grow_from(
+    rows: Rows,
+    x: Floats,
+    members: Indices,
+    rng: np.random.Generator,
+    *,
+    rounds: int = 20,
+    known: float = 0.5,
+    deadline: float = np.inf,
+    progress: Progress | None = None,
+) -> Pairs:
+    """The same from records that are known already; some may be there twice, some missing, and some
+    of the members (m, 2) wrong.
+
+    known : the share of its columns at which a record must have a value.
+    """
+    growth = _Growth(rows, _ClassIndex([], rows.m), rng)
+    growth.p, growth.parity, growth.absolute = x, np.zeros(len(x), np.int64), True
+    whole = np.flatnonzero((members >= 0).all(axis=1) & (members[:, 0] != members[:, 1]))
+    total = x[members[whole, 0]] + x[members[whole, 1]]
+    miss = np.minimum(np.abs(total - rows.plus[whole]), np.abs(total - rows.minus[whole]))
+    whole = whole[((miss <= growth.near) | np.isnan(miss)).all(axis=1)]
+    growth.edges = np.column_stack([np.sort(members[whole], axis=1), whole])
+    growth._keep(np.isnan(x).mean(axis=1) <= 1 - known)
+    growth._unify()
+    growth.run(rounds, deadline, progress, voters=len(growth.p))
+    return growth.finish(deadline)
 
 
 def _nothing(rows: Rows) -> Pairs:
@@ -231,7 +260,8 @@ class _Growth:
             degree = self._degree()
             old = np.setdiff1d(np.arange(before), new)
             spare = max(voters - len(new), voters // 4)
-            self._vote(np.concatenate([guesses, new[-voters:], self.rng.permutation(old)[:spare]]))
+            some = np.concatenate([guesses, new[-voters:], self.rng.permutation(old)[:spare]])
+            self._vote(some, deadline)
             # A guess without an edge beyond those that it was made of was wrong.
             gained = self._degree()
             gained[: len(degree)] -= degree
@@ -361,7 +391,7 @@ class _Growth:
         keep[moved] = False
         self._keep(keep)
 
-    def _vote(self, voters: Indices, *, block: float = 5e5) -> None:
+    def _vote(self, voters: Indices, deadline: float, *, block: float = 5e5) -> None:
         """One round of votes: new edges between known records, and new records.
 
         block : keys per range of the candidates' values at the first pivot."""
@@ -389,6 +419,8 @@ class _Growth:
         found = []
         needed = 2 * np.log(votes) + 2
         for low, high in pairwise(borders):
+            if time.monotonic() > deadline:
+                break
             table = np.zeros(1 << bits, np.uint8)
             arguments = (at, self.parity, voters, value, row, plus, minus, owner, low, high, table)
             hits = _votes(*arguments, np.empty(0, np.uint64), np.empty(0, np.int64))
@@ -609,7 +641,7 @@ class _Growth:
         return bool(count.max() > max(4, share * len(some)))
 
     # -- 4. the end --------------------------------------------------------------------------
-    def finish(self) -> Pairs:
+    def finish(self, deadline: float = np.inf, *, block: int = 256) -> Pairs:
         """Members of all encodings: by edges of records that have three, then by looking up all
         pairs of those records, then of all others, since a false twin explains the same two
         encodings as its record. Who explains fewer than two is dropped."""
@@ -625,8 +657,9 @@ class _Growth:
         # Twice: cells have borders.
         for level in (strong, strong, np.ones(len(strong), bool)):
             left = np.flatnonzero(members[:, 0] < 0)
-            if len(left):
-                self._match(np.flatnonzero(level), left, members)
+            for s in range(0, len(left), block):
+                if time.monotonic() <= deadline:
+                    self._match(np.flatnonzero(level), left[s : s + block], members)
         while True:
             used = _neighbours(members[members[:, 0] >= 0], len(self.p)) >= 2
             lost = (members[:, 0] >= 0) & ~used[members].all(axis=1)

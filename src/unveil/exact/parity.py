@@ -28,10 +28,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unveil.exact.problem import Claim, Indices, Problem
+from unveil.exact.problem import Claim, Indices, Problem, late
 from unveil.exact.relations import as_rows, difference_classes
 from unveil.exact.similarities import finish_leftovers
-from unveil.exact.values import late, solve_values
+from unveil.exact.values import solve_values
 
 Bits = NDArray[np.bool_]
 Progress = Callable[[str, int, int], None]
@@ -43,7 +43,7 @@ def recover_by_parity(
     rng: np.random.Generator,
     columns: int = 64,
     each: int = 12,
-    deadline: float | None = None,
+    deadline: float = np.inf,
     progress: Progress | None = None,
     memory_limit: int | None = None,
 ) -> Claim:
@@ -76,7 +76,7 @@ def find_quadruples(
     rng: np.random.Generator,
     *,
     each: int,
-    deadline: float | None = None,
+    deadline: float = np.inf,
     progress: Progress | None = None,
 ) -> Indices:
     """(q, 4) encodings of relations, until there are `each` of them per encoding."""

@@ -16,6 +16,7 @@ believes a claim but `unveil.certificate`, which checks it.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -186,3 +187,8 @@ def grid_step(values: NDArray[np.float32], *, most: int = 4096, sample: int = 20
     step = float(np.median(gaps[gaps < 1.5 * gaps[gaps > 1e-6 * levels[-1]].min()]))
     off = np.abs(levels / step - np.rint(levels / step))
     return step if off.max() < 0.05 else 0.0
+
+
+def late(deadline: float) -> bool:
+    """Whether this time, by `time.monotonic`, has passed."""
+    return time.monotonic() >= deadline

@@ -6,8 +6,6 @@
     x ← values                        every column, from the rows that hold    (`values`)
     W, x ← leftovers                  rows that are left, records that were missed  (`leftovers`)
 
-Of many encodings of two records single overlaps are read first (`cliques`): it costs a few products
-of the encodings with themselves, and nothing is m×m.
 A draw that explains too little is repeated, with twice as many sweeps. Two encodings per record are
 enough; the columns must be many and roughly Gaussian. For data of other kinds relations are the way
 (`signs`, and for k = 2 the routes beside this one).
@@ -25,13 +23,11 @@ from scipy.sparse.csgraph import connected_components
 
 from unveil.engine.blocks import memory_limit as bytes_allowed
 from unveil.engine.blocks import must_fit, one_blas_thread
-from unveil.exact.cliques import recover_sparse
 from unveil.exact.leftovers import complete, drop_unused, settle
 from unveil.exact.overlaps import Similarity, draw_members, similarity
-from unveil.exact.problem import Claim, Indices, Problem
+from unveil.exact.problem import Claim, Indices, Problem, late
 from unveil.exact.turns import take_turns
-from unveil.exact.values import evidence, late, solve_values
-from unveil.records import Overlaps
+from unveil.exact.values import evidence, solve_values
 
 Floats = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
@@ -44,9 +40,7 @@ def recover_by_similarity(
     rng: np.random.Generator,
     attempts: int = 3,
     enough: float = 0.9,
-    many: int = 2000,
-    overlaps: Overlaps | None = None,
-    deadline: float | None = None,
+    deadline: float = np.inf,
     progress: Progress | None = None,
     memory_limit: int | None = None,
 ) -> Claim:
@@ -60,11 +54,7 @@ def recover_by_similarity(
         Draws of the heat bath at most.
     enough : float
         The share of encodings that a draw must lead to; else there is another one.
-    many : int
-        Encodings of two records from which on single overlaps are read first.
-    overlaps : Overlaps or None
-        For that, where they are known; beside a public part they must be.
-    deadline : float or None
+    deadline : float
         A time by `time.monotonic`, after which the best claim so far is returned.
     memory_limit : int or None
         Bytes; the similarities of all pairs take about nine for each pair.
@@ -72,21 +62,9 @@ def recover_by_similarity(
     m, k = problem.m, problem.k
     if k == 1 and problem.c is None:
         return each_alone(problem)
-    best = Claim.nothing(problem, "similarities")
-    if k == 2 and m >= many and (problem.c is None or overlaps is not None):
-        best = recover_sparse(
-            problem,
-            overlaps=overlaps,
-            rng=rng,
-            deadline=deadline,
-            progress=progress,
-            memory_limit=memory_limit,
-        )
-        if len(best.vectors):
-            best = finish_leftovers(problem, best, rng=rng, deadline=deadline, progress=progress)
-        fits = 9 * m * m < bytes_allowed(memory_limit)
-        if best.explained >= enough or late(deadline) or not fits:
-            return best
+    best = Claim.nothing(problem, "encodings share nothing, or noise hides it")
+    if m < 4:
+        return best
     must_fit(
         9 * m * m + 16 * problem.y.nbytes // 4,
         f"similarities of {m:,} encodings",
@@ -100,7 +78,7 @@ def recover_by_similarity(
         similar = similarity(y, k, c, rng=rng)
     count = similar.n if n is None else n
     if count >= m or count < k + 1:
-        return replace(best, how="encodings share nothing, or noise hides it")
+        return best
     if k == 1:
         return solve_values(problem, shared_record(similar), rng=rng, deadline=deadline)
     for attempt in range(attempts):
@@ -129,7 +107,7 @@ def finish(
     rng: np.random.Generator,
     columns: int = 300,
     room: int = 3,
-    deadline: float | None = None,
+    deadline: float = np.inf,
     progress: Progress | None = None,
 ) -> Claim:
     """From a first guess at the memberships to a claim: by turns, values, leftovers.
@@ -167,7 +145,7 @@ def finish_leftovers(
     claim: Claim,
     *,
     rng: np.random.Generator,
-    deadline: float | None = None,
+    deadline: float = np.inf,
     progress: Progress | None = None,
 ) -> Claim:
     """Leftovers, and values of records that are open somewhere from all of their rows."""
@@ -176,7 +154,30 @@ def finish_leftovers(
     doubtful = claim.open.any(axis=1)
     if doubtful.any() and (len(claim.vectors) != before or not np.array_equal(old, claim.members)):
         claim = settle(problem, claim, np.flatnonzero(doubtful))
-    return drop_unused(claim)
+    return _solve_again(problem, drop_unused(claim), rng, deadline)
+
+
+def _solve_again(
+    problem: Problem, claim: Claim, rng: np.random.Generator, deadline: float, *, slack: float = 4.0
+) -> Claim:
+    """Columns at which encodings fail that were explained last: fewer encodings had another
+    solution there."""
+    rows = np.flatnonzero((claim.members >= 0).all(axis=1))
+    failed = np.zeros(problem.d, bool)
+    for s in range(0, len(rows), 4096):
+        some = rows[s : s + 4096]
+        total = claim.vectors[claim.members[some]].sum(axis=1)
+        total = total if problem.c is None else total + problem.c[some]
+        failed |= (np.abs(np.abs(total) - problem.y[some]) > slack * problem.step).any(axis=0)
+    columns = np.flatnonzero(failed)
+    if not len(columns) or late(deadline):
+        return claim
+    again = solve_values(problem.columns(columns), claim.members, rng=rng, deadline=deadline)
+    if not np.array_equal(again.members, claim.members):
+        return claim
+    vectors, open_ = claim.vectors.copy(), claim.open.copy()
+    vectors[:, columns], open_[:, columns] = again.vectors, again.open
+    return replace(claim, vectors=vectors, open=open_)
 
 
 def column_scale(problem: Problem) -> NDArray[np.float32]:
@@ -185,7 +186,8 @@ def column_scale(problem: Problem) -> NDArray[np.float32]:
     if problem.c is not None:
         power = power - np.mean(np.square(problem.c, dtype=np.float64), axis=0)
     size = np.sqrt(np.maximum(power, 0) / problem.k)
-    floor = 1e-3 * float(np.median(size)) + 1e-30
+    # A column without a private part must not drown the others.
+    floor = 1e-3 * float(np.sqrt(np.mean(problem.y**2, dtype=np.float64))) + 1e-30
     return np.asarray(np.maximum(size, floor), dtype=np.float32)
 
 
