@@ -23,9 +23,6 @@ from unveil.shown import room
 DataLike = ArrayLike | PathLike[str]
 """What is taken wherever data are: NumPy arrays and lists, tensors of PyTorch, frames of pandas or
 Polars, and paths of files (.npy, .npz, .pt, .csv) or of a folder of images."""
-BLOCK = 1 << 24
-"""Numbers read at a time: 64 MiB of float32, so that a memory-mapped array is never loaded
-whole."""
 SIZES = (1e-30, 1e18)
 """Largest value of data, at least and at most, but for zeros: squares of others, summed over
 pixels, leave single precision."""
@@ -173,9 +170,9 @@ def holds_whole_numbers(matrix: Any) -> bool:
     )
 
 
-def row_blocks(array: NDArray[Any], numbers: int = BLOCK) -> Iterator[tuple[int, NDArray[Any]]]:
-    """(start, rows) in blocks of about `numbers` numbers; of a large file one block is mapped at a
-    time."""
+def row_blocks(array: NDArray[Any], numbers: int = 1 << 24) -> Iterator[tuple[int, NDArray[Any]]]:
+    """(start, rows) in blocks of about `numbers` numbers, 64 MiB of float32: of a large file one
+    block is mapped at a time."""
     step = max(1, numbers // max(1, array.shape[1]))
     for start in range(0, len(array), step):
         yield start, array[start : start + step]

@@ -19,7 +19,6 @@ from unveil.recovery import AMBIGUOUS as AMBIGUOUS
 from unveil.recovery import UNRESOLVED as UNRESOLVED
 from unveil.recovery import VERIFIED as VERIFIED
 from unveil.recovery import Recovery as Recovery
-from unveil.recovery import Scores as Scores
 from unveil.shown import Shown, draw_matrix
 
 if TYPE_CHECKING:

@@ -37,9 +37,6 @@ EXACT_WEIGHTINGS: tuple[Weighting, ...] = (*FIXED_WEIGHTINGS, "half-normal")
 MOST_MIXED = 10**9
 """Vectors per encoding: beyond it counts of subsets leave 64 bits, and nobody mixes so many."""
 
-LEAST_ALPHA, MOST_ALPHA = 1e-3, 1e6
-"""Of the Dirichlet law: below, weights are 0 and 1 in single precision; above, all are equal."""
-
 
 @dataclass(frozen=True)
 class Scheme:
@@ -98,8 +95,8 @@ class Scheme:
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
-        # 1. How many, with which weights.
-        for name in ("k_private", "k_public"):
+        # 1. How many, with which weights and signs.
+        for name in ("k_private", "k_public", "masks"):
             value = getattr(self, name)
             if not is_count(value) or value > MOST_MIXED:
                 raise InputError(f"{name}={value!r}: give a whole number, 0 or more")
@@ -107,32 +104,23 @@ class Scheme:
             object.__setattr__(self, name, int(value))
         if self.k_private + self.k_public == 0:
             raise InputError("k_private=0 and k_public=0: an encoding must mix at least one vector")
-        if self.weighting not in WEIGHTINGS:
-            raise InputError(f"weighting={self.weighting!r}: choose one of {', '.join(WEIGHTINGS)}")
+        words = {"weighting": WEIGHTINGS, "signs": SIGNS, "pairing": PAIRINGS}
+        for name, choices in words.items():
+            if (value := getattr(self, name)) not in choices:
+                raise InputError(f"{name}={value!r}: choose one of {', '.join(choices)}")
+        # 2. What does not go together.
         if self.weighting == "half-normal" and self.k_public and self.signs != "masked":
             raise InputError(
                 f"weighting={self.weighting!r} with k_public={self.k_public}: weights of their own "
                 "need k_public=0, or weighting='released'"
             )
-        # 2. Signs and pairing.
-        if self.signs not in SIGNS:
-            raise InputError(f"signs={self.signs!r}: choose one of {', '.join(SIGNS)}")
-        if self.pairing not in PAIRINGS:
-            raise InputError(f"pairing={self.pairing!r}: choose one of {', '.join(PAIRINGS)}")
-        if not is_count(self.masks) or self.masks > MOST_MIXED:
-            raise InputError(f"masks={self.masks!r}: give a whole number, 0 or more")
         if self.masks and self.signs != "masked":
             raise InputError(f"masks={self.masks} with signs={self.signs!r}: use signs='masked'")
-        object.__setattr__(self, "masks", int(self.masks))
         # 3. The law's parameter.
-        if (
-            isinstance(self.alpha, bool)
-            or not isinstance(self.alpha, Real)
-            or not (LEAST_ALPHA <= self.alpha <= MOST_ALPHA)
-        ):
-            raise InputError(
-                f"alpha={self.alpha!r}: give a number from {LEAST_ALPHA:g} to {MOST_ALPHA:g}"
-            )
+        # Below, weights are 0 and 1 in single precision; above, all are equal.
+        number = isinstance(self.alpha, Real) and not isinstance(self.alpha, bool)
+        if not (number and 1e-3 <= self.alpha <= 1e6):
+            raise InputError(f"alpha={self.alpha!r}: give a number from 0.001 to 1e+06")
         if self.alpha != 1 and self.weighting != "dirichlet":
             raise InputError(
                 f"alpha={self.alpha} with weighting={self.weighting!r}: use weighting='dirichlet'"

@@ -33,7 +33,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from unveil.checks import (
-    BLOCK,
     DataLike,
     InputError,
     as_shape,
@@ -362,7 +361,7 @@ def _draw_subsets(n: int, k: int, m: int, rng: np.random.Generator, part: str) -
     # subsets, all rows at once. When k is a large part of n almost every row holds a repeat; then
     # rank random keys instead.
     if k * k > n:
-        step = max(1, BLOCK // max(1, n))
+        step = max(1, (1 << 24) // max(1, n))  # keys at a time: 128 MiB
         for start in range(0, m, step):
             keys = rng.random((min(step, m - start), n))
             chosen[start : start + step] = (

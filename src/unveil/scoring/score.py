@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.checks import DataLike, InputError, as_vectors, row_blocks
-from unveil.records import Recovery, Scores
+from unveil.recovery import Recovery, Scores
 
 SHARE, STEPS = 1e-2, 8
 """Of the spread, and in units of the last digit: a solution of some dozen equations loses three
