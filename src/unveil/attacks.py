@@ -215,7 +215,7 @@ def recover(
     if attack is not None:
         return _run(attack, encodings, known, options, how)
     # 3. One after the other; where the scheme is wrong, say that it is.
-    best = _in_turn(encodings, known, options, how)
+    best = in_turn(encodings, known, options, how)
     against = "" if options else contradiction(encodings, best)
     if not against:
         return best
@@ -250,7 +250,7 @@ def _run(
     return found.about(encodings)
 
 
-def _in_turn(
+def in_turn(
     encodings: Encodings,
     public: Any,
     options: Mapping[str, Any],
@@ -259,7 +259,11 @@ def _in_turn(
     enough: float = 0.99,
 ) -> Recovery:
     """The attacks that apply, one after the other, until one explains `enough` of the encodings:
-    the best of them."""
+    the best of them. The scheme is believed; `recover` also asks whether the encodings contradict
+    it, where that may be why little came back.
+
+    options : what attacks are told, as in `recover`; how : rng, memory_limit, progress and
+    time_limit."""
     best: Recovery | None = None
     tried: list[Recovery] = []
     for name in choose(encodings, overlaps="overlaps" in options):
@@ -307,7 +311,7 @@ def identify_and_recover(
         words = f"scheme found: {evidence}"
     encodings = Encodings(values, scheme, None, image_shape)
     how = {"rng": rng, "memory_limit": memory_limit, "progress": progress}
-    recovery = _without_complements(_in_turn(encodings, None, {}, how), scheme)
+    recovery = _without_complements(in_turn(encodings, None, {}, how), scheme)
     told = {**vars(scheme), "found": bool(found), "because": evidence}
     return encodings, replace(
         recovery,

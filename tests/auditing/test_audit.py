@@ -72,17 +72,17 @@ def test_the_same_seed_gives_the_same_audit():
 
 
 def test_a_sample_speaks_for_a_whole_that_time_did_not_suffice_for(monkeypatch):
-    def slow(encodings, *args, progress=None, **options):
+    def slow(encodings, public, options, how):
         if encodings.m > 900:
             over.append(True)
-            progress("searching", 0, 1)
-        return real(encodings, *args, progress=progress, **options)
+            how["progress"]("searching", 0, 1)
+        return real(encodings, public, options, how)
 
     from unveil import attacks
     from unveil.auditing.attacker import Clock
 
-    real, over = attacks.recover, []
-    monkeypatch.setattr(attacks, "recover", slow)
+    real, over = attacks.in_turn, []
+    monkeypatch.setattr(attacks, "in_turn", slow)
     monkeypatch.setattr(Clock, "left", property(lambda clock: 0.0 if over else 600.0))
     x = np.random.default_rng(1).standard_normal((160, 20)).astype(np.float32)
     told = []
@@ -213,13 +213,13 @@ def test_a_wrong_verified_vector_is_never_silent(monkeypatch):
 
     from unveil import attacks
 
-    real = attacks.recover
+    real = attacks.in_turn
 
     def lying(*args, **options):
         recovery = real(*args, **options)
         return replace(recovery, vectors=recovery.vectors + np.float32(2))
 
-    monkeypatch.setattr(attacks, "recover", lying)
+    monkeypatch.setattr(attacks, "in_turn", lying)
     found = unveil.audit(GAUSS, m=(140, 140), **QUICK)
     assert any("called verified equal no record" in said for said in found.verdict.sentences)
 

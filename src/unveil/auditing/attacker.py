@@ -239,23 +239,37 @@ def _own_weights(values: Floats) -> list[Scheme]:
     return schemes
 
 
-def _recover(sight: Sight, encodings: Encodings, *, pool: bool = False, **known: Any) -> Recovery:
-    """`unveil.recover`, with as much time as is left where it takes a limit. A law of weights that
-    no attack takes is tried as half-normal, a law that is as vague."""
-    known["time_limit"] = sight.clock.for_an_attack
-    if encodings.scheme.weighting not in ("equal", "paper", "convex") and encodings.image_shape:
+def _recover(
+    sight: Sight,
+    encodings: Encodings,
+    *,
+    pool: bool = False,
+    attack: str | None = None,
+    **known: Any,
+) -> Recovery:
+    """`unveil.recover`, with as much time as is left where it takes a limit, and without asking
+    whether the scheme is right, which the audit knows. A law of weights that no attack takes is
+    tried as half-normal, a law that is as vague."""
+    scheme = encodings.scheme
+    if scheme.weighting not in ("equal", "paper", "convex") and encodings.image_shape:
         known["n_private"] = len(sight.records)
     public = sight.release.public if pool else None
-    how = {"rng": sight.release.seed, "progress": sight.progress, **known}
+    how: dict[str, Any] = {
+        "rng": sight.release.seed,
+        "memory_limit": None,
+        "progress": sight.progress,
+        "time_limit": sight.clock.for_an_attack,
+    }
+    if attack is not None:
+        return attacks.recover(encodings, public, attack=attack, **known, **how)
     try:
-        return attacks.recover(encodings, public, **how)
+        return attacks.in_turn(encodings, public, known, how)
     except InputError:
-        scheme = encodings.scheme
         if scheme.fixed_weights or scheme.k_public or scheme.weighting == "half-normal":
             raise
         vague = replace(scheme, weighting="half-normal", alpha=1.0)
         known.pop("n_private", None)
-        return attacks.recover(replace(encodings, scheme=vague), public, **how)
+        return attacks.in_turn(replace(encodings, scheme=vague), public, known, how)
 
 
 def _found_out(sight: Sight) -> Recovery:
