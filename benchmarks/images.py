@@ -1,6 +1,8 @@
 """The attack on natural images: cells, which stages it needs, and how well it judges itself.
 
     python -m benchmarks.images [cell …] [--seeds N] [--first SEED]   one line for each cell and seed
+    python -m benchmarks.images --table [--beside SRC]   cells of several sets, seed 1 and 3, and what
+                                               other code does of them: a table of the same page
     python -m benchmarks.images --ablate       every stage off alone: the table of docs/natural_images.md
     python -m benchmarks.images --calibrate    fits the numbers of `images.likeness`, and checks them on
                                                sets that they were not fitted to
@@ -18,6 +20,7 @@ import argparse
 import json
 import os
 import resource
+import subprocess
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -68,6 +71,7 @@ CELLS = {
     "flips": Cell("cifar-grey", flips=True),
     "crops": Cell("cifar", n=20, crops=4, flips=True),
     "portraits": Cell("portraits"),
+    "portraits-grey": Cell("portraits-grey"),
     "faces": Cell("lfw"),
     "clothes": Cell("fashion"),
     "scans": Cell("pages"),
@@ -268,6 +272,42 @@ def ablate(
     return "\n".join(lines)
 
 
+def table(first: int, seeds: int, beside: str | None) -> str:
+    """Small cells of several image sets; beside: a folder with another version of the package."""
+    small = {
+        name: replace(CELLS[name], n=16 if name == "flips" else 20, per_image=40)
+        for name in ("grey", "portraits-grey", "faces", "clothes", "scans", "textures", "flips")
+    }
+    lines = ["| cell | this code | CPU s | the code beside | CPU s |", "|---" * 5 + "|"]
+    for name, cell in small.items():
+        shown = []
+        for code in (None, beside):
+            if code is None or beside is not None:
+                runs = [_elsewhere(cell, seed, code) for seed in range(first, first + 2 * seeds, 2)]
+                ssim = np.concatenate([run["ssim"] for run in runs])
+                seconds = np.mean([run["cpu_seconds"] for run in runs])
+                shown.append(
+                    f"{ssim.mean():.3f} ({ssim.min():.2f}, {np.mean(ssim < 0.5):.0%}) | {seconds:.1f}"
+                )
+        lines.append(f"| {name} | {' | '.join(shown)} |" + (" – | – |" if beside is None else ""))
+        print(lines[-1], flush=True)
+    return "\n".join(lines)
+
+
+def _elsewhere(cell: Cell, seed: int, source: str | None) -> dict[str, Any]:
+    """`measure` in a process of its own, by the package in a folder."""
+    code = (
+        "import json, sys; from benchmarks.images import Cell, measure; "
+        "print(json.dumps(measure(Cell(**json.loads(sys.argv[1])), int(sys.argv[2]))))"
+    )
+    path = source or str(ROOT / "src")
+    ran = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(vars(cell)), str(seed)],
+        env={**os.environ, "PYTHONPATH": path}, cwd=ROOT, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    return dict(json.loads(ran.stdout.splitlines()[-1]))
+
+
 FITTED = (
     ("cifar-grey", "caltech"), ("caltech-grey", "cifar-grey"), ("cifar-grey", "textures"),
     ("digits", "caltech"), ("digits", "cifar-grey"), ("cifar", "caltech"), ("lfw", "caltech"),
@@ -380,12 +420,18 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first", type=int, default=FIRST)
     parser.add_argument("--n", type=int)
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--beside", metavar="SRC", help="folder of another version")
     parser.add_argument("--ablate", action="store_true")
     parser.add_argument("--calibrate", action="store_true")
     words = parser.parse_args()
     from benchmarks.table import write_between
 
-    if words.ablate:
+    if words.table:
+        write_between(
+            PAGE, "<!-- rows -->", "<!-- end -->", table(words.first, words.seeds, words.beside)
+        )
+    elif words.ablate:
         write_between(
             PAGE, "<!-- stages -->", "<!-- end of stages -->", ablate(words.first, words.seeds)
         )
