@@ -15,8 +15,8 @@ sign of y (`maximise`): y ← `signed`, x ← least squares on it, v ← the mea
 The likelihood never falls on the way.
 
 Arrays first; below, the same for the inside of kernels, value by value in float32. Where signs of
-several pixels or encodings hang together, there is more to it: `gram.folded_normal`,
-`supports.correlated.tree`, `images.fields`.
+several pixels or encodings hang together, there is more to it: `paper.overlap_levels`,
+`paper.tree_law`, `images.fields`.
 """
 
 from __future__ import annotations

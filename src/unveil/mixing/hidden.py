@@ -228,8 +228,7 @@ def solve_magnitudes(
     trust (m,)       How much each row counts.
     steps, step      Relaxed reflections and their size.
     polish : int     Steps of least squares with the signs of the fit, at the end.
-    close : float    Distance from the magnitudes, relative to them, at which reflections end; and
-                     ten times that, where it no longer falls, since W is not quite right then.
+    close : float    Distance from the magnitudes, relative to them, at which reflections end.
     block : int      Columns at a time: what stays in the cache.
     """
     root = np.ones(len(y)) if trust is None else np.sqrt(trust)

@@ -209,7 +209,7 @@ def learn_public(
 
     References
     ----------
-    `alg:public_attack`, `lem:public` and `lem:population` of the paper; docs/learn_public.md.
+    `alg:public_attack`, `lem:public` and `lem:population` of the paper.
 
     Examples
     --------
