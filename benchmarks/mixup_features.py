@@ -9,6 +9,7 @@ squares. docs/schemes.md shows the table.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -20,7 +21,9 @@ from unveil.mixing.codes import simplex_weights
 from unveil.mixing.model import least_squares, mixed, weight_matrix
 
 SEED = 62000
-CIFAR = Path("/work/shared/data/cifar10_test2k_small.npz")
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("UNVEIL_DATA", ROOT.parent / "shared" / "data"))
+CIFAR = DATA / "cifar10_test2k_small.npz"
 
 
 def features(name: str, n: int) -> np.ndarray:

@@ -59,6 +59,8 @@ def from_subsets(
     if len(np.unique(members)) <= members.shape[1] or len(rows) <= members.shape[1] + 2:
         why = f"subsets of {len(rows)} encodings were found: too few to solve for private vectors"
         return Recovery.empty(encodings, name, why, clock.seconds)
+    # Magnitudes are all that was looked at: where signs were kept, ours are not theirs.
+    encodings = replace(encodings, scheme=replace(encodings.scheme, signs="random"))
     part = replace(encodings, values=encodings.values[rows], labels=None)
     whole = np.full((encodings.m, encodings.scheme.k_private), -1)
     with clock("pixels"):
