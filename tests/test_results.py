@@ -1,6 +1,8 @@
 """Every result as a frame, as JSON, as a file, as a picture, and in a notebook."""
 
+import base64
 import csv
+import io
 import json
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -9,13 +11,14 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from PIL import Image
 
 import unveil
 from unveil.auditing.result import Audit, CurvePoint, RecordRisk, Verdict
 from unveil.data.images import load_image_folder
 from unveil.engine import runs
 from unveil.report.schema import audit_schema
-from unveil.shown import as_bytes
+from unveil.shown import as_bytes, png_uri
 
 
 def audit_result():
@@ -206,3 +209,12 @@ def test_arrays_images_and_runs_come_back(tmp_path):
 )
 def test_pixels_as_bytes(values, expected):
     assert as_bytes(np.array(values)).tolist() == expected
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (5, 3), (4, 3, 1), (7, 4, 3)])
+def test_every_pixel_of_a_png_comes_back(shape):
+    pixels = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+    head, body = png_uri(pixels).split(",")
+    assert head == "data:image/png;base64"
+    with Image.open(io.BytesIO(base64.b64decode(body))) as image:
+        assert np.array_equal(np.asarray(image).reshape(shape), pixels)

@@ -100,7 +100,7 @@ def prepare(folder: Path) -> None:
     import numpy as np
 
     import unveil
-    from unveil.report.png import png
+    from unveil.shown import png_of
 
     rng = np.random.default_rng(0)
     people = rng.normal([41, 52e3, 172, 70, 64, 121], [12, 9e3, 9, 11, 8, 14], (24, 6))
@@ -116,7 +116,7 @@ def prepare(folder: Path) -> None:
     for name in ("photos", "others"):
         (folder / name).mkdir()
         for number, image in enumerate(rng.integers(0, 256, (12, 32, 32, 3)).astype(np.uint8)):
-            (folder / name / f"{number:02d}.png").write_bytes(png(image))
+            (folder / name / f"{number:02d}.png").write_bytes(png_of(image))
     (folder / "encoder.py").write_text(ENCODER)
     (folder / "audit.toml").write_text((ROOT / "examples" / "audit.toml").read_text())
     sim.save(folder / "RUN")

@@ -179,14 +179,19 @@ def png_of(pixels: NDArray[Any]) -> bytes:
     from PIL import Image
 
     made = io.BytesIO()
-    Image.fromarray(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels).save(made, "PNG")
+    grey = pixels[..., 0] if pixels.shape[2:] == (1,) else pixels
+    Image.fromarray(grey).save(made, "PNG", optimize=True)
     return made.getvalue()
+
+
+def png_uri(pixels: NDArray[Any]) -> str:
+    """The same as an address that holds the image itself, for pages."""
+    return "data:image/png;base64," + b64encode(png_of(pixels)).decode()
 
 
 def png_tag(pixels: NDArray[Any], text: str) -> str:
     """An image inside a page, enlarged so that a small one can be seen."""
-    data = b64encode(png_of(pixels)).decode()
-    return f'<img src="data:image/png;base64,{data}" alt="{escape(text)}" width="64"> '
+    return f'<img src="{png_uri(pixels)}" alt="{escape(text)}" width="64"> '
 
 
 def new_figure(width: float, height: float) -> Figure:

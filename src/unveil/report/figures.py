@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.auditing.result import CurvePoint, Pictures, RecordRisk
-from unveil.report.png import data_uri, png
+from unveil.shown import png_uri
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def image(values: NDArray[np.float32], factor: int = 1) -> str:
             height // factor, factor, width // factor, factor, *pixels.shape[2:]
         )
         pixels = blocks.mean(axis=(1, 3))
-    return data_uri(png((255 * pixels.clip(0, 1)).round().astype(np.uint8)))
+    return png_uri((255 * pixels.clip(0, 1)).round().astype(np.uint8))
 
 
 def _marks(largest: float, most: int) -> list[int]:
