@@ -134,14 +134,15 @@ def test_another_reading_verifies_no_wrong_record(name):
         assert not bench.wrong(found, X, 1e-2)
 
 
-def test_a_common_record_that_is_denied_shows_in_correlations():
+def test_a_common_record_that_is_denied_shows_in_sizes_or_correlations():
     """Nothing else tells, so that without `pixel_rms` it is taken at its word."""
     k, rows, X, members, V = a_common_record_denied(np.random.default_rng(0), 500)
     Y = np.abs([X[a].sum(axis=0) for a in rows]) / np.sqrt(3)
-    encodings = unveil.Encodings(Y, unveil.Scheme(k), 1.0)
-    found = certify(encodings, V.astype(np.float32), np.array(members))
-    assert found.explained == len(rows)
-    assert not found.verified.any()
+    for size in (1.0, float(V.std())):
+        encodings = unveil.Encodings(Y, unveil.Scheme(k), size)
+        found = certify(encodings, V.astype(np.float32), np.array(members))
+        assert found.explained == len(rows)
+        assert not found.verified.any()
 
 
 def test_four_vectors_of_one_floral_are_also_four_others():

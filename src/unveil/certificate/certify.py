@@ -198,7 +198,7 @@ class Case:
     def more_copies(self) -> Flags:
         """Vectors that have no value of their own where values are determined. One record may be
         behind two such vectors: the proof is then made again without the one of fewer rows."""
-        return copies(self.claim, self.certain, ~self.open_values, self.degree)
+        return copies(self.claim, self.certain & ~self.copies, ~self.open_values, self.degree)
 
     @cached_property
     def sized(self) -> bool:

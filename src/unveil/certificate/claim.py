@@ -119,7 +119,7 @@ def held_against(
     open for it to count."""
     # 1. Everything in the units of the encodings.
     scheme, Y = encodings.scheme, encodings.values
-    d, k = vectors.shape[1], scheme.k_private
+    (n, d), k = vectors.shape, scheme.k_private
     w, kept = scheme.private_weight, scheme.signs == "kept"
     X = np.where(np.isfinite(vectors), vectors, 0).astype(np.float64)
     unsure = ~np.isfinite(vectors) | doubtful
@@ -128,16 +128,18 @@ def held_against(
     names = np.zeros((encodings.m, 0), np.int64) if supports is None else supports
     claimed &= (names >= 0).all(axis=1)
     P = np.zeros((0, d), np.float32) if public is None else public
-    parts = Y, X, members, w * members.data, P, names, scheme.public_weight, kept, claimed, unsure
+    index = members.indptr.astype(np.int64), members.indices.astype(np.int64)
+    parts: Any = Y, X, *index, w * members.data.astype(np.float64), P, np.ascontiguousarray(names)
+    parts = *parts, float(scheme.public_weight), kept, claimed, unsure[: n * unsure.any()]
     # 2. Reproduced as they are; if not even half of them, up to the grid the encodings lie on.
     largest = np.maximum(Y.max(axis=0), -Y.min(axis=0)).astype(np.float64)
     single = 2.0**-20 * np.maximum(largest, 1e-30)  # numbers in single precision err by 2^−24
-    found, step, tolerance = reencoded(*parts, single, 0.0), 0.0, single
+    found, step, tolerance = _reencode(*parts, single, 0.0), 0.0, single
     if claimed.any() and 2 * found[0].sum() < claimed.sum():
         grid, relative = grid_of(Y)
         if grid.any() or relative:
             wider = single + grid / 2
-            again = reencoded(*parts, wider, relative)
+            again = _reencode(*parts, wider, relative)
             if again[0].sum() > found[0].sum():
                 # Claim and truth may both be off by that much.
                 found, tolerance = again, 2 * (wider + relative * largest)
@@ -170,43 +172,12 @@ def held_against(
     )
 
 
-def reencoded(
-    Y: NDArray[np.float32],
-    X: Floats,
-    members: sparse.csr_array,
-    weights: Floats,
-    P: NDArray[np.float32],
-    names: Index,
-    public_weight: float,
-    kept: bool,
-    claimed: Flags,
-    unsure: Flags,
-    absolute: Floats,
-    relative: float,
-) -> tuple[Flags, Flags, Floats]:
-    """(rows that are reproduced, columns at which all of these are, open values included, largest
-    miss of each row by the largest value of its column)."""
-    index = members.indptr.astype(np.int64), members.indices.astype(np.int64)
-    return _reencode(  # type: ignore[no-any-return]
-        Y,
-        X,
-        *index,
-        weights.astype(np.float64),
-        P,
-        np.ascontiguousarray(names, np.int64),
-        float(public_weight),
-        kept,
-        claimed,
-        unsure if unsure.any() else np.zeros((0, 0), bool),
-        absolute,
-        relative,
-    )
-
-
 @njit(cache=True, nogil=True)
 def _reencode(  # type: ignore[no-untyped-def]
     Y, X, indptr, indices, data, P, names, public_weight, kept, claimed, unsure, absolute, relative
 ):
+    """(rows that are reproduced, columns at which all of these are, open values included, largest
+    miss of each row by the largest value of its column)."""
     m, d = Y.shape
     exact, whole, worst = np.zeros(m, np.bool_), np.ones(d, np.bool_), np.zeros(m)
     z, off, vague = np.zeros(d), np.zeros(d, np.bool_), np.zeros(d, np.bool_)

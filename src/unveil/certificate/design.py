@@ -364,27 +364,14 @@ def heavy(design: Design, weight: Floats, mu: float, slack: float) -> tuple[Floa
 
 
 def forms(
-    design: Design,
-    weight: Floats,
-    starts: Index,
-    places: Index,
-    free: Index,
-    bound: Floats,
+    design: Design, weight: Floats, starts: Index, places: Index, free: Index, bound: Floats
 ) -> tuple[Floats, Floats]:
     """For each set j of rows places[starts[j]:starts[j+1]]: v of least length with v = ω on these
     rows and Wᵀv = 0, but for coordinate free[j] (−1: none). The largest |v|/ω on other rows, where
     |Wᵀv| in the norm of D^−1 stays below bound[j], else infinity; and the most asked of each row.
     """
-    return _forms(  # type: ignore[no-any-return]
-        design.rows,
-        design.starts,
-        design.places,
-        weight,
-        starts,
-        places,
-        free.astype(np.int64),
-        bound,
-    )
+    own = design.rows, design.starts, design.places
+    return _forms(*own, weight, starts, places, free, bound)  # type: ignore[no-any-return]
 
 
 @njit(cache=True, nogil=True)
