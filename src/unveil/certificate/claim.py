@@ -129,17 +129,18 @@ def held_against(
     claimed &= (names >= 0).all(axis=1)
     P = np.zeros((0, d), np.float32) if public is None else public
     index = members.indptr.astype(np.int64), members.indices.astype(np.int64)
+    reencode: Any = _reencode
     parts: Any = Y, X, *index, w * members.data.astype(np.float64), P, np.ascontiguousarray(names)
     parts = *parts, float(scheme.public_weight), kept, claimed, unsure[: n * unsure.any()]
     # 2. Reproduced as they are; if not even half of them, up to the grid the encodings lie on.
     largest = np.maximum(Y.max(axis=0), -Y.min(axis=0)).astype(np.float64)
     single = 2.0**-20 * np.maximum(largest, 1e-30)  # numbers in single precision err by 2^−24
-    found, step, tolerance = _reencode(*parts, single, 0.0), 0.0, single
+    found, step, tolerance = reencode(*parts, single, 0.0), 0.0, single
     if claimed.any() and 2 * found[0].sum() < claimed.sum():
         grid, relative = grid_of(Y)
         if grid.any() or relative:
             wider = single + grid / 2
-            again = _reencode(*parts, wider, relative)
+            again = reencode(*parts, wider, relative)
             if again[0].sum() > found[0].sum():
                 # Claim and truth may both be off by that much.
                 found, tolerance = again, 2 * (wider + relative * largest)
