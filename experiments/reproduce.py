@@ -137,7 +137,7 @@ def _markdown(name: str, section: Section, facts: dict[str, Any], folder: Path) 
             *shown,
             section.body,
             f"`python -m experiments.reproduce {name}{' --full' if facts['full'] else ''} "
-            f"--seed {facts['seed']}`.{size}\n",
+            f"--seed {facts['seed']}`, measured with Unveil {facts['unveil']}.{size}\n",
         ]
     )
 

@@ -5,7 +5,7 @@ For k = 2 and 3: in nested draws, the m at which a floral first exists, hence th
 one exists as m/n^(k−2/(k+1)) varies; its median against n, with the exponent fitted; whether
 FindFloralSubmatrix finds one exactly when there is one; and the smallest m from which the strongest
 attack of the package recovers *all* n vectors, beside the m at which every vector is in two
-different encodings, below which no attack can (docs/full_attack.md).
+different encodings, below which no attack can (docs/attacks.md).
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _attack(k: int, n: int, draws: int, factors: list[float], seed: int) -> Fact
         for factor in factors:
             m = min(most, int(np.ceil(factor * bound)))
             part = Encodings(sim.encodings.values[:m], sim.encodings.scheme)
-            if score(recover(part, attack="full", rng=seed), sim.private).exact == n:
+            if score(recover(part, attack="exact", rng=seed), sim.private).exact == n:
                 break
         else:
             failed += 1

@@ -79,7 +79,7 @@ def draw(facts: Facts) -> dict[str, Figure]:
         middle = len(n) // 2
         anchor = some[middle]["subsets"]["median"]
         axes[2].plot(n, anchor * (n / n[middle]) ** exponent(k), "-", color=colour, linewidth=1)
-        label = f"k = {k}: all n vectors, full attack; n^{fit['attack']['exponent']:.2f}"
+        label = f"k = {k}: all n vectors, exact; n^{fit['attack']['exponent']:.2f}"
         axes[2].plot(
             n,
             [point["attack"]["median"] for point in some],
@@ -164,7 +164,7 @@ def section(facts: Facts) -> Section:
         "sunflower exists",
         "found exactly when there",
     ]
-    heads += ["the paper's family returned", "each vector twice", "full attack: all n vectors"]
+    heads += ["the paper's family returned", "each vector twice", "`exact`: all n vectors"]
     return Section(
         title="Sample complexity: when is there a floral?",
         claim="about n^(k − 2/(k+1)) encodings contain a floral with probability 9/10 "

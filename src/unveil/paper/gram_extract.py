@@ -170,7 +170,7 @@ def gram_extract(
 
     References
     ----------
-    `alg:private_attack`, `lem:gramextract`, `lem:kr17` of the paper; docs/scale.md.
+    `alg:private_attack`, `lem:gramextract`, `lem:kr17` of the paper; docs/attacks.md.
 
     Examples
     --------
