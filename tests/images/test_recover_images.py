@@ -145,7 +145,7 @@ def test_what_it_cannot_take_it_refuses_in_a_sentence():
     plain = unveil.simulate(SCHEME, private=private, public=public, m=24, rng=8)
     with pytest.raises(unveil.InputError, match="image_shape"):
         unveil.recover(plain.encodings, public, attack="natural")
-    with pytest.raises(unveil.InputError, match=r"like= says nothing .*image_shape="):
+    with pytest.raises(unveil.InputError, match=r"takes no like=.*image_shape="):
         unveil.recover(plain.encodings, attack="paper", like=public)
     encodings = simulate(m=24).encodings
     for options, words in (
