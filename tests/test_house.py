@@ -11,22 +11,22 @@ from tools import walks
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "unveil"
 FILES = sorted(SOURCE.rglob("*.py"))
-MOST_FILES = 130
-MOST_CONSTANTS = 62
+MOST_FILES = 128
+MOST_CONSTANTS = 60
 CODE_LINES = {
-    "(top)": 1450,
-    "auditing": 2670,
-    "certificate": 2260,
-    "cli": 1630,
+    "(top)": 1440,
+    "auditing": 2750,
+    "certificate": 2380,
+    "cli": 1570,
     "data": 760,
     "encode": 730,
-    "engine": 890,
-    "exact": 3910,
-    "images": 1910,
-    "mixing": 1370,
+    "engine": 880,
+    "exact": 3860,
+    "images": 1880,
+    "mixing": 1380,
     "paper": 2830,
-    "report": 420,
-    "rivals": 1070,
+    "report": 400,
+    "rivals": 1060,
     "scoring": 320,
 }
 FILES_ENTERED = {
