@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from unveil.checks import InputError
-from unveil.exact.expected import expected_relations
+from unveil.exact.relations import expected_relations
 from unveil.paper.floral import encodings_needed, expected_florals
 from unveil.scheme import Scheme
 from unveil.shown import Shown

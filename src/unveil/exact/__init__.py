@@ -15,8 +15,9 @@ claim goes to the certificate.
     relations    pairs of encodings with one difference, by hashing
     pairs        k = 2: records grown from relations by votes
     columns      k = 2: every value by deduction, and which values are open
+    cliques      k = 2, many encodings and columns: overlaps that can be read one by one
     parity       k ≥ 3: relations give memberships, modulo 2
-    overlaps, cliques, turns, values, leftovers, similarities      any k: generic values
+    overlaps, values, leftovers, similarities      any k: generic values
     noise        folded least squares
 """
 
@@ -198,7 +199,7 @@ def best_claim(problem: Problem, means: Means, enough: float) -> tuple[Claim, st
     explains enough ends the search."""
     best, name = Claim.nothing(problem, NOTHING), ""
     # Three encodings have more readings than equations, whatever they mix.
-    if problem.k > 1 and problem.m < 4:
+    if problem.m < 4 and (problem.k > 1 or problem.c is not None):
         return replace(best, how=f"{problem.m} different encodings determine nothing"), name
     for route in ROUTES:
         if late(means.deadline):
@@ -334,7 +335,7 @@ def is_generic(problem: Problem, *, sample: int = 2000) -> bool:
     similarities: about 30·k².
 
     Their fourth moment is three times the square of the second; of whole numbers, few levels,
-    photo- graphs or skewed columns it hardly ever is."""
+    photographs or skewed columns it hardly ever is."""
     if problem.d < 30 * problem.k**2:
         return False
     y = problem.y[:sample, :sample].astype(np.float64)

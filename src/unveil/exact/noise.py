@@ -13,8 +13,8 @@ needs a start with most signs right: relaxed reflections, several of them, and e
 the likeliest. Then each record in turn is moved to the highest peak of its likelihood with all
 others held, which frees records of few rows from wrong signs, and in the end to its mean.
 
-Given x, in turn, a row takes the k records with the smallest misfit (`turns.swap`). σ is what is
-left, with the freedom that x uses up put back. A row counts as explained when what the others say
+Given x, in turn, a row takes the k records with the smallest misfit (`swap`). σ is what is left,
+with the freedom that x uses up put back. A row counts as explained when what the others say
 of it makes it likelier than no knowledge at all, by more than the number of choices its members
 had: on pure noise no row is.
 
@@ -36,8 +36,7 @@ from unveil.engine.blocks import must_fit, one_blas_thread
 from unveil.engine.folded import expected_square, information, log_density, signed
 from unveil.exact.overlaps import draw_members, similarity
 from unveil.exact.problem import Indices, Mask, Problem, late
-from unveil.exact.similarities import column_scale
-from unveil.exact.turns import swap
+from unveil.exact.similarities import column_scale, swap
 from unveil.exact.values import distinct, fit_matrix, gather, reflect, rows_of
 
 Floats = NDArray[np.float64]
@@ -121,7 +120,15 @@ def fit_noisy(
         if count >= m or count < k + 1:
             return NoisyFit(*nothing)
         sweeps = max(100, 60_000 // m)
-        members, _ = draw_members(similar, k, count, rng, sweeps=sweeps, progress=progress)
+        members, _ = draw_members(
+            similar,
+            k,
+            count,
+            rng,
+            sweeps=sweeps,
+            stop=lambda: late(deadline),
+            progress=progress,
+        )
         guess = max(similar.noise, 0.05) * np.sqrt(k)
     rows = np.flatnonzero((members >= 0).all(axis=1) & distinct(members))
     # 1. Values and members by turns, on some of the columns.
@@ -136,7 +143,7 @@ def fit_noisy(
         if len(used) <= k or len(rows) <= len(used):
             return NoisyFit(*nothing)
         design = _Design(names, len(used))
-        x, sigma = _solve(ys[rows], _of(cs, rows), design, sigma, rng, 1)
+        x, sigma = _solve(ys[rows], _of(cs, rows), design, sigma, rng, 1, deadline=deadline)
         if turn == rounds - 1 or given or late(deadline):
             break
         x, names, same = _without_copies(x, names, design, sigma)
@@ -170,7 +177,7 @@ def fit_noisy(
         here = order[s : s + 256]
         yb = np.ascontiguousarray(y[np.ix_(rows, here)])
         cb = None if c is None else np.ascontiguousarray(c[np.ix_(rows, here)])
-        x[:, here], size = _solve(yb, cb, fit, sigma, rng, starts, mean=True)
+        x[:, here], size = _solve(yb, cb, fit, sigma, rng, starts, mean=True, deadline=deadline)
         mu, v = fit.others(x[:, here], yb, cb, size)
         plain = 0.0 if cb is None else cb
         gain += (log_density(yb, mu, v) - log_density(yb, plain, float(k + size**2))).sum(axis=1)
@@ -246,12 +253,14 @@ def _solve(
     again: int = 4,
     mean: bool = False,
     smallest: float = 0.1,
+    deadline: float = np.inf,
 ) -> tuple[Values, float]:
     """x (n, p), the likeliest of several starts at each column, and the noise that is left.
 
     steps : reflections of a start. climbs : steps of expectation–maximisation, of which the first
     have `warm` times the noise, so that signs that are not sure yet stay open a little longer.
     again : further starts of columns that are much less likely than most.
+    deadline : when no further start is made.
     mean : whether records end at their mean instead of at their highest value, where the noise is
     more than `smallest`.
     """
@@ -265,7 +274,7 @@ def _solve(
             typical = float(np.median(best))
             spread = 1.4826 * float(np.median(np.abs(best - typical)))
             todo = np.flatnonzero(best < typical - 3 * spread)
-        if not len(todo):
+        if not len(todo) or (turn and late(deadline)):
             break
         yt, ct = np.ascontiguousarray(y[:, todo]), None if c is None else c[:, todo]
         v = np.float32(np.sqrt(k)) * rng.standard_normal(yt.shape, dtype=np.float32)

@@ -199,7 +199,8 @@ def draw_members(
         first = max(1.0, start * similar.nats * m * k / n)
         cooling = np.append(np.geomspace(first, 1.0, length), np.ones(tail))
         often = np.zeros(lead.shape)
-        chunk = max(1, len(cooling) // 10)
+        # Short enough to be stopped within a second.
+        chunk = int(np.clip(1e8 / (m * m * k), 1, len(cooling) // 10 + 1))
         for s in range(0, len(cooling), chunk):
             count = max(0, min(len(cooling), s + chunk) - max(s, length))
             part = cooling[s : s + chunk]

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,32 @@ def as_rows(problem: Problem, rng: np.random.Generator, *, sample: int = 2000) -
         # Two values per pair against two of the other: four ways to agree.
         chance[p] = 4 * near.sum() / max(1.0, len(gap) * (len(gap) - 1) / 2)
     return Rows(plus, minus, step, np.clip(chance, sample**-2.0, 1.0), problem.c is not None)
+
+
+def expected_relations(n: int, m: int, k: int) -> float:
+    """Mean number of relations among m different k-subsets of n vectors, drawn at random.
+
+    Two subsets that share k−t vectors differ in 2t. Their sum as a multiset has the shared vectors
+    twice and the others once; pairs with the same sum share the same vectors and split the other 2t
+    in halves, in C(2t, t)/2 ways. A relation is two such pairs, so that there are
+
+        among all subsets    Q = Σ_{t=2…k} C(n, k−t) · C(n−k+t, 2t) · C(C(2t, t)/2, 2)
+        among m of N         Q · m(m−1)(m−2)(m−3) / (N(N−1)(N−2)(N−3)),    N = C(n, k)
+
+    exactly: a relation has four different subsets and one pairing. The first appear when m⁴ reaches
+    N², at m ~ n^(k/2); a constant number per encoding takes m ~ n^(2k/3).
+    """
+    N = comb(n, k)
+    if m > N:
+        raise ValueError(f"m={m}: there are only {N} different subsets of {k} of {n} vectors")
+    if m < 4:
+        return 0.0
+    every = sum(
+        comb(n, k - t) * comb(n - k + t, 2 * t) * comb(comb(2 * t, t) // 2, 2)
+        for t in range(2, k + 1)
+    )
+    # Whole numbers up to the last division: for k = 8 they exceed what a float holds exactly.
+    return every * (m * (m - 1) * (m - 2) * (m - 3)) / (N * (N - 1) * (N - 2) * (N - 3))
 
 
 def pick_pivots(
