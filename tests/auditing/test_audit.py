@@ -174,7 +174,7 @@ def test_the_users_encoder_is_what_is_attacked(name):
 
 
 def test_encodings_somebody_else_made():
-    sim = unveil.simulate(unveil.Scheme(2), private=GAUSS, m=(140, 140), rng=3)
+    sim = unveil.simulate(unveil.Scheme(2), private=GAUSS, m=140, rng=3)
     found = unveil.audit(GAUSS, encodings=sim.encodings.values, **QUICK)
     assert found.verdict.level == "leaks"
     assert found.records[0].encodings > 0

@@ -179,10 +179,10 @@ class _Bench:
         patience: float = 120.0,
     ) -> None:
         """few: records of a sample, which also stand for all in further draws and the curve;
-        patience: seconds where no limit is stated. The sample has half of them."""
+        patience: seconds of work where no limit is stated. The sample has half of them."""
         self.case, self.tolerance, self.seeds = case, tolerance, seeds
-        self.clock = Clock(limit or patience)
-        self._first = Clock((limit or patience) / 2)
+        self.clock = Clock(limit or patience, working=limit is None)
+        self._first = Clock((limit or patience) / 2, working=limit is None)
         self._progress, self._said, self._stage = progress, "", ""
         self._told = (0.0, 0.0, 0.0)
         release = case.release

@@ -413,8 +413,9 @@ def _open_values(trial: Trial, words: Words) -> list[str]:
         return []
     right = (trial.outcome.value[trial.counted][:, trial.yard.varies] == EXACT)[opened]
     return [
-        f"{int(opened.sum()):,} values are left open by the equations; the attack guesses them, "
-        f"and {int(right.sum()):,} of these guesses are right. They count in their {words.noun}s."
+        f"Left open by the equations and guessed by the attack: {int(opened.sum()):,} of "
+        f"{opened.size:,} values, {int(right.sum()):,} of them right. They count in their "
+        f"{words.noun}s."
     ]
 
 
