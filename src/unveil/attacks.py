@@ -22,6 +22,7 @@ from scipy import sparse
 
 from unveil.checks import DataLike, InputError, as_array, as_vectors
 from unveil.encodings import Encodings
+from unveil.engine.blocks import memory_limit as bytes_allowed
 from unveil.identify import contradiction, identify, signs_of
 from unveil.mixing import takes as is_mixture
 from unveil.records import AMBIGUOUS, Overlaps, Progress, Recovery
@@ -211,7 +212,8 @@ def recover(
         "units": units,
     }
     options = {option: value for option, value in given.items() if value is not None}
-    how: dict[str, Any] = {"rng": rng, "memory_limit": memory_limit, "progress": progress}
+    limit = None if memory_limit is None else bytes_allowed(memory_limit)
+    how: dict[str, Any] = {"rng": rng, "memory_limit": limit, "progress": progress}
     how |= {} if time_limit is None else {"time_limit": time_limit}
     if attack is not None:
         return _run(attack, encodings, known, options, how)

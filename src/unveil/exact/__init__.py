@@ -74,8 +74,8 @@ def recover_exact(
     public: DataLike | None = None,
     *,
     supports: Supports | Indices | None = None,
-    rng: Rng = None,
     time_limit: float | None = None,
+    rng: Rng = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
     enough: float = 0.9,
@@ -90,10 +90,10 @@ def recover_exact(
         The public vectors, where the scheme has a public part.
     supports : Supports or int array of shape (m, k_public), optional
         Which of them each encoding uses; learned where it is not given. Rows with −1 are left out.
-    rng : int, Generator or None
-        Source of randomness.
     time_limit : float or None
         Seconds after which the best claim so far is certified and returned.
+    rng : int, Generator or None
+        Source of randomness.
     memory_limit : int or None
         Bytes; None: half of what is free.
     progress : callable, optional
@@ -200,7 +200,7 @@ def best_claim(problem: Problem, means: Means, enough: float) -> tuple[Claim, st
     best, name = Claim.nothing(problem, NOTHING), ""
     # Three encodings have more readings than equations, whatever they mix.
     if problem.m < 4 and (problem.k > 1 or problem.c is not None):
-        return replace(best, how=f"{problem.m} different encodings determine nothing"), name
+        return replace(best, how=f"{problem.m} different encodings are too few to determine any record"), name
     for route in ROUTES:
         if late(means.deadline):
             break

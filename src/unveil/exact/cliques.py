@@ -66,6 +66,8 @@ def read_overlaps(
     ridge: float = 0.1,
     cut: float = 9.0,
     columns: int = 4096,
+    least: int = 768,
+    product: float = 3e7,
     block: int = 1024,
     most: int = 200,
     deadline: float = np.inf,
@@ -83,13 +85,16 @@ def read_overlaps(
         Squares are cut here, in units of their mean: one large value would lift many pairs.
     columns : int
         Columns at most, and half as many as encodings, so that C can be told from chance.
+    least, product : int, float
+        Beyond `least` columns, so many that the product of all encodings takes m·product steps.
     block : int
         Rows of a block.
     most : int
         Overlaps of a row on average, at most.
     """
     m = problem.m
-    some = np.sort(rng.permutation(problem.d)[: min(columns, m // 2)])
+    columns = min(columns, m // 2, max(least, int(product / m)))
+    some = np.sort(rng.permutation(problem.d)[:columns])
     with one_blas_thread():
         z = _white(problem.columns(some), cut, ridge)
         sample = z[rng.permutation(m)[:512]] @ z.T

@@ -70,6 +70,10 @@ def from_subsets(
         noisy = claim.explained < enough or claim.open.mean() > enough
         if noisy:
             fit = fit_noisy(problem, members=members, **means)
+            # A fit to noise leaves wrong subsets out; without them the others may hold exactly.
+            again = solve_values(problem, fit.members, **means)
+            noisy = again.explained < enough or again.open.mean() > enough
+            claim = claim if noisy else again
     if not noisy:
         whole[rows] = claim.members
         with clock("certificate"):

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from unveil.attacks.from_subsets import from_subsets
 
 import unveil
 from unveil.engine.blocks import Stopwatch
+from unveil.exact.from_members import from_subsets
 from unveil.records import UNRESOLVED
 
 
