@@ -43,14 +43,11 @@ KINDS = (
 
 LIMIT = 60
 """Seconds that a trial may take."""
-SIGNED = ("mixup",)
+SIGNED = ("mixing",)
 HIDDEN = (
     "default",
     "told",
-    "full",
-    "relations",
-    "unhidden",
-    "noisy-relations",
+    "exact",
     "line-graph",
     "tensor",
     "cliques",
@@ -115,7 +112,7 @@ def trap(kind: str, seed: int, size: int = 1, signs: str = "absolute") -> Trap:
 def spring(trap: Trap, attack: str) -> tuple[str, int]:
     """What the attack answered, and how many vectors it verified wrongly."""
     try:
-        name = {"default": None, "told": "full"}.get(attack, attack)
+        name = None if attack in ("default", "told") else attack
         overlaps = trap.overlaps if attack == "told" else None
         recovery = unveil.recover(
             trap.encodings, trap.public, attack=name, overlaps=overlaps, rng=0
@@ -171,7 +168,7 @@ def _row(kind: str, seeds: range, attack: str) -> Row:
         (seed, signs, name)
         for seed in seeds
         for signs in [
-            "kept" if attack == "mixup" or (attack == "all" and seed % 3 == 2) else "absolute"
+            "kept" if attack == "mixing" or (attack == "all" and seed % 3 == 2) else "absolute"
         ]
         for name in ([attack] if attack != "all" else attacks(kind, signs))
     ]

@@ -75,13 +75,13 @@ def _against_full() -> Row:
     sim = unveil.simulate(unveil.Scheme(3, signs="kept"), 100, m=400, d=120, rng=FIRST)
     hidden = unveil.Encodings(np.abs(sim.encodings.values), unveil.Scheme(3))
     counts, seconds = [], []
-    for encodings, attack in ((sim.encodings, "mixup"), (hidden, "full")):
+    for encodings, attack in ((sim.encodings, "mixing"), (hidden, "exact")):
         start = time.perf_counter()
         counts.append(
             unveil.score(unveil.recover(encodings, attack=attack, rng=0), sim.private).exact
         )
         seconds.append(time.perf_counter() - start)
-    measured = f"{counts[0]} with signs ({seconds[0]:.1f} s), {counts[1]} without by full ({seconds[1]:.1f} s)"
+    measured = f"{counts[0]} with signs ({seconds[0]:.1f} s), {counts[1]} without by exact ({seconds[1]:.1f} s)"
     return (
         "k=3, m=400, d=120, signs kept and hidden",
         "more with signs",

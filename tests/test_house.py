@@ -14,7 +14,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 MOST_FILES = 128
 MOST_CONSTANTS = 60
 CODE_LINES = {
-    "(top)": 1440,
+    "(top)": 1465,
     "auditing": 2750,
     "certificate": 2380,
     "cli": 1570,
@@ -31,8 +31,8 @@ CODE_LINES = {
 }
 FILES_ENTERED = {
     "`recover` on Gaussian vectors": 24,
-    "`recover` on a table": 21,
-    "the paper's attack": 20,
+    "`recover` on a table": 22,
+    "the paper's attack": 21,
 }
 """The walk of an audit is not here: it takes a minute (`python -m tools.walks`)."""
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}

@@ -69,7 +69,7 @@ def test_a_public_vector_that_stands_with_private_ones_of_the_list():
 @pytest.mark.parametrize("seed", [5, 12])
 def test_a_zero_that_joins_two_groups_leaves_their_signs_open(seed):
     X, rows, encodings = two_groups(seed)
-    for attack in ("full", "line-graph"):
+    for attack in ("exact", "line-graph"):
         assert score(recover(encodings, attack=attack, rng=0), X).wrong == 0
     turned = X.copy()
     turned[:9, 0] *= -1
@@ -86,7 +86,7 @@ def test_three_binary_pixels_among_continuous_ones():
         X = rng.standard_normal((30, 250)).astype(np.float32)
         X[:, :3] = rng.choice([-1, 1], (30, 3))
         values = simulate(Scheme(2), private=X, m=120, rng=seed).encodings.values
-        scores = score(recover(Encodings(values, Scheme(2), 1.0), attack="full", rng=0), X)
+        scores = score(recover(Encodings(values, Scheme(2), 1.0), attack="exact", rng=0), X)
         assert scores.wrong == 0
         assert scores.exact >= 27
 
@@ -119,12 +119,12 @@ def test_four_vectors_met_evenly_and_six_met_in_three():
         rows += [group + rng.choice(10, k, False) for _ in range(60)] + (
             [np.arange(4)] if group == 4 else []
         )
-        scores = score(recover(encode(X, rows, Scheme(k)), attack="full", rng=0), X)
+        scores = score(recover(encode(X, rows, Scheme(k)), attack="exact", rng=0), X)
         assert scores.wrong == 0
 
 
 @pytest.mark.parametrize(
-    ("attack", "rms"), [("full", 1.0), ("full", None), ("line-graph", None), ("tensor", 1.0)]
+    ("attack", "rms"), [("exact", 1.0), ("exact", None), ("line-graph", None), ("tensor", 1.0)]
 )
 def test_a_chain_with_another_reading(attack, rms):
     rng, n = np.random.default_rng(0), 20
@@ -157,7 +157,7 @@ def test_few_vectors_of_ones_own_with_a_public_part(seed):
     scheme = Scheme(k, k_public, str(rng.choice(["equal", "paper"])))
     X, P = (rng.standard_normal((count, d)).astype(np.float32) for count in (n, 20))
     sim = simulate(scheme, private=X, public=P, m=m, rng=seed)
-    assert score(recover(sim.encodings, P, attack="full", rng=0), X).wrong == 0
+    assert score(recover(sim.encodings, P, attack="exact", rng=0), X).wrong == 0
 
 
 @pytest.mark.parametrize("rms", [None, 1.0])
@@ -172,7 +172,7 @@ def test_true_overlaps_and_hardly_more_rows_than_vectors(rms):
     W = np.zeros((m, n), int)
     np.put_along_axis(W, rows, 1, axis=1)
     told = Overlaps.from_array(W @ W.T, k)
-    recovery = recover(encode(X, rows, Scheme(k), rms), attack="full", overlaps=told, rng=0)
+    recovery = recover(encode(X, rows, Scheme(k), rms), attack="tensor", overlaps=told, rng=0)
     assert (k, n, m, d) == (3, 9, 27, 400)
     assert score(recovery, X).wrong == 0
 
@@ -191,7 +191,7 @@ def test_few_columns_with_noise_claim_nothing():
     """Four columns and noise: some twenty vectors 'fit' most encodings, and not one is right."""
     X = np.random.default_rng(0).standard_normal((12, 4)).astype(np.float32)
     recovery = recover(
-        simulate(Scheme(2), private=X, m=120, rng=1, noise=0.05).encodings, attack="full", rng=0
+        simulate(Scheme(2), private=X, m=120, rng=1, noise=0.05).encodings, attack="exact", rng=0
     )
     assert not recovery.verified.any()
 
@@ -201,7 +201,7 @@ def test_damaged_encodings_are_not_reproduced_and_harm_nobody():
     values = sim.encodings.values.copy()
     values[3, :20] += 0.5
     values[8] += 0.01 * np.random.default_rng(0).standard_normal(200).astype(np.float32)
-    recovery = recover(unveil.Encodings(values, Scheme(2), 1.0), attack="full", rng=0)
+    recovery = recover(unveil.Encodings(values, Scheme(2), 1.0), attack="exact", rng=0)
     assert recovery.explained == 88
     scores = score(recovery, sim.private)
     assert (scores.exact, scores.wrong) == (15, 0)

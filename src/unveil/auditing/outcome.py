@@ -353,7 +353,7 @@ def _factor(vectors: Doubles, truth: Doubles, sure: float = 0.98) -> float:
     """The one factor that brings all vectors nearest to records, by magnitudes; vectors whose
     cosine is above `sure`, or the best there are, say it."""
     x, t = np.abs(vectors), np.abs(truth)
-    size = np.maximum(np.linalg.norm(x, axis=1), 1e-300)
+    size = np.maximum(np.linalg.norm(x, axis=1), 1e-150)
     product = x @ t.T
     cosine = product / (size[:, None] * np.maximum(np.linalg.norm(t, axis=1), 1e-300))
     best = cosine.argmax(axis=1)

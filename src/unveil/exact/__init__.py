@@ -200,7 +200,9 @@ def best_claim(problem: Problem, means: Means, enough: float) -> tuple[Claim, st
     best, name = Claim.nothing(problem, NOTHING), ""
     # Three encodings have more readings than equations, whatever they mix.
     if problem.m < 4 and (problem.k > 1 or problem.c is not None):
-        return replace(best, how=f"{problem.m} different encodings are too few to determine any record"), name
+        return replace(
+            best, how=f"{problem.m} different encodings are too few to determine any record"
+        ), name
     for route in ROUTES:
         if late(means.deadline):
             break

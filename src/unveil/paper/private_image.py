@@ -340,7 +340,7 @@ def learn_private_image(
     Examples
     --------
     >>> import unveil
-    >>> sim = unveil.simulate(unveil.Scheme(2), n_private=6, n_public=0, m=40, d=400, rng=0)
+    >>> sim = unveil.simulate(unveil.Scheme(2), n_private=12, n_public=0, m=100, d=400, rng=0)
     >>> recovery = unveil.learn_private_image(sim.encodings)
     >>> recovery.status.tolist()
     ['verified', 'verified', 'verified', 'verified']
