@@ -88,7 +88,9 @@ def similarity(
     for noise in np.arange(0.0, 0.95, 0.05) if noisy and c is None else [0.0]:
         mean, variance = levels(1 + noise**2)
         variance = variance * spread / d
-        n, miss = _count(mean, variance, k, len(S), square, cube)
+        # Without noise equal subsets give equal encodings, of which the caller keeps one.
+        distinct = noise == 0 and c is None
+        n, miss = _count(mean, variance, k, len(S), square, cube, distinct)
         if best is None or miss < best[0]:
             best = miss, Similarity(S, mean, variance, n, float(noise))
     assert best is not None
@@ -141,15 +143,23 @@ def _moments(S: Values) -> tuple[float, float]:
 
 
 def _count(
-    mean: Floats, variance: Floats, k: int, m: int, square: float, cube: float
+    mean: Floats,
+    variance: Floats,
+    k: int,
+    m: int,
+    square: float,
+    cube: float,
+    distinct: bool,
 ) -> tuple[int, float]:
     """n from the mean square of S, and how far the mean cube is then from what it should be.
 
-    Subsets drawn at random share q records with hypergeometric chance. The mean of S tells nothing
-    once columns are standardised."""
+    Subsets drawn at random share q records with hypergeometric chance; `distinct`: no two subsets
+    are equal. The mean of S tells nothing once columns are standardised."""
 
     def moments(n: int) -> tuple[float, float]:
         share = np.array([comb(k, q) * comb(n - k, k - q) / comb(n, k) for q in range(k + 1)])
+        share[k] *= not distinct
+        share /= share.sum()
         e = mean - share @ mean
         return float(share @ (e**2 + variance)), float(share @ (e**3 + 3 * e * variance))
 

@@ -95,6 +95,10 @@ def recover_by_similarity(
     if k == 1:
         return solve_values(problem, shared_record(similar), rng=rng, deadline=deadline)
     for attempt in range(attempts):
+        if attempt == 1:  # what looked like noise may be chance
+            with one_blas_thread():
+                similar = similarity(y, k, c, rng=rng, noisy=False)
+            count = min(similar.n, m - 1) if n is None else n
         members, sure = draw_members(
             similar,
             k,
