@@ -126,7 +126,7 @@ def audit(
     )
     if several and options["labels"] is not None:
         raise InputError("--labels without --private: say which records they are of")
-    _must_be_ours(out, several)
+    _must_be_ours(out)
     given = (ctx.obj or {}).get("args", [])
     facts, closed = [], False
     for name in [*DEFAULT] if several else [private]:
@@ -162,10 +162,10 @@ def audit(
     return FAILED if closed else 0
 
 
-def _must_be_ours(out: Path, several: bool) -> None:
-    """A folder that is new, empty, or holds a report of an earlier audit, which is replaced."""
+def _must_be_ours(out: Path) -> None:
+    """A folder that is new, empty, or holds reports of an earlier audit, which may be replaced."""
     from unveil.engine import files
 
-    folders = [out / name for name in DEFAULT] if several else [out]
+    folders = [out, *(out / name for name in DEFAULT)]
     if not any((folder / "audit.json").is_file() for folder in folders):
         files.must_be_new(out)
