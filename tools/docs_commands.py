@@ -108,6 +108,10 @@ def prepare(folder: Path) -> None:
     for name in ("features.csv", "data/features.csv"):
         (folder / name).parent.mkdir(exist_ok=True)
         np.savetxt(folder / name, people, delimiter=",", header=header, comments="", fmt="%.2f")
+    regions = ["south", "north", "north"] * 8
+    rows = [f"{a:.0f};{r};{b:.0f}" for (a, b, *_), r in zip(people, regions, strict=True)]
+    rows[5] = rows[5].rsplit(";", 1)[0] + ";"  # a missing cell
+    (folder / "people.csv").write_text("\n".join(["age;region;income", *rows]) + "\n")
     (folder / "classes.csv").write_text("class\n" + "\n".join(["a", "b"] * 12) + "\n")
     sim = unveil.simulate(unveil.Scheme(2), n_private=20, m=140, d=30, rng=0)
     for name, values in {"released": sim.encodings.values, "private": sim.private}.items():
