@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import unveil
-from unveil.mixing.codes import simplex_weights
-from unveil.mixing.model import least_squares, mixed, weight_matrix
+from unveil.mixing.model import least_squares, mixed, simplex_weights, weight_matrix
 
 SEED = 62000
 ROOT = Path(__file__).resolve().parents[1]

@@ -23,7 +23,7 @@ CODE_LINES = {
     "engine": 880,
     "exact": 3870,
     "images": 1880,
-    "mixing": 1380,
+    "mixing": 1295,
     "paper": 2830,
     "report": 400,
     "rivals": 1060,

@@ -37,7 +37,7 @@ from unveil.checks import InputError
 from unveil.encodings import Encodings
 from unveil.engine.blocks import one_blas_thread
 from unveil.mixing.corners import find_corners
-from unveil.mixing.dictionary import find_dictionary
+from unveil.mixing.dictionary import reproduced, sketch_dictionary
 from unveil.mixing.hidden import find_hidden, squared_correlations
 from unveil.mixing.masks import mask_groups, relative_masks
 from unveil.mixing.model import Mixture, rank, rms, spectrum
@@ -335,8 +335,7 @@ def _mixtures(
         for k in range(least, search.most + 1):
             found = find_corners(Y, k)
             if (found is None or not found.exact) and len(Y) > 4 * Y.shape[1] and k <= 3:
-                many = find_dictionary(Y, k, 2 / (k + 1))
-                found = many if many is not None else found
+                found = reproduced(Y, sketch_dictionary(Y, k, 2 / (k + 1))) or found
             if found is None or found.fits.mean() < explains:
                 continue
             if np.median((found.weights > 0.02).sum(axis=1)) < k or 2 * len(found.values) > len(Y):

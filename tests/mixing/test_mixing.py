@@ -7,12 +7,12 @@ from scipy.optimize import nnls
 import unveil
 from unveil import InputError, Scheme
 from unveil.mixing import recover_mixture, takes
-from unveil.mixing.codes import simplex_weights, sparse_codes
+from unveil.mixing.codes import sparse_codes
 from unveil.mixing.corners import find_corners, skewest_columns
-from unveil.mixing.dictionary import find_dictionary
+from unveil.mixing.dictionary import reproduced, sketch_dictionary
 from unveil.mixing.hidden import solve_magnitudes
 from unveil.mixing.masks import mask_groups, relative_masks
-from unveil.mixing.model import weight_matrix
+from unveil.mixing.model import simplex_weights, weight_matrix
 
 
 def mixtures(k, n, m, d, alpha, seed, noise=0.0):
@@ -101,7 +101,7 @@ def test_noise_leaves_the_error_of_least_squares_with_all_known(alpha):
 
 def test_more_records_than_values():
     x, _, Y = mixtures(2, 60, 600, 20, 1.0, 5)
-    found = find_dictionary(Y, 2, 2 / 3)
+    found = reproduced(Y, sketch_dictionary(Y, 2, 2 / 3))
     assert found is not None
     assert (distances(found.values, x) < 1e-2).sum() >= 57
 

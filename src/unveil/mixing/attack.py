@@ -31,10 +31,10 @@ from unveil.engine.blocks import Stopwatch, must_fit, one_blas_thread
 from unveil.engine.blocks import memory_limit as bytes_allowed
 from unveil.mixing.codes import matching_pursuit, sparse_codes
 from unveil.mixing.corners import find_corners
-from unveil.mixing.dictionary import find_dictionary, sketch_dictionary
+from unveil.mixing.dictionary import reproduced, sketch_dictionary
 from unveil.mixing.hidden import find_hidden
 from unveil.mixing.masks import mask_groups, relative_masks
-from unveil.mixing.model import Floats, Mixture, mixed, rms
+from unveil.mixing.model import Floats, Mixture, judge, mixed, rms
 from unveil.records import Progress, Recovery
 from unveil.recovery import AMBIGUOUS, UNRESOLVED
 from unveil.scheme import Scheme
@@ -115,9 +115,7 @@ def recover_mixture(
         found, values=(found.values + offset / total) * unit, noise=found.noise * rms(unit)
     )
     with clock("certificate"), one_blas_thread():
-        if own:
-            return _judged(encodings, found, P, clock, facts)
-        return _judged_fixed(encodings, found, P, names, clock, facts)
+        return _judged(encodings, found, P, names, clock, facts)
 
 
 def _believable(found: Mixture, *, explained: float = 0.5, noisiest: float = 0.5) -> bool:
@@ -174,8 +172,8 @@ def _solve(
     k = scheme.k_private + scheme.k_public
     found = find_corners(Y, k, n, progress=progress)
     if found is None or not found.exact:
-        many = find_dictionary(Y, k, _mean_square(scheme), known=P, progress=progress)
-        found = many if many is not None else found
+        many = sketch_dictionary(Y, k, _mean_square(scheme), known=P, progress=progress)
+        found = reproduced(Y, many, P) or found
     return found, None, {}
 
 
@@ -207,11 +205,7 @@ def _fixed(
             # A wrong public part is a record of its own: the rank says nothing, falls do.
             new = find_corners(rest, k, n, weight=a, progress=progress)
         else:
-            members, weights = sparse_codes(rest, found.values, k, weight=a)
-            off = np.abs(rest - mixed(found.values, members, weights)).max(axis=1)
-            fits = off <= 1e-4 * rms(Y)
-            largest = float(off[fits].max(initial=0.0))
-            new = Mixture(found.values, members, weights, fits, largest, bool(fits.mean() >= 0.5))
+            new = judge(rest, *sparse_codes(rest, found.values, k, weight=a), len(found.values))
         if new is None or (found is not None and new.fits.sum() <= found.fits.sum()):
             break
         found = new
@@ -268,7 +262,8 @@ def _masked(
         masks = np.where(wrong, -masks, masks)
     if found is None:
         Z = Y[rows] * masks[mine]
-        found = find_dictionary(Z, k, squares, known=P, start=start, progress=progress)
+        fit = sketch_dictionary(Z, k, squares, known=P, start=start, progress=progress)
+        found = reproduced(Z, fit, P)
     if found is None:
         return None, count
     # Rows in no group explain nothing; signs per value by public vectors among the records.
@@ -295,83 +290,93 @@ def _judged(
     encodings: Encodings,
     found: Mixture,
     P: NDArray[np.float32] | None,
+    names: NDArray[np.int64] | None,
     clock: Stopwatch,
     facts: dict[str, Any],
     *,
     faintest: float = 1e-5,
     faint: float = 1e-2,
 ) -> Recovery:
-    """The recovery where weights are drawn anew. Records that are public vectors are left out; a
-    weight below `faintest` (under noise `faint`) leaves open whose it is, and names no member."""
+    """Private records with their members: what the certificate says of them, or under noise their
+    standard errors.
+
+    names (m, k_public)    Public vectors of each row, where weights are fixed. Where they are not,
+                           public vectors are among the records, and are left out here.
+    faintest, faint        A weight below `faintest` (under noise `faint`) leaves open whose it is,
+                           and names no member.
+    """
     scheme, m = encodings.scheme, encodings.m
-    k = scheme.k_private + scheme.k_public
-    signs = np.ones(encodings.d)
-    signed = scheme.signs == "kept"
-    # 1. Which records are public vectors; behind masks they tell the sign of every value.
-    listed = _public_names(found.values if signed else np.abs(found.values), P, not signed)
-    if not signed and P is not None and (listed >= 0).sum() >= 2:
-        plus, minus = _agreement(found.values, P, listed)
-        if (plus != minus).all():
-            signs, signed = np.where(plus, 1.0, -1.0), True
-    x = found.values * signs
-    W = found.matrix
-    W.data[W.data <= (faintest if found.exact else faint)] = 0
+    own, k = not scheme.fixed_weights, found.members.shape[1]
+    signs, signed = np.ones(encodings.d), scheme.signs == "kept"
+    listed, W = np.full(len(found.values), -1), found.matrix
+    # 1. Which records are private, and who mixes them.
+    if own:
+        listed = _public_names(found.values if signed else np.abs(found.values), P, not signed)
+        if P is not None:
+            names = np.where(found.weights > faintest, listed[found.members], -1)
+            if not signed and (listed >= 0).sum() >= 2:
+                # Behind masks public vectors tell the sign of every value.
+                plus, minus = _agreement(found.values, P, listed)
+                signed = bool((plus != minus).all())
+                signs = np.where(plus, 1.0, -1.0) if signed else signs
+        W.data[W.data <= (faintest if found.exact else faint)] = 0
+    else:
+        # A record that one row alone uses takes whatever that row has.
+        W = sparse.csr_array(sparse.diags_array(found.fits.astype(np.float64)) @ W)
+        lone = (W > 0).sum(axis=0) == 1
+        W = sparse.csr_array(sparse.diags_array((W @ lone == 0).astype(np.float64)) @ W)
     W.eliminate_zeros()
-    used = np.asarray((W > 0).sum(axis=0)).ravel() > 0
-    names = np.flatnonzero((listed < 0) & used)
-    weights = sparse.csr_array(W[:, names])
-    supports = _supports(W, listed, scheme.k_public) if P is not None else None
+    chosen = np.flatnonzero((listed < 0) & (np.asarray((W > 0).sum(axis=0)).ravel() > 0))
+    weights = sparse.csr_array(W[:, chosen])
+    x, error = found.values[chosen] * signs, found.error()[chosen]
     # 2. The certificate, or standard errors.
-    explained, error = int(found.fits.sum()), found.error()[names]
+    explained, noise = int(found.fits.sum()), found.noise
+    sure = error <= 0.5 * rms(x)
     kind = "private vectors" if P is not None or not scheme.k_public else "vectors"
     if found.exact:
         judged = certify(
-            encodings, x[names], weights.astype(bool), P, supports=supports, weights=weights
+            encodings, x, weights.astype(bool), P, names, weights=weights if own else None
         )
-        status, reasons, opened = judged.status, judged.reasons, judged.doubtful
-        text = f"{int(judged.verified.sum())} of {len(names)} {kind} verified; {explained} of "
-        text += f"{m} encodings explained exactly as mixtures of {k}, weights found with them"
+        text = f"{int(judged.verified.sum())} of {len(x)} {kind} verified; {explained} of {m} "
+        text += f"encodings explained exactly as mixtures of {k}"
+        text += ", weights found with them" if own else ""
+        facts = {**judged.evidence, **facts}
     else:
-        sure = error <= 0.5 * rms(x)
-        status = np.where(sure, UNRESOLVED, AMBIGUOUS).astype("<U10")
-        noise, opened = found.noise, None
-        reasons = tuple(
-            f"known to about ±{size:.2g} per value: the encodings carry noise of about {noise:.2g}"
-            if good
-            else "the encodings that use it do not determine it"
-            for size, good in zip(error, sure, strict=True)
+        judged = Recovery(
+            vectors=x.astype(np.float32),
+            status=np.where(sure, UNRESOLVED, AMBIGUOUS).astype("<U10"),
+            signed=signed,
+            members=weights.astype(bool),
+            residual=np.full(len(x), noise / rms(encodings.values)),
+            reasons=tuple(
+                f"known to about ±{size:.2g} per value: the encodings carry noise of about "
+                f"{noise:.2g}"
+                if good
+                else "the encodings that use it do not determine it"
+                for size, good in zip(error, sure, strict=True)
+            ),
+            attack=NAME,
+            explanation="",
+            weights=weights if own else None,
         )
         text = f"{int(sure.sum())} {kind} recovered to about ±{np.median(error):.2g} per value; "
         text += f"{explained} of {m} encodings explained as mixtures of {k} up to noise of about "
         text += f"{noise:.2g}, so that nothing is exact"
-        facts |= {"noise": noise, "standard_error": error.tolist()}
+        facts = {**facts, "noise": noise, "standard_error": error.tolist()}
     if "masks" in facts:
         text += f"; {facts['masks']} masks found"
     if (listed >= 0).any():
         text += f"; {int((listed >= 0).sum())} further corners are public vectors"
     facts |= {
-        "estimated_n_private": len(names),
+        "estimated_n_private": len(x),
         "encodings_explained": explained,
-        "mixed": float(np.median((found.weights > faint).sum(axis=1))),
         "equations": explained * encodings.d,
-        "unknowns": found.values.size + explained * (k - 1),
+        "unknowns": found.values.size + own * explained * (k - 1),
     }
-    return Recovery(
-        vectors=x[names].astype(np.float32),
-        status=status,
-        signed=signed,
-        members=weights.astype(bool),
-        residual=np.full(len(names), found.noise / rms(encodings.values)),
-        reasons=reasons,
-        attack=NAME,
-        explanation=text,
-        seconds=clock.seconds,
-        evidence=facts,
-        weights=weights,
-        doubtful=opened if opened is not None and opened.any() else None,
-        explained=explained,
-        exact=found.exact,
-    )
+    return replace(
+        judged, signed=signed, attack=NAME, explanation=text, seconds=clock.seconds,
+        evidence=facts, explained=explained, exact=found.exact,
+    )  # fmt: skip
 
 
 def _public_names(
@@ -397,78 +402,3 @@ def _agreement(
     agree = x[mine] * theirs
     plus, minus = (np.asarray((clear & part).any(axis=0)) for part in (agree > 0, agree < 0))
     return plus, minus
-
-
-def _supports(W: sparse.csr_array, listed: NDArray[np.int64], k_public: int) -> NDArray[np.int64]:
-    """(m, k) the public vectors that each row mixes, −1 where there are fewer."""
-    columns = np.flatnonzero(listed >= 0)
-    part = sparse.csr_array(W[:, columns]).tocoo()
-    most = max(k_public, int(np.bincount(part.row, minlength=1).max(initial=0)))
-    out, place = np.full((W.shape[0], most), -1, np.int64), np.zeros(W.shape[0], np.int64)
-    for row, column in zip(part.row, part.col, strict=True):
-        out[row, place[row]] = listed[columns[column]]
-        place[row] += 1
-    return out
-
-
-def _judged_fixed(
-    encodings: Encodings,
-    found: Mixture,
-    P: NDArray[np.float32] | None,
-    names: NDArray[np.int64] | None,
-    clock: Stopwatch,
-    facts: dict[str, Any],
-) -> Recovery:
-    """The recovery where all encodings have one weight: members alone go to the certificate, or
-    under noise standard errors of the records."""
-    scheme, m = encodings.scheme, encodings.m
-    rows = np.flatnonzero(found.fits)
-    # A record that one row alone uses takes whatever that row has: the row says nothing.
-    while True:
-        uses = np.bincount(found.members[rows].ravel(), minlength=len(found.values))
-        keep = (uses[found.members[rows]] > 1).all(axis=1)
-        if keep.all():
-            break
-        rows = rows[keep]
-    used, inside = np.unique(np.sort(found.members[rows], axis=1), return_inverse=True)
-    members = np.full((m, scheme.k_private), -1, np.int64)
-    members[rows] = inside.reshape(len(rows), -1)
-    x, error = found.values[used], found.error()[used]
-    facts |= {"estimated_n_private": len(x), "encodings_explained": len(rows)}
-    if found.exact:
-        judged = certify(encodings, x.astype(np.float32), members, P, names)
-        text = f"{int(judged.verified.sum())} of {len(x)} private vectors verified; "
-        text += f"{judged.explained} of {m} encodings explained exactly"
-        facts |= {"equations": judged.explained * encodings.d, "unknowns": x.size}
-        return replace(
-            judged,
-            attack=NAME,
-            explanation=text,
-            seconds=clock.seconds,
-            evidence={**facts, **judged.evidence},
-        )
-    sure = error <= 0.5 * rms(x)
-    noise = found.noise
-    reasons = tuple(
-        f"known to about ±{size:.2g} per value: the encodings carry noise of about {noise:.2g}"
-        if good
-        else "the encodings that use it do not determine it"
-        for size, good in zip(error, sure, strict=True)
-    )
-    text = f"{int(sure.sum())} private vectors recovered to about ±{np.median(error):.2g} per "
-    text += f"value; {len(rows)} of {m} encodings explained up to noise of about {noise:.2g}, so "
-    text += "that nothing is exact"
-    return Recovery(
-        vectors=x.astype(np.float32),
-        status=np.where(sure, UNRESOLVED, AMBIGUOUS).astype("<U10"),
-        signed=True,
-        members=sparse.csr_array(found.matrix[:, used]).astype(bool),
-        residual=np.full(len(x), noise / rms(encodings.values)),
-        reasons=reasons,
-        attack=NAME,
-        explanation=text,
-        seconds=clock.seconds,
-        evidence={**facts, "noise": noise, "standard_error": error.tolist()},
-        explained=len(rows),
-        exact=False,
-    )

@@ -30,6 +30,7 @@ from unveil.mixing.model import (
     Members,
     least_squares,
     mixed,
+    simplex_weights,
     weight_matrix,
 )
 
@@ -61,30 +62,6 @@ def by_weight(members: Members, weights: Floats) -> tuple[Members, Floats]:
     """The same with the largest weight of each row first."""
     order = np.argsort(-weights, axis=1, kind="stable")
     return np.take_along_axis(members, order, 1), np.take_along_axis(weights, order, 1)
-
-
-def simplex_weights(Z: Floats, x: Floats, members: Members, *, ridge: float = 1e-11) -> Floats:
-    """Weights of given members by least squares, not negative, sum 1.
-
-    They sum to 1 by themselves when rows are measured from their last member.
-
-    ridge : float    Added to the normal equations, relative to their trace: members may be equal.
-    """
-    m, k = members.shape
-    if k == 1:
-        return np.ones((m, 1))
-    last = x[members[:, -1]]
-    edges = [x[members[:, j]] - last for j in range(k - 1)]
-    gram = np.empty((m, k - 1, k - 1))
-    right = np.empty((m, k - 1, 1))
-    for a, edge in enumerate(edges):
-        right[:, a, 0] = np.einsum("ij,ij->i", edge, Z - last)
-        for b in range(a + 1):
-            gram[:, a, b] = gram[:, b, a] = np.einsum("ij,ij->i", edge, edges[b])
-    gram += (ridge * np.einsum("ijj->i", gram)[:, None, None] + 1e-300) * np.eye(k - 1)
-    free = np.linalg.solve(gram, right)[:, :, 0]
-    weights = np.maximum(np.column_stack([free, 1 - free.sum(axis=1)]), 0.0)
-    return np.asarray(weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300))
 
 
 def alternate(
@@ -149,11 +126,12 @@ def alternate(
         bar = min(bar * cooling, float(np.sqrt(np.mean(left**2))))
         trust = 1 / np.maximum(left, max(bar, usual / 10, 1e-12 * size)) if robust else None
         W = weight_matrix(members, weights, len(x))
-        new = least_squares(W[:, q:].tocsr(), Z - W[:, :q] @ fixed, trust, ridge=1e-10)
+        new = least_squares(W, Z, trust, fixed, ridge=1e-10)
         if new is None:
             return fit
-        idle = np.asarray(W[:, q:].sum(axis=0)).ravel() <= 1e-9
-        new[idle] = own[idle]
+        idle = np.asarray(W.sum(axis=0)).ravel() <= 1e-9
+        new[idle] = x[idle]
+        new = new[q:]
         moved = float(np.linalg.norm(new - own)) / max(float(np.linalg.norm(own)), 1e-300)
         # 3. Records that come and go.
         if adapt:

@@ -32,6 +32,7 @@ from unveil.mixing.model import (
     Members,
     Mixture,
     judge,
+    judge_noise,
     least_squares,
     rank,
     rms,
@@ -184,7 +185,7 @@ def _corners(
     if noise is None:
         return best if best is not None and best.exact else None
     fit = alternate(Z, x, k, weight=weight, robust=False, turns=60)
-    noisy = None if fit is None else judge(Y, fit.members, fit.weights, n, noise=noise)
+    noisy = None if fit is None else judge_noise(Y, fit.members, fit.weights, n, noise)
     if best is None or noisy is None:
         return best or noisy
     return noisy if noisy.fits.sum() >= best.fits.sum() else best

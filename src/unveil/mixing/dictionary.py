@@ -19,40 +19,12 @@ Cost: m·n·d for each of some dozen turns.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from unveil.mixing.codes import Fit, alternate, simplex_weights
-from unveil.mixing.model import (
-    Floats,
-    Members,
-    Mixture,
-    least_squares,
-    mixed,
-    rms,
-    weight_matrix,
-)
-
-
-def find_dictionary(
-    Y: Floats,
-    k: int,
-    squares: float,
-    *,
-    known: Floats | None = None,
-    start: Floats | None = None,
-    turns: int = 80,
-    progress: Callable[[int, int], None] | None = None,
-) -> Mixture | None:
-    """The records that reproduce the encodings, known ones first; None: less than half of the
-    encodings are reproduced.
-
-    squares : float    Mean of Σ λ² of an encoding: it tells the length of a record from that of an
-                       encoding.
-    known, start       As those of `sketch_dictionary`.
-    """
-    fit = sketch_dictionary(Y, k, squares, known=known, start=start, turns=turns, progress=progress)
-    return None if fit is None else _polished(Y, fit, 0 if known is None else len(known))
+from unveil.mixing.codes import Fit, alternate
+from unveil.mixing.model import Floats, Mixture, judge, least_squares, weight_matrix
 
 
 def sketch_dictionary(
@@ -69,6 +41,8 @@ def sketch_dictionary(
     """Records (known ones first), members and weights after `turns` of the alternation. `left` is
     in units of a record.
 
+    squares : float  Mean of Σ λ² of an encoding: it tells the length of a record from that of an
+                     encoding.
     known (q, d)     Records that are known.
     start (n, d)     Records to begin with, known ones not among them; None: long encodings.
     flat : float     Directions with less variance than this share of the most are left out.
@@ -87,10 +61,8 @@ def sketch_dictionary(
     if fit is None:
         return None
     trust = 1 / np.maximum(fit.left, max(float(np.median(fit.left)) / 10, 1e-12))
-    x = _values(Y, fit.members, fit.weights, fixed, len(fit.values), trust)
-    return (
-        None if x is None else Fit(np.concatenate([fixed, x]), fit.members, fit.weights, fit.left)
-    )
+    x = least_squares(weight_matrix(fit.members, fit.weights, len(fit.values)), Y, trust, fixed)
+    return None if x is None else replace(fit, values=x)
 
 
 def _long_rows(
@@ -121,38 +93,18 @@ def _long_rows(
     return np.asarray(chosen[len(known) :], np.float64)
 
 
-def _values(
-    Y: Floats, members: Members, weights: Floats, known: Floats, n: int, trust: Floats
-) -> Floats | None:
-    """Records beyond those known, by least squares."""
-    W, q = weight_matrix(members, weights, n), len(known)
-    return least_squares(W[:, q:].tocsr(), Y - W[:, :q] @ known, trust, ridge=1e-10)
-
-
-def _polished(
-    Y: Floats, fit: Fit, q: int, *, fine: float = 1e-3, near: float = 1e-4, rounds: int = 30
+def reproduced(
+    Y: Floats, fit: Fit | None, known: Floats | None = None, *, fine: float = 1e-3, rounds: int = 30
 ) -> Mixture | None:
-    """Records at all values from the rows they reproduce; the first q are known.
+    """Records at all values from the rows they reproduce, the known ones first; None: less than
+    half of the encodings are reproduced.
 
     fine : float    Residual, in units of a record, of rows to begin with.
-    near : float    Residual, relative to the rms of the encodings, that is rounding.
     """
-    known, members, weights = fit.values[:q], fit.members, fit.weights
-    trusted, bound = fit.left < fine, near * rms(Y)
-    best: Mixture | None = None
-    for _ in range(rounds):
-        if 2 * trusted.sum() < len(Y):
-            break
-        x = _values(Y, members, weights, known, len(fit.values), trusted.astype(np.float64))
-        if x is None:
-            break
-        values = np.concatenate([known, x])
-        weights = simplex_weights(Y, values, members)
-        off = np.abs(Y - mixed(values, members, weights)).max(axis=1)
-        fits = off <= bound
-        largest = float(off[fits].max(initial=0.0))
-        if best is not None and fits.sum() <= best.fits.sum() and largest >= best.noise:
-            break
-        best = Mixture(values, members, weights, fits, largest, bool(2 * fits.sum() >= len(Y)))
-        trusted = fits if best.exact else trusted
-    return best if best is not None and best.exact else None
+    if fit is None:
+        return None
+    found = judge(
+        Y, fit.members, fit.weights, len(fit.values), known=known, trusted=fit.left < fine,
+        refit=True, rounds=rounds,
+    )  # fmt: skip
+    return found if found is not None and found.exact else None

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh
 
-from unveil.mixing.codes import alternate, by_weight, simplex_weights
+from unveil.mixing.codes import alternate, by_weight
 from unveil.mixing.corners import skewest_columns
 from unveil.mixing.model import (
     Floats,
@@ -36,6 +36,7 @@ from unveil.mixing.model import (
     least_squares,
     mixed,
     rms,
+    simplex_weights,
     weight_matrix,
 )
 

@@ -83,13 +83,23 @@ def mixed(values: Floats, members: Members, weights: Floats) -> Floats:
 
 
 def least_squares(
-    W: sparse.csr_array, Y: Floats, trust: Floats | None = None, *, ridge: float = 1e-12
+    W: sparse.csr_array,
+    Y: Floats,
+    trust: Floats | None = None,
+    known: Floats | None = None,
+    *,
+    ridge: float = 1e-12,
 ) -> Floats | None:
-    """x that minimises Σ_i trust_i·‖(Wx − Y)_i‖²; None where W leaves it open.
+    """x that minimises Σ_i trust_i·‖(Wx − Y)_i‖², its first rows as known; None where W leaves it
+    open.
 
     ridge : float    Added to the diagonal of WᵀW, relative to its mean: far below what single
                      precision leaves of the encodings.
     """
+    if known is not None and len(known):
+        q = len(known)
+        x = least_squares(W[:, q:].tocsr(), Y - W[:, :q] @ known, trust, ridge=ridge)
+        return None if x is None else np.concatenate([known, x])
     heavy = W if trust is None else sparse.csr_array(W.multiply(trust[:, None]))
     gram = (W.T @ heavy).toarray()
     gram[np.diag_indices_from(gram)] += ridge * max(float(np.trace(gram)) / len(gram), 1e-300)
@@ -97,6 +107,30 @@ def least_squares(
         return np.asarray(cho_solve(cho_factor(gram), heavy.T @ Y))
     except LinAlgError:
         return None
+
+
+def simplex_weights(Z: Floats, x: Floats, members: Members, *, ridge: float = 1e-11) -> Floats:
+    """Weights of given members by least squares, not negative, sum 1.
+
+    They sum to 1 by themselves when rows are measured from their last member.
+
+    ridge : float    Added to the normal equations, relative to their trace: members may be equal.
+    """
+    m, k = members.shape
+    if k == 1:
+        return np.ones((m, 1))
+    last = x[members[:, -1]]
+    edges = [x[members[:, j]] - last for j in range(k - 1)]
+    gram = np.empty((m, k - 1, k - 1))
+    right = np.empty((m, k - 1, 1))
+    for a, edge in enumerate(edges):
+        right[:, a, 0] = np.einsum("ij,ij->i", edge, Z - last)
+        for b in range(a + 1):
+            gram[:, a, b] = gram[:, b, a] = np.einsum("ij,ij->i", edge, edges[b])
+    gram += (ridge * np.einsum("ijj->i", gram)[:, None, None] + 1e-300) * np.eye(k - 1)
+    free = np.linalg.solve(gram, right)[:, :, 0]
+    weights = np.maximum(np.column_stack([free, 1 - free.sum(axis=1)]), 0.0)
+    return np.asarray(weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300))
 
 
 def spectrum(Y: Floats) -> tuple[Floats, Floats]:
@@ -125,38 +159,55 @@ def judge(
     weights: Floats,
     n: int,
     *,
-    noise: float | None = None,
+    known: Floats | None = None,
+    trusted: Flags | None = None,
+    refit: bool = False,
+    rounds: int = 2,
     near: float = 1e-4,
-    sigmas: float = 5.0,
 ) -> Mixture | None:
-    """Records at all values by least squares, and which encodings they explain.
+    """Records at all values by least squares, and which encodings they explain to rounding. Rows
+    that are wrong pull on the others: if they are fewer than half, once more without them.
 
-    noise : float      Standard deviation per value up to which an encoding is explained; None: to
-                       rounding, and rows that are not do not count in the least squares.
+    known : (q, d)     The first records, where they are known.
+    trusted : (m,)     Rows that count to begin with; None: all.
+    refit : bool       Weights are found anew in each round, by the members; they sum to 1.
+    rounds : int       At most, as long as more rows are explained, or better.
     near : float       Residual, relative to the rms of the encodings, that is rounding: a wrong
                        member leaves a thousand times as much.
-    sigmas : float     Standard deviations of χ² within which a residual is noise.
     """
+    m, bound = len(Y), near * rms(Y)
+    trusted = np.ones(m, bool) if trusted is None else trusted
+    best: Mixture | None = None
+    for _ in range(rounds):
+        W = weight_matrix(members[trusted], weights[trusted], n)
+        x = least_squares(W, Y[trusted], known=known) if 2 * trusted.sum() >= m else None
+        if x is None:
+            break
+        weights = simplex_weights(Y, x, members) if refit else weights
+        off = np.abs(Y - mixed(x, members, weights)).max(axis=1)
+        fits = off <= bound
+        largest = float(off[fits].max(initial=0.0))
+        if best is not None and fits.sum() <= best.fits.sum() and largest >= best.noise:
+            break
+        best = Mixture(x, members, weights, fits, largest, bool(2 * fits.sum() >= m))
+        if not refit and (fits.all() or not best.exact):
+            break
+        trusted = fits if best.exact else trusted
+    return best
+
+
+def judge_noise(
+    Y: Floats, members: Members, weights: Floats, n: int, noise: float, *, sigmas: float = 5.0
+) -> Mixture | None:
+    """The same under noise of a standard deviation per value: rows are explained whose residual is
+    noise, within `sigmas` standard deviations of χ²."""
     m, d = Y.shape
     W = weight_matrix(members, weights, n)
     x = least_squares(W, Y)
     if x is None:
         return None
-    rest = Y - W @ x
-    bound = near * rms(Y)
-    fits = np.abs(rest).max(axis=1) <= bound
-    if noise is None:
-        # Rows that are wrong pull on the others: once more without them.
-        if m <= 2 * fits.sum() < 2 * m:
-            rows = np.flatnonzero(fits)
-            again = least_squares(sparse.csr_array(W[rows]), Y[rows])
-            x = x if again is None else again
-            rest = Y - W @ x
-            fits = np.abs(rest).max(axis=1) <= bound
-        largest = float(np.abs(rest[fits]).max(initial=0.0))
-        return Mixture(x, members, weights, fits, largest, bool(2 * fits.sum() >= m))
     # Least squares leaves less than the noise, by the share of unknowns.
-    power, free = np.einsum("ij,ij->i", rest, rest), max(1 - n / m, 1 / m)
+    power, free = np.square(Y - W @ x).sum(axis=1), max(1 - n / m, 1 / m)
     fits = power <= noise**2 * free * (d + sigmas * np.sqrt(2 * d))
     left = float(power[fits].sum()) / max(1, int(fits.sum()))
     return Mixture(x, members, weights, fits, float(np.sqrt(left / d / free)), False)
