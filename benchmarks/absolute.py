@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 import unveil
 from unveil.data.bundled import fashion_mnist
+from unveil.rivals.absolute import absolute
 from unveil.scoring.windows import psnr, ssim
 
 M, N = 60, 60
@@ -40,7 +41,7 @@ def _of(what: str, pixels: NDArray[np.uint8], *, must: bool) -> list[Row]:
     y = sim.encodings.magnitudes() / np.sqrt(np.float32(2))
     mixture = private[sim.selection.private].mean(axis=1)
     start = time.perf_counter()
-    split = unveil.recover(sim.encodings, attack="absolute", like=like, rng=0)
+    split = absolute(sim.encodings, like=like, rng=0)
     seconds = (time.perf_counter() - start) / M
     alone = unveil.recover(sim.encodings, attack="absolute", rng=0)
     candidates = {

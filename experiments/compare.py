@@ -21,7 +21,7 @@ import click
 import numpy as np
 from experiments.section import table
 
-from unveil.attacks import ATTACKS, attack_called, recover
+from unveil.attacks import ATTACKS, attack_called, recover_told
 from unveil.checks import InputError
 from unveil.data.bundled import fashion_mnist
 from unveil.encode import selection_matrix, simulate
@@ -139,7 +139,7 @@ def attempt(attack: str, name: str, seed: int, pipe: Any) -> None:
             options = {key: value for key, value in given.items() if key in takes}
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             start = time.process_time()
-            found = recover(sim.encodings, sim.public, attack=attack, **options, rng=draw)
+            found = recover_told(sim.encodings, sim.public, attack, options, {"rng": draw})
             seconds = time.process_time() - start
         share, wrong = scored(found, family, sim)
         mib = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024

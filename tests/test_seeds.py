@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unveil.checks import InputError
+from unveil.checks import InputError, child, root
 from unveil.encode import simulate
 from unveil.scheme import Scheme
-from unveil.seeds import child, root
 
 SEEDS = st.integers(0, 2**64 - 1)
 NAMES = st.text(min_size=1, max_size=12)

@@ -31,9 +31,9 @@ from experiments.cells import Cells, Facts
 from experiments.paper.training import Init, Run, initial, train
 from numpy.typing import NDArray
 
+from unveil.checks import child, root
 from unveil.encode import simulate
 from unveil.scheme import Scheme, Signs
-from unveil.seeds import child, root
 
 DATA = ("by-magnitude", "magnitudes", "by-sign")
 SIGNS: dict[str, Signs] = {"mixup": "kept", "absolute": "absolute", "random": "random"}

@@ -18,16 +18,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from unveil.checks import DataLike, InputError, as_array, as_vectors
+from unveil.checks import DataLike, InputError, Rng, as_array, as_vectors
 from unveil.encodings import Encodings
 from unveil.engine.blocks import memory_limit as bytes_allowed
 from unveil.identify import contradiction, identify, signs_of
-from unveil.mixing import takes as is_mixture
 from unveil.records import AMBIGUOUS, Overlaps, Progress, Recovery
 from unveil.scheme import EXACT_WEIGHTINGS, Scheme
-from unveil.seeds import Rng
 
 _log = logger(__name__)
 
@@ -46,6 +43,7 @@ _OLDER_NAMES = {
     **dict.fromkeys(("full", "relations", "unhidden", "noisy-relations"), "exact"),
     **dict.fromkeys(("mixup", "unmix", "unmask"), "mixing"),
 }
+_DATA = ("like", "private_like", "similarity")
 ATTACKS = tuple(_HOMES)
 """Names that `recover(attack=…)` knows."""
 
@@ -87,7 +85,7 @@ TABLE: tuple[Choice, ...] = (
     ),
     Choice(
         "mixing",
-        lambda e, overlaps: not overlaps and is_mixture(e.scheme),
+        lambda e, overlaps: not overlaps and e.scheme.is_mixture,
         "Signs are kept or come from a pool, or weights are drawn anew: linear algebra.",
     ),
     Choice(
@@ -123,16 +121,10 @@ def recover(
     encodings: Encodings | DataLike,
     public: DataLike | None = None,
     *,
-    scheme: Scheme | None = None,
     attack: str | None = None,
+    scheme: Scheme | None = None,
     overlaps: Overlaps | None = None,
-    similarity: DataLike | None = None,
-    like: DataLike | None = None,
-    private_like: DataLike | None = None,
     n_private: int | None = None,
-    flips: bool = False,
-    crops: int = 0,
-    units: str | tuple[Any, Any] | None = None,
     time_limit: float | None = None,
     rng: Rng = None,
     memory_limit: int | None = None,
@@ -140,23 +132,22 @@ def recover(
 ) -> Recovery:
     """Private vectors out of encodings, by the attack that works best on them, or by name.
 
+    What helps with images alone (images like the public ones, crops, units) goes to
+    `unveil.recover_images`.
+
     Parameters
     ----------
     encodings : Encodings; or array of shape (m, d), tensor, frame or path
         What was released, with the scheme that made it; or the values alone.
     public : array of shape (n_public, d), tensor, frame or path
         The public vectors, where the scheme mixes some.
+    attack : str
+        The name of one attack; None: those of `attacks.TABLE` that apply, in turn.
     scheme : Scheme
         The scheme of an array. None: the scheme that explains the array best is taken
         (`unveil.identify`), and `Recovery.evidence["scheme"]` says why.
-    attack : str
-        The name of one attack; None: those of `attacks.TABLE` that apply, in turn.
     overlaps : Overlaps
         How many private vectors each two encodings share, where that is known.
-    similarity : array of shape (m, m)
-        How alike encodings are, by any measure (`attack="cliques"` alone).
-    like, private_like, flips, crops, units
-        Of images: see `unveil.recover_images`.
     n_private : int
         How many private vectors there are, where the attack asks for it.
     time_limit : float
@@ -182,45 +173,57 @@ def recover(
     >>> unveil.score(recovery, sim.private).exact
     20
     """
-    # 1. Values alone: their scheme is given beside, or found out.
+    options = {"overlaps": overlaps, "n_private": n_private}
+    how: dict[str, Any] = {
+        "rng": rng,
+        "memory_limit": memory_limit,
+        "progress": progress,
+        "time_limit": time_limit,
+    }
+    # Values alone: their scheme is given beside, or found out.
     if not isinstance(encodings, Encodings):
         values = as_vectors(encodings, "encodings")
         if scheme is None:
-            asked = (public, attack, overlaps, similarity, like, private_like, n_private)
-            if flips or crops or any(one is not None for one in asked):
+            if any(one is not None for one in (public, attack, *options.values())):
                 raise InputError(
                     "encodings without a scheme take no other arguments: give scheme= too"
                 )
-            return identify_and_recover(
-                values, rng=rng, memory_limit=memory_limit, progress=progress
-            )[1]
+            return identify_and_recover(values, **how)[1]
         encodings = Encodings(values, scheme, None)
     elif scheme is not None and scheme != encodings.scheme:
         raise InputError(
             "scheme= beside Encodings, which have a scheme: give the array, or leave scheme= out"
         )
-    # 2. What each attack is told. Tensors, frames and paths are read once.
-    known = _as_given(public, "public")
-    given = {
-        "overlaps": overlaps,
-        "similarity": _as_given(similarity, "similarity"),
-        "like": _as_given(like, "like"),
-        "private_like": _as_given(private_like, "private_like"),
-        "n_private": n_private,
-        "flips": flips or None,
-        "crops": crops or None,
-        "units": units,
+    return recover_told(encodings, public, attack, options, how)
+
+
+def recover_told(
+    encodings: Encodings,
+    public: DataLike | None,
+    attack: str | None,
+    options: Mapping[str, Any],
+    how: Mapping[str, Any],
+) -> Recovery:
+    """`recover` with whatever an attack can be told.
+
+    options : of that attack by name, such as `like` or `similarity`; how : rng, memory_limit,
+    progress and time_limit, as far as the attack takes them.
+    """
+    # Tensors, frames and paths are read once.
+    options = {
+        option: as_array(value, option) if option in _DATA else value
+        for option, value in options.items()
+        if value is not None
     }
-    options = {option: value for option, value in given.items() if value is not None}
-    limit = None if memory_limit is None else bytes_allowed(memory_limit)
-    how: dict[str, Any] = {"rng": rng, "memory_limit": limit, "progress": progress}
-    how |= {} if time_limit is None else {"time_limit": time_limit}
+    known = None if public is None else as_array(public, "public")
+    limit, seconds = how.get("memory_limit"), how.get("time_limit")
+    how = {**how, "memory_limit": None if limit is None else bytes_allowed(limit)}
     if attack is not None:
         return _run(attack, encodings, known, options, how)
-    # 3. One after the other; where the scheme is wrong, say that it is.
+    # One after the other; where the scheme is wrong, say that it is.
     began = time.monotonic()
     best = in_turn(encodings, known, options, how)
-    late = time_limit is not None and time.monotonic() - began >= time_limit
+    late = seconds is not None and time.monotonic() - began >= seconds
     against = "" if options or late else contradiction(encodings, best)
     if not against:
         return best
@@ -241,15 +244,12 @@ def _run(
     """One attack with what it is told; what it cannot be told is refused."""
     call = attack_called(name)
     takes = signature(call).parameters
-    for option in options:
-        if option not in takes:
-            cure = "leave it out, or choose another attack"
-            if option in ("like", "private_like", "n_private", "flips", "crops", "units"):
-                cure = "state the scheme that was used, or attack='natural'"
-                if encodings.image_shape is None:
-                    cure = "if encodings are images, say so: give Encodings(image_shape=)"
-            raise InputError(f"attack={name!r} takes no {option}=: {cure}")
-    ways = {key: value for key, value in how.items() if key in takes}
+    if unknown := [option for option in options if option not in takes]:
+        raise InputError(
+            f"attack={name!r} takes no {unknown[0]}=: choose another attack, or leave it out; of "
+            "images say that they are some (image_shape=)"
+        )
+    ways = {key: value for key, value in how.items() if key in takes and value is not None}
     found = call(encodings, public, **options, **ways)
     _log.info("%s: %s (%.1f s)", name, found.explanation, sum(found.seconds.values()))
     return found.about(encodings)
@@ -298,16 +298,14 @@ def _worth(recovery: Recovery) -> tuple[int, int, int]:
 def identify_and_recover(
     values: NDArray[np.float32],
     image_shape: tuple[int, ...] | None = None,
-    *,
-    rng: Rng = None,
-    memory_limit: int | None = None,
-    progress: Progress | None = None,
+    **how: Any,
 ) -> tuple[Encodings, Recovery]:
-    """The values with the scheme that explains them best, and what is recovered under that scheme.
+    """The values with the scheme that explains them best, and what is recovered under that scheme;
+    how : as in `recover_told`.
 
     Where no scheme explains them, two records in each encoding are assumed, and the explanation
     says so."""
-    found = identify(values, rng=rng, memory_limit=memory_limit)
+    found = identify(values, rng=how.get("rng"), memory_limit=how.get("memory_limit"))
     scheme, evidence = Scheme(2, weighting="convex", signs=signs_of(values)), ""
     words = "no scheme was found: none that was tried explains the encodings better than the same "
     words += "encodings with every column permuted; two records each were assumed"
@@ -315,7 +313,6 @@ def identify_and_recover(
         scheme, evidence = found[0]
         words = f"scheme found: {evidence}"
     encodings = Encodings(values, scheme, None, image_shape)
-    how = {"rng": rng, "memory_limit": memory_limit, "progress": progress}
     recovery = _without_complements(in_turn(encodings, None, {}, how), scheme)
     told = {**vars(scheme), "found": bool(found), "because": evidence}
     return encodings, replace(
@@ -343,7 +340,3 @@ def _without_complements(recovery: Recovery, scheme: Scheme, *, most_mixed: int 
         explanation=f"{n} private vectors recovered, none verified; {recovery.explained} of "
         f"{recovery.members.shape[0]} encodings explained; {why}",
     )
-
-
-def _as_given(values: Any, name: str) -> Any:
-    return values if values is None or sparse.issparse(values) else as_array(values, name)

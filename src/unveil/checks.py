@@ -1,13 +1,18 @@
-"""Checks of what comes from outside: arrays, shapes and counts are as asked for, or one sentence
-says how to make them so.
+"""Checks of what comes from outside: arrays, shapes, counts and seeds are as asked for, or one
+sentence says how to make them so.
 
 Every complaint is an `InputError`. A check returns what it has checked, in the form that the rest
 of the library works with: real numbers as float32, (items, pixels), C order.
+
+Randomness comes in as `rng`, an int, a Generator or None, and each stage draws from its own named
+`child`: the same seed gives the same bytes, and drawing more in one stage never shifts what another
+stage sees.
 """
 
 from __future__ import annotations
 
 import mmap
+import zlib
 from collections.abc import Iterator, Sequence
 from math import prod
 from os import PathLike
@@ -23,6 +28,9 @@ from unveil.shown import room
 DataLike = ArrayLike | PathLike[str]
 """What is taken wherever data are: NumPy arrays and lists, tensors of PyTorch, frames of pandas or
 Polars, and paths of files (.npy, .npz, .pt, .csv) or of a folder of images."""
+Rng = int | np.random.Generator | None
+TABLES = (".csv", ".tsv", ".txt", ".parquet")
+"""How files of tables end."""
 SIZES = (1e-30, 1e18)
 """Largest value of data, at least and at most, but for zeros: squares of others, summed over
 pixels, leave single precision."""
@@ -123,9 +131,8 @@ def is_frame(values: Any) -> bool:
 def as_table(values: Any) -> Any:
     """The file of a table, or a frame, as a frame of numbers; anything else as it is. Who needs the
     numbers and the names of the columns reads once."""
-    tables = room("data.tables")
-    file = isinstance(values, (str, PathLike)) and Path(values).suffix.lower() in tables.SUFFIXES
-    return tables.read_table(values) if file or is_frame(values) else values
+    file = isinstance(values, (str, PathLike)) and Path(values).suffix.lower() in TABLES
+    return room("data.tables").read_table(values) if file or is_frame(values) else values
 
 
 def column_names(values: Any) -> tuple[str, ...]:
@@ -202,3 +209,24 @@ def let_go(values: NDArray[Any], large: int = 1 << 28) -> None:
     file: Any = getattr(owner, "_mmap", None)
     if file is not None and len(file) >= large:
         file.madvise(mmap.MADV_DONTNEED)
+
+
+def root(rng: Rng) -> np.random.SeedSequence:
+    """The seed behind `rng`; a Generator is advanced, so two calls with it differ."""
+    # Two numbers of 63 bits: enough entropy that no two draws give the same seed.
+    if isinstance(rng, np.random.Generator):
+        return np.random.SeedSequence(rng.integers(0, 2**63, size=2).tolist())
+    if rng is None:
+        return np.random.SeedSequence()
+    if not is_count(rng):
+        raise InputError(
+            f"rng={rng!r}: give a whole number of 0 or more, a numpy Generator, or None"
+        )
+    return np.random.SeedSequence(int(rng))
+
+
+def child(parent: np.random.SeedSequence, name: str) -> np.random.Generator:
+    """The generator of the stage `name`."""
+    # A checksum of the name, not its place in a list: a stage that is added shifts no other.
+    key = (*parent.spawn_key, zlib.crc32(name.encode()))
+    return np.random.default_rng(np.random.SeedSequence(parent.entropy, spawn_key=key))

@@ -33,7 +33,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.stats import hypergeom
 
-from unveil.checks import InputError
+from unveil.checks import InputError, Rng, child, root
 from unveil.encodings import Encodings
 from unveil.engine.blocks import one_blas_thread
 from unveil.mixing.corners import find_corners
@@ -43,7 +43,6 @@ from unveil.mixing.masks import mask_groups, relative_masks
 from unveil.mixing.model import Mixture, rank, rms, spectrum
 from unveil.recovery import Recovery
 from unveil.scheme import Scheme, Signs
-from unveil.seeds import Rng, child, root
 
 Values = NDArray[np.float32]
 

@@ -133,6 +133,17 @@ class Scheme:
         return self.weighting in FIXED_WEIGHTINGS
 
     @property
+    def is_mixture(self) -> bool:
+        """Whether signs were not hidden value by value, or weights are drawn anew that can be found
+        behind hidden signs: what the attack "mixing" undoes."""
+        if self.k_private < 1 or self.k_private + self.k_public < 2:
+            return False
+        if self.fixed_weights:
+            return self.signs == "kept" and self.k_private >= 2
+        half_normal = self.weighting == "half-normal" and not self.k_public
+        return half_normal or self.signs in ("kept", "masked")
+
+    @property
     def private_weight(self) -> float:
         """The weight of each selected private vector."""
         return self._weight(self.k_private)

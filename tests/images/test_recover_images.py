@@ -145,8 +145,8 @@ def test_what_it_cannot_take_it_refuses_in_a_sentence():
     plain = unveil.simulate(SCHEME, private=private, public=public, m=24, rng=8)
     with pytest.raises(unveil.InputError, match="image_shape"):
         unveil.recover(plain.encodings, public, attack="natural")
-    with pytest.raises(unveil.InputError, match=r"takes no like=.*image_shape="):
-        unveil.recover(plain.encodings, attack="paper", like=public)
+    with pytest.raises(unveil.InputError, match=r"takes no n_private=.*image_shape="):
+        unveil.recover(plain.encodings, attack="paper", n_private=5)
     encodings = simulate(m=24).encodings
     for options, words in (
         ({"n_private": 12.0}, r"n_private=12\.0: give the number"),

@@ -6,7 +6,7 @@ from scipy.optimize import nnls
 
 import unveil
 from unveil import InputError, Scheme
-from unveil.mixing import recover_mixture, takes
+from unveil.mixing import recover_mixture
 from unveil.mixing.codes import sparse_codes
 from unveil.mixing.corners import find_corners, skewest_columns
 from unveil.mixing.dictionary import reproduced, sketch_dictionary
@@ -149,7 +149,7 @@ def test_the_same_seed_gives_the_same_bytes():
 
 def test_a_scheme_of_another_kind_is_refused():
     sim = unveil.simulate(Scheme(2), n_private=8, m=20, d=20, rng=0)
-    assert not takes(sim.encodings.scheme)
+    assert not sim.encodings.scheme.is_mixture
     with pytest.raises(InputError, match="attack=None"):
         recover_mixture(sim.encodings)
 

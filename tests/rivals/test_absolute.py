@@ -6,6 +6,7 @@ import pytest
 
 from unveil import Encodings, InputError, Scheme, image_scores, recover, simulate
 from unveil.data.bundled import fashion_mnist
+from unveil.rivals.absolute import absolute
 from unveil.scoring.windows import ssim
 
 SHAPE = (28, 28)
@@ -28,7 +29,7 @@ def likeness(images, sim):
 @pytest.mark.parametrize("signs", ["absolute", "random"])
 def test_two_images_per_encoding_better_than_both_baselines(signs):
     sim = release(Scheme(2, signs=signs))
-    recovery = recover(sim.encodings, attack="absolute", like=LIKE, rng=0)
+    recovery = absolute(sim.encodings, like=LIKE, rng=0)
     assert len(recovery) == 60
     assert not recovery.verified.any()
     np.testing.assert_array_equal(np.flatnonzero(recovery.members.toarray()[7]), [14, 15])
@@ -80,15 +81,13 @@ def test_hostile_encodings_are_answered_and_nothing_is_verified(kind):
         "permuted": rng.permuted(values, axis=1),
         "repeated": values[[0] * 6],
     }[kind]
-    recovery = recover(
-        Encodings(values, Scheme(2), None, SHAPE), attack="absolute", like=LIKE, rng=0
-    )
+    recovery = absolute(Encodings(values, Scheme(2), None, SHAPE), like=LIKE, rng=0)
     assert not recovery.verified.any()
     assert np.isfinite(recovery.vectors).all()
 
 
 def test_weights_of_their_own_are_taken_for_equal_ones_and_the_seed_decides():
     sim = release(Scheme(2, weighting="half-normal"), m=10)
-    first, second = (recover(sim.encodings, attack="absolute", like=LIKE, rng=1) for _ in range(2))
+    first, second = (absolute(sim.encodings, like=LIKE, rng=1) for _ in range(2))
     assert first.vectors.tobytes() == second.vectors.tobytes()
     assert image_scores(first.vectors, PRIVATE, SHAPE).mean_ssim > 0

@@ -69,9 +69,7 @@ def test_any_similarity_will_do(form):
     S = 7.0 * true_overlaps(sim)
     if form is np.asarray:
         S = S + 100 + np.random.default_rng(0).standard_normal(S.shape)
-    scores = unveil.score(
-        unveil.recover(sim.encodings, attack="cliques", similarity=form(S), rng=0), sim.private
-    )
+    scores = unveil.score(cliques_and_flow(sim.encodings, similarity=form(S), rng=0), sim.private)
     assert (scores.exact, scores.wrong) == (20, 0)
 
 

@@ -47,13 +47,12 @@ from unveil.auditing.verdict import (
     weakest,
 )
 from unveil.auditing.what_if import what_if as what_if_points
-from unveil.checks import DataLike, InputError
+from unveil.checks import DataLike, InputError, Rng, root
 from unveil.encodings import Encodings
 from unveil.engine import runs
 from unveil.engine.files import name_of
 from unveil.records import Progress
 from unveil.scheme import Scheme
-from unveil.seeds import Rng, root
 
 
 def audit(

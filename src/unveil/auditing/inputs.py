@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 from unveil.auditing.outcome import distinct
 from unveil.auditing.plan import encodings_for_all
 from unveil.auditing.release import Encoder, Release
-from unveil.checks import DataLike, InputError, as_array, as_vectors
+from unveil.checks import TABLES, DataLike, InputError, as_array, as_vectors, child, root
 from unveil.data import Dataset, gaussian_vectors, load_dataset
 from unveil.data.arrays import read_labels
-from unveil.data.tables import SUFFIXES, read_table
+from unveil.data.tables import read_table
 from unveil.engine.blocks import memory_limit
 from unveil.engine.files import read_array
 from unveil.scheme import Scheme
-from unveil.seeds import child, root
 
 Data = DataLike | Dataset
 AXES = ("noise", "k", "m")
@@ -181,7 +180,7 @@ def _encodings(source: Data, d: int) -> NDArray[np.float32]:
     else:
         if isinstance(source, (str, Path)):
             path = Path(source)
-            table = path.suffix.lower() in SUFFIXES
+            table = path.suffix.lower() in TABLES
             source = read_table(path) if table else read_array(path)
         array = as_array(source, "encodings")
         values = as_vectors(array.reshape(len(array), -1), "encodings")
@@ -205,7 +204,7 @@ def _public(
             )
         return None
     d = data.values.shape[1]
-    table = isinstance(public, (str, Path)) and Path(public).suffix.lower() in SUFFIXES
+    table = isinstance(public, (str, Path)) and Path(public).suffix.lower() in TABLES
     if public is None:
         if data.kind != "gaussian":
             raise InputError(

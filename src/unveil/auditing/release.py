@@ -23,12 +23,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from unveil.checks import InputError, as_array, as_vectors, row_blocks
+from unveil.checks import InputError, as_array, as_vectors, child, root, row_blocks
 from unveil.encode import simulate
 from unveil.encodings import Encodings
 from unveil.paper import learn_public
 from unveil.scheme import Scheme
-from unveil.seeds import child, root
 
 Encoder = Callable[..., ArrayLike]
 """encoder(private, public, rng) → encodings (m, d); or an object with such an `encode`."""

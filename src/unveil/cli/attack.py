@@ -100,7 +100,7 @@ def attack(
     decryption.npy, an image for every encoding. A long run that was interrupted goes on where it
     stood when RUN is attacked again.
     """
-    from unveil.attacks import identify_and_recover, recover
+    from unveil.attacks import identify_and_recover, recover_told
     from unveil.auditing.lint import lint_encodings
     from unveil.data.challenge import DECRYPTION, is_challenge, write_decryption
     from unveil.engine import blocks, files, runs
@@ -137,8 +137,8 @@ def attack(
             values, shape = encodings.values, encodings.image_shape
             encodings, recovery = identify_and_recover(values, shape, rng=seed, progress=progress)
         else:
-            told = {key: value for key, value in told.items() if value is not None}
-            recovery = recover(encodings, public, attack=name, rng=seed, progress=progress, **told)
+            how = {"rng": seed, "progress": progress}
+            recovery = recover_told(encodings, public, name, told, how)
     facts = {**recovery.facts(values=False), "notes": words}
     scheme = encodings.scheme
     if facts["verified"] and scheme.fixed_weights and scheme.k_private > 1:

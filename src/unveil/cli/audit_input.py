@@ -21,10 +21,9 @@ def settled(
 ) -> tuple[Any, list[Path], dict[str, Any]]:
     """The records, the files they and the encodings come from, and the options of `unveil.audit`
     that were given; k_public: whether drawn records need a drawn pool."""
-    from unveil.checks import InputError
+    from unveil.checks import InputError, child, root
     from unveil.data import gaussian_vectors, load_dataset
     from unveil.data.arrays import read_labels
-    from unveil.seeds import child, root
 
     # 1. What cannot be together.
     given = {name for name, value in options.items() if value is not None}
@@ -85,10 +84,9 @@ def _must_be_alone(truth: Any, given: set[str]) -> None:
 
 def _release(path: Path, truth: Any, shape: tuple[int, ...] | None) -> tuple[Any, Any]:
     """Encodings that somebody else made, and the truth in their units."""
-    from unveil.checks import InputError
+    from unveil.checks import InputError, child, root
     from unveil.data import load_dataset
     from unveil.data.arrays import load_shaped
-    from unveil.seeds import child, root
 
     # As they are: who made the encodings did so in units of his own, and standardising would
     # compare others.

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.checks import InputError, as_array, as_vectors
+from unveil.checks import TABLES, InputError, as_array, as_vectors
 from unveil.data.images import read_image_folder, scaled
-from unveil.data.tables import SUFFIXES, read_table
+from unveil.data.tables import read_table
 from unveil.engine.blocks import must_fit
 from unveil.engine.files import must_be_file, must_fit_as_vectors, read_array
 
@@ -46,7 +46,7 @@ def load_shaped(
     if path.is_dir():
         pixels, _, sizes = read_image_folder(path, limit=limit)
         return as_vectors(scaled(pixels), "images"), sizes
-    if path.suffix.lower() in SUFFIXES:
+    if path.suffix.lower() in TABLES:
         return as_vectors(read_table(path, limit=limit).to_numpy(), path.name), None
     array = read_any_array(path, limit=limit)
     if array.ndim < 2:
@@ -133,7 +133,7 @@ def read_labels(path: str | Path, *, limit: int | None = None) -> NDArray[np.int
     """(n,) classes as numbers from 0 on, in the order of their names: an array, or text with one
     label a line; at least two different ones."""
     path = Path(path)
-    if path.suffix.lower() in SUFFIXES:
+    if path.suffix.lower() in TABLES:
         found: NDArray[Any] = np.array(_lines(path, limit))
     else:
         found = read_any_array(path, limit=limit)

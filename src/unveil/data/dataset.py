@@ -22,11 +22,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.checks import DataLike, InputError, as_array, as_shape, as_vectors, is_frame
+from unveil.checks import TABLES, DataLike, InputError, as_array, as_shape, as_vectors, is_frame
 from unveil.data.arrays import is_image, read_any_array
 from unveil.data.bundled import fashion_mnist, gaussian_vectors
 from unveil.data.images import HALF_RANGE, read_image_folder, scaled
-from unveil.data.tables import SUFFIXES, Missing, Text, read_table, record_names
+from unveil.data.tables import Missing, Text, read_table, record_names
 from unveil.engine.blocks import must_fit
 from unveil.engine.files import must_fit_as_vectors
 
@@ -130,7 +130,7 @@ def load_dataset(
         )
     # 3. The user's own, as a table, a folder, a file or an array.
     path = Path(source) if isinstance(source, (str, Path)) else None
-    if is_frame(source) or (path is not None and path.suffix.lower() in SUFFIXES):
+    if is_frame(source) or (path is not None and path.suffix.lower() in TABLES):
         frame = read_table(
             source, text=text, missing=missing, sample=sample, most=most, limit=limit, rng=rng
         )

@@ -37,7 +37,6 @@ from unveil.engine.files import must_be_file
 if TYPE_CHECKING:
     import pandas
 
-SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 Text = Literal["one-hot", "ordinal", "drop"]
 Missing = Literal["mean", "drop"]
 CHOICES = {"text": ("one-hot", "ordinal", "drop"), "missing": ("mean", "drop")}

@@ -35,20 +35,21 @@ from scipy import sparse
 from unveil.checks import (
     DataLike,
     InputError,
+    Rng,
     as_shape,
     as_table,
     as_vectors,
+    child,
     column_names,
+    root,
     row_blocks,
 )
-from unveil.data.bundled import gaussian_vectors
 from unveil.encode.copies import Copies
 from unveil.encode.units import in_units, private_and_public
 from unveil.encode.weights import draw_weights
 from unveil.encodings import Encodings, Selection, Simulation
 from unveil.engine.blocks import must_fit
 from unveil.scheme import Scheme
-from unveil.seeds import Rng, child, root
 
 Floats = NDArray[np.float32]
 
@@ -163,13 +164,11 @@ def simulate(
     rngs = (child(seed, name) for name in ("selection-private", "selection-public", "weights"))
     selection = draw_selection(scheme, n_private, n_public, m, *rngs)
     vectors = (
-        gaussian_vectors(n_private, d, child(seed, "private"))
-        if given_private is None
-        else given_private
+        _drawn(n_private, d, child(seed, "private")) if given_private is None else given_private
     )
     others: NDArray[np.float32] | None = given_public
     if others is None and n_public:
-        others = gaussian_vectors(n_public, d, child(seed, "public"))
+        others = _drawn(n_public, d, child(seed, "public"))
     # 4. Images: their units, mirrored and cropped at random where asked for.
     sizes = None if image_shape is None else as_shape(image_shape, d)
     black: NDArray[np.float32] | None = None
@@ -223,6 +222,11 @@ def simulate(
         others,
         selection,
     )
+
+
+def _drawn(n: int, d: int, rng: np.random.Generator) -> Floats:
+    """Independent standard normal values (`defn:gaussian_images`)."""
+    return rng.standard_normal((n, d), dtype=np.float32)
 
 
 def _mix_labels(

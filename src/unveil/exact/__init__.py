@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unveil.certificate import certify
-from unveil.checks import DataLike
+from unveil.checks import DataLike, Rng, child, root
 from unveil.encodings import Encodings, as_public
 from unveil.exact.cliques import peel, read_members
 from unveil.exact.columns import solve_columns
@@ -44,7 +44,6 @@ from unveil.exact.problem import Claim, Indices, Problem, as_problem, grid_step,
 from unveil.exact.relations import Rows, as_rows
 from unveil.exact.similarities import recover_by_similarity
 from unveil.records import AMBIGUOUS, UNRESOLVED, Progress, Recovery, Supports
-from unveil.seeds import Rng, child, root
 
 __all__ = ["Claim", "Problem", "as_problem", "recover_exact"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from unveil.checks import InputError, as_vectors, is_count
+from unveil.checks import InputError, Rng, as_vectors, child, is_count, root
 from unveil.encode.units import Units, settle_units
 from unveil.encodings import Encodings
 from unveil.engine.blocks import Stopwatch
@@ -22,7 +22,6 @@ from unveil.images.rounds import Found, Schedule, Task, alternate
 from unveil.images.similarity import similarity
 from unveil.images.weigh import WeightLaw
 from unveil.records import UNRESOLVED, Progress, Recovery
-from unveil.seeds import Rng, child, root
 
 
 def recover_images(

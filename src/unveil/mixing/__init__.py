@@ -11,6 +11,6 @@ One model, y = s∘(ΛX) with Λ sparse and not negative, and one alternation fo
     attack       the attack: units, public part, certificate
 """
 
-from unveil.mixing.attack import recover_mixture, takes
+from unveil.mixing.attack import recover_mixture
 
-__all__ = ["recover_mixture", "takes"]
+__all__ = ["recover_mixture"]

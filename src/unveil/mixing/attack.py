@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from unveil.certificate import certify
-from unveil.checks import InputError
+from unveil.checks import InputError, Rng, child, root
 from unveil.encode.weights import sample_weights
 from unveil.encodings import Encodings, as_public
 from unveil.engine.blocks import Stopwatch, must_fit, one_blas_thread
@@ -38,20 +38,8 @@ from unveil.mixing.model import Floats, Mixture, judge, mixed, rms
 from unveil.records import Progress, Recovery
 from unveil.recovery import AMBIGUOUS, UNRESOLVED
 from unveil.scheme import Scheme
-from unveil.seeds import Rng, child, root
 
 NAME = "mixing"
-
-
-def takes(scheme: Scheme) -> bool:
-    """Whether encodings of this scheme are mixtures that this attack undoes."""
-    if scheme.k_private < 1 or scheme.k_private + scheme.k_public < 2:
-        return False
-    if scheme.fixed_weights:
-        return scheme.signs == "kept" and scheme.k_private >= 2
-    if scheme.signs in ("kept", "masked"):
-        return True
-    return scheme.weighting == "half-normal" and not scheme.k_public
 
 
 def recover_mixture(
@@ -81,7 +69,7 @@ def recover_mixture(
     Recovery
     """
     scheme, m, d = encodings.scheme, encodings.m, encodings.d
-    if not takes(scheme):
+    if not scheme.is_mixture:
         raise InputError(
             f"signs={scheme.signs!r}, weighting={scheme.weighting!r}, "
             f"k_private={scheme.k_private}: attack='mixing' is for mixtures of two or more with "

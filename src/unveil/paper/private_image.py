@@ -41,7 +41,7 @@ from scipy.linalg import qr
 from scipy.sparse.csgraph import connected_components
 
 from unveil.certificate import certify
-from unveil.checks import DataLike, InputError
+from unveil.checks import DataLike, InputError, Rng
 from unveil.encodings import Encodings, as_public
 from unveil.engine.blocks import Stopwatch
 from unveil.paper.floral import (
@@ -56,7 +56,6 @@ from unveil.paper.floral import (
 from unveil.paper.gram_extract import gram_extract
 from unveil.records import VERIFIED, Floral, Overlaps, Progress, Recovery, Supports
 from unveil.scheme import FIXED_WEIGHTINGS
-from unveil.seeds import Rng
 
 Values = NDArray[np.float64]
 Rows = NDArray[np.int64]

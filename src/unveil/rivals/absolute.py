@@ -20,12 +20,11 @@ from numba import float32, njit
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from unveil.checks import InputError, as_vectors
+from unveil.checks import InputError, Rng, as_vectors, child, root
 from unveil.encodings import Encodings
 from unveil.engine.blocks import Stopwatch, must_fit
 from unveil.engine.blocks import memory_limit as settle_limit
 from unveil.records import UNRESOLVED, Progress, Recovery
-from unveil.seeds import Rng, child, root
 
 NAME = "absolute"
 Floats = NDArray[np.float32]

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from unveil.checks import InputError
+from unveil.checks import InputError, Rng, child, root
 from unveil.encode.weights import sample_weights
 from unveil.encodings import Encodings, as_public
 from unveil.engine.blocks import Stopwatch
@@ -37,7 +37,6 @@ from unveil.engine.folded import maximise
 from unveil.exact.from_members import from_subsets
 from unveil.paper.gram_extract import gram_extract
 from unveil.records import UNRESOLVED, Overlaps, Progress, Recovery
-from unveil.seeds import Rng, child, root
 
 NAME = "cliques"
 Reals = NDArray[np.float64]

@@ -37,13 +37,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from unveil.checks import InputError
+from unveil.checks import InputError, Rng, child, root
 from unveil.encodings import Encodings
 from unveil.engine.blocks import Stopwatch
 from unveil.exact.from_members import from_subsets, read_overlaps
 from unveil.records import AMBIGUOUS, VERIFIED, Overlaps, Progress, Recovery
 from unveil.scheme import FIXED_WEIGHTINGS
-from unveil.seeds import Rng, child, root
 
 NAME = "line-graph"
 Index = NDArray[np.int64]

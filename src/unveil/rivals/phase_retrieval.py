@@ -32,14 +32,13 @@ from scipy import sparse
 from scipy.linalg import eigh
 
 from unveil.certificate import certify
-from unveil.checks import InputError
+from unveil.checks import InputError, Rng, child, root
 from unveil.encodings import Encodings, as_public
 from unveil.engine.blocks import Stopwatch, rows_per_block
 from unveil.engine.blocks import memory_limit as settle_limit
 from unveil.paper.folded_search import Public, survey_public
 from unveil.paper.unknown_weights import learn_weights
 from unveil.records import Progress, Recovery
-from unveil.seeds import Rng, child, root
 
 NAME = "phase-retrieval"
 Start = Literal["plain", "truncated", "optimal"]

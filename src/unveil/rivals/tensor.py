@@ -33,7 +33,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 
-from unveil.checks import InputError
+from unveil.checks import InputError, Rng, child, root
 from unveil.encodings import Encodings
 from unveil.engine.blocks import Stopwatch, one_blas_thread
 from unveil.engine.blocks import memory_limit as settle_limit
@@ -41,7 +41,6 @@ from unveil.exact.from_members import from_subsets, read_overlaps
 from unveil.paper.floral import estimate_n_private
 from unveil.records import Overlaps, Progress, Recovery
 from unveil.scheme import FIXED_WEIGHTINGS
-from unveil.seeds import Rng, child, root
 
 NAME = "tensor"
 Matrix = NDArray[np.float64]
