@@ -17,7 +17,8 @@ Cost: one pass over the encodings, m·d·(k + 2) operations; evidence comes from
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,50 @@ from scipy.linalg import cholesky
 
 from unveil.checks import InputError
 from unveil.encodings import Encodings
+from unveil.records import VERIFIED
 
 Index = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """status, reasons (r,); exact (m,): encodings that are reproduced; residual (r,): largest miss
+    in the rows of a record; open_values (r, d); note: a sentence more about all."""
+
+    status: NDArray[np.str_]
+    reasons: list[str]
+    exact: Flags
+    residual: Floats
+    open_values: Flags
+    signed: bool
+    note: str = ""
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+def first_doubts(
+    doubts: Iterable[tuple[str, str, Any]], proof: str, facts: dict[str, Any], n: int
+) -> tuple[NDArray[np.str_], list[str]]:
+    """Status and reason of n vectors: those of the first doubt (status, reason, whom it touches),
+    VERIFIED and `proof` of whom none touches. Reasons quote facts, of all or of each vector."""
+    status, reasons = np.full(n, VERIFIED, "<U10"), [proof] * n
+    for name, reason, touches in doubts:
+        for i in np.flatnonzero((status == VERIFIED) & touches):
+            status[i], reasons[i] = name, reason
+        if not (status == VERIFIED).any():
+            break
+    of_each = {key: np.broadcast_to(value, n).tolist() for key, value in facts.items()}
+    return status, [
+        text.format(**{key: values[i] for key, values in of_each.items()})
+        for i, text in enumerate(reasons)
+    ]
+
+
+def worst_of_rows(miss: Floats, members: sparse.csr_array) -> Floats:
+    """(n,) the largest miss among the rows of each record."""
+    spread = sparse.csr_array(members.astype(bool).multiply(miss[:, None]))
+    return np.asarray(spread.max(axis=0).todense()).ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,15 +193,12 @@ def held_against(
     held = np.sort(members[chosen].indices.reshape(-1, max(k, 1)), axis=1).astype(np.int64)
     both = np.concatenate([held, np.sort(names[chosen], axis=1)], axis=1)
     both = np.unique(both, axis=0)
-    W = members.astype(bool)
-    relative_miss = np.where(claimed, miss, 0.0)
-    spread = sparse.csr_array(W.multiply(relative_miss[:, None]))
     return Claim(
         k,
         kept,
         X,
         unsure,
-        W,
+        members.astype(bool),
         exact,
         both[:, :k],
         both[:, k:],
@@ -169,7 +207,7 @@ def held_against(
         whole,
         tolerance / w,
         step,
-        np.asarray(spread.max(axis=0).todense()).ravel(),
+        worst_of_rows(np.where(claimed, miss, 0.0), members),
     )
 
 
@@ -331,12 +369,13 @@ def copies(claim: Claim, among: Flags, shut: Flags, degree: Index) -> Flags:
     chosen = np.flatnonzero(among)
     chosen = chosen[np.argsort(-degree[chosen], kind="stable")]
     X, out = claim.X[chosen], np.zeros(claim.n, bool)
-    out[chosen] = _copies(X if claim.kept else np.abs(X), ~shut[chosen], 4 * claim.tolerance)
+    out[chosen] = same_values(X if claim.kept else np.abs(X), ~shut[chosen], 4 * claim.tolerance)
     return out
 
 
 @njit(cache=True, nogil=True)
-def _copies(X, open_there, near):  # type: ignore[no-untyped-def]
+def same_values(X, open_there, near):  # type: ignore[no-untyped-def]
+    """(n,) rows that are within `near` of an earlier one, where neither is open."""
     n, d = X.shape
     out = np.zeros(n, np.bool_)
     for i in range(n):
