@@ -231,14 +231,6 @@ class Case:
         return copies(self.claim, self.certain & ~self.copies, ~self.open_values, self.degree)
 
     @cached_property
-    def sized(self) -> bool:
-        return self.encodings.pixel_rms is not None
-
-    @property
-    def rms(self) -> float:
-        return float(self.encodings.pixel_rms or 1.0)
-
-    @cached_property
     def unexplained(self) -> bool:
         return 2 * int(self.claim.exact.sum()) < self.encodings.m
 
@@ -247,43 +239,45 @@ class Case:
         return float(self.evidence[1].sum()) < self.need
 
     @cached_property
-    def sizes(self) -> Flags:
-        """Vectors that are proved, and not of the size stated."""
-        out, closed = self.certain & self.sized, ~self.open_values
-        if out.any():
-            size = np.square(self.claim.X[out] * closed[out]).sum(axis=1)
-            out[out] = ~possible(size, closed[out].sum(axis=1), self.rms, sure=self.sure)
-        return out
+    def measured(self) -> tuple[Floats, Floats]:
+        """The vectors that are proved, where their size is stated, in units of that size, 0 where
+        values are open; 1 where they are not."""
+        used = self.certain & (self.encodings.pixel_rms is not None)
+        closed = (~self.open_values[used]).astype(np.float64)
+        return self.claim.X[used] * closed / (self.encodings.pixel_rms or 1.0), closed
 
     @cached_property
-    def measured(self) -> Floats:
-        """The vectors that are proved, where their size is stated, at columns without open values;
-        in units of that size."""
-        used = self.certain & self.sized
-        return self.claim.X[np.ix_(used, ~self.open_values[used].any(axis=0))] / self.rms
+    def sizes(self) -> Flags:
+        """Vectors that are proved, and not of the size stated."""
+        X, closed = self.measured
+        out = self.certain & (self.encodings.pixel_rms is not None)
+        out[out] = ~possible(np.square(X).sum(axis=1), closed.sum(axis=1), 1.0, sure=self.sure)
+        return out
 
     @cached_property
     def scale(self) -> bool:
         """Whether values are not of the stated size, by five standard errors: at least 2%, since
         they need not be quite Gaussian, at most 20%, since another k or weighting is off by more.
         """
-        X = self.measured
-        error = min(max(0.02, 5 / np.sqrt(2 * max(X.size, 1))), 0.2)
-        return bool(len(X)) and not abs(float(np.sqrt(np.mean(X**2))) - 1) <= error
+        X, closed = self.measured
+        count = max(float(closed.sum()), 1.0)
+        error = min(max(0.02, 5 / np.sqrt(2 * count)), 0.2)
+        return bool(len(X)) and not abs(float(np.sqrt(np.square(X).sum() / count)) - 1) <= error
 
     @cached_property
     def correlated(self) -> bool:
         """Whether vectors that are stated to be independent are correlated, by six standard errors
         of a χ², or too few values would show it: a part that all share adds a correlation."""
-        X = self.measured.astype(np.float32)
-        n, d = X.shape
-        if n < 2:
+        X, closed = self.measured
+        pairs, each = len(X) * (len(X) - 1), np.maximum(closed.sum(axis=1), 1.0)
+        if not pairs:
             return False
-        U = X / np.maximum(np.linalg.norm(X, axis=1), 1e-30)[:, None]
-        U = U if n <= d else np.ascontiguousarray(U.T)
+        U = (X / np.maximum(np.linalg.norm(X, axis=1), 1e-30)[:, None]).astype(np.float32)
+        U = U if len(U) <= len(U.T) else np.ascontiguousarray(U.T)
         squares = sum(float(((U[s : s + 1024] @ U.T) ** 2).sum()) for s in range(0, len(U), 1024))
-        pairs, chance = n * (n - 1) / 2, 6 * np.sqrt(n * (n - 1)) + 6
-        return bool(d * (squares - n) / 2 > pairs + chance or d * pairs * 0.15**2 < chance)
+        chance = np.square((closed / each[:, None]).sum(axis=0)).sum() - (1 / each).sum()
+        spread = (12 * np.sqrt(pairs) + 12) / pairs
+        return bool(squares - len(X) > chance * (1 + spread) or pairs * 0.15**2 < chance * spread)
 
     @cached_property
     def hopeless(self) -> bool:
