@@ -82,27 +82,38 @@ def determined(
 
 
 def _by_general_position(
-    claim: Claim, design: Design, inner: Flags, offset: Floats, settled: Flags, holding: Flags
+    claim: Claim,
+    design: Design,
+    inner: Flags,
+    offset: Floats,
+    settled: Flags,
+    holding: Flags,
+    *,
+    block: int = 1 << 21,
 ) -> Flags:
-    """(inner, d): values determined by rows that free values (neither 0 nor tied) hold together."""
+    """(inner, d): values determined by rows that free values (neither 0 nor tied) hold together.
+
+    block: values that are sorted together"""
     used = np.bincount(claim.rows.ravel(), minlength=claim.n) > 0
-    size, tolerance = np.abs(claim.X[used]), claim.tolerance
-    order = np.argsort(size, axis=0)
-    ordered = np.take_along_axis(size, order, 0)
-    gap = np.diff(ordered, axis=0, prepend=0.0, append=np.inf) > 4 * tolerance
-    free = np.zeros(size.shape, bool)
-    np.put_along_axis(free, order, gap[:-1] & gap[1:], axis=0)
-    every, free = free.all(axis=0), free[inner[used]] & holding[:, None]
+    mu = least_eigenvalue(design, np.ones(len(design.rows)))
+    degree = np.asarray(design.W.sum(axis=0), np.float64)
+    out, step = np.zeros((design.n, claim.d), bool), max(1, block // claim.n)
     if claim.names.shape[1]:  # could all signs be the other way round?
         W = design.W.toarray()
         h = np.linalg.lstsq(W, offset, rcond=None)[0]
-        settled = settled & (np.abs(W @ h - offset).max(axis=0) > 16 * tolerance)
-    out = np.repeat((settled & every)[None, :], design.n, axis=0)
-    some = np.flatnonzero(settled & ~every)
-    if len(some):
-        mu = least_eigenvalue(design, np.ones(len(design.rows)))
-        degree = np.asarray(design.W.sum(axis=0), np.float64)
-        out[:, some] = _hangs_together(design.rows, free.T[some].copy(), degree, mu).T
+        settled = settled & (np.abs(W @ h - offset).max(axis=0) > 16 * claim.tolerance)
+    for start in range(0, claim.d, step):
+        some = np.flatnonzero(settled[start : start + step]) + start
+        size, tolerance = np.abs(claim.X[np.ix_(used, some)]), claim.tolerance[some]
+        order = np.argsort(size, axis=0)
+        ordered = np.take_along_axis(size, order, 0)
+        gap = np.diff(ordered, axis=0, prepend=0.0, append=np.inf) > 4 * tolerance
+        free = np.zeros(size.shape, bool)
+        np.put_along_axis(free, order, gap[:-1] & gap[1:], axis=0)
+        every = free.all(axis=0)
+        out[:, some[every]] = True
+        free = (free[inner[used]] & holding[:, None])[:, ~every]
+        out[:, some[~every]] = _hangs_together(design.rows, free.T.copy(), degree, mu).T
     return out
 
 

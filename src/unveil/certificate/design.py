@@ -228,13 +228,20 @@ def least_eigenvalue(design: Design, weight: Floats, *, dense: int = 600) -> flo
 
 
 def heavy(design: Design, weight: Floats, mu: float, slack: float) -> tuple[Floats, Floats]:
-    """(H) by linear forms: for each i the largest |v|/ω on rows without i (infinite where what is
-    left over is too much), and the most that is asked of each row."""
-    degree = np.asarray(design.W.T @ weight)
-    # Lemma 3: what is left over must cost less than the slack of the lightest row.
-    bound = 0.5 * slack * weight.min() * np.sqrt(max(mu, 0.0) / degree)
-    own = design.at.indptr.astype(np.int64), design.at.indices.astype(np.int64)
-    return forms(design, weight, *own, np.arange(design.n), bound)
+    """(H): for each i the largest |v|/ω on rows without i (infinite where what is left over is too
+    much), and the most that is asked of each row. Nothing is asked for i if every j shares less
+    than μ/2 of its rows with it: |Wt| ≥ deg(i) + Σ_j |t_j|·(μ·deg(j) − 2·(WᵀωW)_ij) (Lemma 3)."""
+    degree, together = np.asarray(design.W.T @ weight), design.gram(weight).tocoo()
+    close = 2 * together.data >= 0.99 * mu * degree[together.col]
+    hard = np.unique(together.row[close & (together.row != together.col)]).astype(np.int64)
+    # What linear forms leave over must cost less than the slack of the lightest row.
+    bound = 0.5 * slack * weight.min() * np.sqrt(max(mu, 0.0) / degree[hard])
+    places = [design.rows_of(i) for i in hard.tolist()]
+    starts = np.cumsum([0, *map(len, places)])
+    most = np.zeros(design.n)
+    own = np.concatenate([*places, np.zeros(0, np.int64)])
+    most[hard], asked = forms(design, weight, starts, own, hard, bound)
+    return most, asked
 
 
 def forms(
@@ -251,7 +258,7 @@ def forms(
 @njit(cache=True, nogil=True)
 def _forms(rows, n, weight, starts, places, free, bound, most_steps=200):  # type: ignore[no-untyped-def]
     """Conjugate gradients on the other rows, scaled by degrees."""
-    m = len(rows)
+    m, k = rows.shape
     degree, image, u = np.zeros(n), np.zeros(n), np.zeros(m)
     for r in range(m):
         for i in rows[r]:
@@ -279,11 +286,11 @@ def _forms(rows, n, weight, starts, places, free, bound, most_steps=200):  # typ
             image[:] = 0.0
             for r in range(m):
                 s = 0.0
-                for i in rows[r]:
-                    s += direction[i]
+                for a in range(k):
+                    s += direction[rows[r, a]]
                 s *= other[r]
-                for i in rows[r]:
-                    image[i] += s
+                for a in range(k):
+                    image[rows[r, a]] += s
             length = (direction * image).sum()
             if length <= 1e-14 * size:
                 break
