@@ -39,37 +39,57 @@ Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 
-def fixed_choice(claim: Claim, known: Flags, *, slack: float = 0.02, linear: int = 200) -> Flags:
+def fixed_choice(claim: Claim, known: Flags, *, slack: float = 0.02, cells: int = 20_000) -> Flags:
     """Those of the known records that keep their values whatever public vectors change places; none
-    where that is not shown. Records that meet a public vector in half of their rows leave first.
+    where that is not shown. Where it fails, records that meet a public vector in half of their rows
+    leave.
 
-    linear: records up to which a linear program is asked where least squares finds no form"""
-    known, none = known.copy(), np.zeros(claim.n, bool)
+    cells: unknowns up to which a linear program is asked where least squares finds no form"""
+    known = known.copy()
     while True:
         inside = known[claim.rows].all(axis=1)
-        rows, Q = claim.rows[inside], incidence(claim.names[inside], len(claim.P))
-        meets = sparse.coo_array(incidence(rows, claim.n).T @ Q)
+        rows, Q = claim.rows[inside], incidence(claim.names[inside], len(claim.P)).tocsc()
         uses = np.bincount(rows.ravel(), minlength=claim.n)
         known &= uses > 0
-        often = meets.row[2 * meets.data >= uses[meets.row]]
         if not known.any():
-            return none
+            return known
+        design, weight = Design.within(rows, known), np.ones(len(rows))
+        mu = least_eigenvalue(design, weight)
+        bound = np.full(len(claim.P), 0.5 * slack * np.sqrt(max(mu, 0.0) / 2))
+        own = Q.indptr.astype(np.int64), Q.indices.astype(np.int64)
+        most, _ = forms(design, weight, *own, np.full(len(claim.P), -1), bound)
+        others = np.flatnonzero((most > 1 - slack) & (np.diff(Q.indptr) > 0))
+        if not len(others) or _fixed_by_program(claim, design, Q[:, others], slack, cells):
+            return known
+        meets = sparse.coo_array(incidence(rows, claim.n).T @ Q)
+        often = meets.row[2 * meets.data >= uses[meets.row]]
         if not len(often):
-            break
+            return np.zeros(claim.n, bool)
         known[often] = False
-    design, weight = Design.within(rows, known), np.ones(len(rows))
-    mu = least_eigenvalue(design, weight)
-    at = sparse.csc_array(Q)
-    bound = np.full(len(claim.P), 0.5 * slack * np.sqrt(max(mu, 0.0) / 2))
-    own = at.indptr.astype(np.int64), at.indices.astype(np.int64)
-    most, _ = forms(design, weight, *own, np.full(len(claim.P), -1), bound)
-    for h in np.flatnonzero((most > 1 - slack) & (np.diff(at.indptr) > 0)):
-        with_h = at[:, [h]].toarray().ravel() > 0
-        W, total = design.W[~with_h].T, -np.asarray(design.W[with_h].sum(axis=0))
-        between = -(1 - slack), 1 - slack
-        if design.n > linear or linprog(np.zeros(W.shape[1]), None, None, W, total, between).status:
-            return none
-    return known
+
+
+def _fixed_by_program(
+    claim: Claim, design: Design, Q: sparse.csc_array, slack: float, cells: int
+) -> bool:
+    """The same for public vectors together for which no linear form of their own was found: over
+    all W·B = Q ∓ Q' with no more of them in a row than k_public, by linear programs, none leaves
+    more rows than it enters (D = 1), or enters no more rows than it was in (D = −1)."""
+    (m, n), (_, h) = design.W.shape, Q.shape
+    if (n + m) * h > cells:
+        return False
+    eye, old = sparse.eye_array, Q.toarray().ravel()
+    each_row = sparse.hstack([sparse.csr_array((m, n * h)), sparse.kron(eye(m), np.ones((1, h)))])
+    most: Any = np.full(m, claim.names.shape[1])
+    bounds: Any = [(None, None)] * (n * h) + [(0, 1)] * (m * h)
+    for sign in (1,) if claim.kept else (1, -1):
+        lines = sparse.hstack([sparse.kron(design.W, eye(h)), sign * eye(m * h)])
+        price = np.where(old, 1 + slack, 1.0) if sign > 0 else np.ones(m * h)
+        cost = np.append(np.zeros(n * h), price)
+        found: Any = linprog(cost, each_row, most, lines, old, bounds)
+        least = (1 + slack) * old.sum() - 1e-6
+        if found.status != 2 and not (found.status == 0 and found.fun >= least):
+            return False
+    return True
 
 
 def moved(claim: Claim, *, most_work: float = 2e8) -> Flags:
