@@ -293,7 +293,7 @@ def resolution(
     claim: Claim, rng: np.random.Generator, *, fine_bits: float = 12.0, samples: int = 512
 ) -> tuple[Flags, Floats]:
     """(columns so fine that values which are not tied count as in general position; bits that one
-    reproduced value says against chance).
+    reproduced value says against chance, no more than `fine_bits`).
 
     fine_bits: sums of four values agree less often than 2^−fine_bits
     samples: rows, and half as many sums of four, that are compared with each other
@@ -304,27 +304,25 @@ def resolution(
         return fine, bits
     chosen = rng.permutation(len(claim.rows))[:samples]
     order = np.argsort(rng.random((samples // 2, n)), axis=1)[:, :4]
-    order = np.unique(np.sort(order, axis=1), axis=0)
+    order = rng.permutation(np.unique(np.sort(order, axis=1), axis=0))
     signs = np.where(rng.random(order.shape) < 0.5, -1.0, 1.0)
     for start in range(0, d, 512):
         some = slice(start, start + 512)
         X, P, tolerance = claim.X[:, some], claim.P[:, some], claim.tolerance[some]
         total = X[claim.rows[chosen]].sum(axis=1)
         total += claim.public_weight * P[claim.names[chosen]].sum(axis=1, dtype=np.float64)
-        y = np.sort(np.abs(total), axis=0)
-        # Runs of values that agree with their neighbours: Σ (length of run / all)² of a column.
-        breaks = np.concatenate([np.diff(y, axis=0) > tolerance, np.ones((1, y.shape[1]), bool)])
-        column, place = np.nonzero(breaks.T)
-        first = np.concatenate([[True], np.diff(column) > 0])
-        length = place - np.where(first, -1, np.roll(place, 1))
-        bits[some] = -np.log2(np.bincount(column, (length / len(y)) ** 2, minlength=y.shape[1]))
+        bits[some] = _bits(np.abs(total), tolerance)
         if n > 4:
-            sums = np.sort(np.einsum("sk,skd->sd", signs, X[order]), axis=0)
-            same = 1 + (np.diff(sums, axis=0) <= 4 * tolerance).sum(axis=0)
-            pairs = max(len(sums) * (len(sums) - 1) / 2, 1)
-            fine[some] = np.log2(pairs / same) >= fine_bits
-    bits[fine] = np.maximum(bits[fine], fine_bits)
-    return fine, np.maximum(bits, 0.0)
+            sums = np.einsum("sk,skd->sd", signs, X[order])
+            fine[some] = _bits(sums, 4 * tolerance) >= fine_bits
+    return fine, np.where(fine, fine_bits, np.minimum(bits, fine_bits))
+
+
+def _bits(values: Floats, near: Floats, *, lags: int = 80) -> Floats:
+    """(columns,) −log₂ of how often two rows of values agree, by rows up to `lags` apart."""
+    steps = range(1, min(len(values), lags + 1))
+    same = sum((np.abs(values[s:] - values[:-s]) <= near).sum(axis=0) for s in steps)
+    return np.log2(max(1, sum(len(values) - s for s in steps)) / (1.0 + same))
 
 
 def dependent(claim: Claim, among: Flags, degree: Index, rng: np.random.Generator) -> Flags:

@@ -210,6 +210,8 @@ def misled(claim: Claim, supports: Index, *, most: int = 300) -> Flags:
 def made_of_public(claim: Claim, *, most: int = 3000) -> Flags:
     """(n,) records that are combinations of public vectors and each other; with fewer columns than
     vectors, or more than `most` of them, multiples of a public one."""
+    if not len(claim.P):
+        return np.zeros(claim.n, bool)
     U, P = (
         V / np.maximum(np.linalg.norm(V, axis=1), 1e-30)[:, None].astype(np.float64)
         for V in (claim.X, claim.P)
