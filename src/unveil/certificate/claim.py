@@ -311,18 +311,26 @@ def resolution(
         X, P, tolerance = claim.X[:, some], claim.P[:, some], claim.tolerance[some]
         total = X[claim.rows[chosen]].sum(axis=1)
         total += claim.public_weight * P[claim.names[chosen]].sum(axis=1, dtype=np.float64)
-        bits[some] = _bits(np.abs(total), tolerance)
+        bits[some] = _bits(np.abs(total).T.copy(), tolerance)
         if n > 4:
-            sums = np.einsum("sk,skd->sd", signs, X[order])
-            fine[some] = _bits(sums, 4 * tolerance) >= fine_bits
+            sums = np.einsum("sk,skd->ds", signs, X[order])
+            fine[some] = _bits(np.ascontiguousarray(sums), 4 * tolerance) >= fine_bits
     return fine, np.where(fine, fine_bits, np.minimum(bits, fine_bits))
 
 
-def _bits(values: Floats, near: Floats, *, lags: int = 80) -> Floats:
-    """(columns,) −log₂ of how often two rows of values agree, by rows up to `lags` apart."""
-    steps = range(1, min(len(values), lags + 1))
-    same = sum((np.abs(values[s:] - values[:-s]) <= near).sum(axis=0) for s in steps)
-    return np.log2(max(1, sum(len(values) - s for s in steps)) / (1.0 + same))
+@njit(cache=True, nogil=True)
+def _bits(values, near, pairs=1 << 14):  # type: ignore[no-untyped-def]
+    """(columns,) −log₂ of how often two of the values (columns, rows) agree, by so many pairs."""
+    d, m = values.shape
+    out, lags = np.zeros(d), min(m - 1, 1 + pairs // m)
+    for p in range(d):
+        same, count = 1, 1
+        for lag in range(1, lags + 1):
+            count += m - lag
+            for a in range(m - lag):
+                same += abs(values[p, a + lag] - values[p, a]) <= near[p]
+        out[p] = np.log2(count / same)
+    return out
 
 
 def dependent(claim: Claim, among: Flags, degree: Index, rng: np.random.Generator) -> Flags:
@@ -392,33 +400,26 @@ def same_values(X, open_there, near):  # type: ignore[no-untyped-def]
 
 def short_relations(U: Floats, rng: np.random.Generator, *, near: float = 1e-5) -> Flags:
     """(n,) the last record of each Σ c_i·x_i = 0 of one to four, c_i in ±1 and, up to 200 records,
-    ±2: sums of two that agree, told by two random projections. O(n²) sums."""
+    ±2: sums of two that agree up to sign, told by two random projections. O(n²) sums."""
     n, out = len(U), np.zeros(len(U), bool)
     (a, b), one = np.triu_indices(n, 1), np.arange(n)
-    pairs = [(a, b, 1, 1), (a, b, 1, -1), (one, one, 1, 0), (one, one, 2, 0)]
+    kinds = [(one[:1], one[:1], 0, 0), (one, one, 1, 0), (one, one, 2, 0)]
+    kinds += [(a, b, 1, 1), (a, b, 1, -1)]
     if n <= 200:
-        pairs += [(a, b, 2, 1), (a, b, 2, -1), (b, a, 2, 1), (b, a, 2, -1)]
-    i = np.concatenate([p[0] for p in pairs] * 2)
-    j = np.concatenate([p[1] for p in pairs] * 2)
-    ci = np.concatenate([np.full(len(p[0]), s * p[2]) for s in (1, -1) for p in pairs])
-    cj = np.concatenate([np.full(len(p[0]), s * p[3]) for s in (1, -1) for p in pairs])
+        kinds += [(a, b, 2, 1), (a, b, 2, -1), (b, a, 2, 1), (b, a, 2, -1)]
+    i, j = (np.concatenate([kind[q] for kind in kinds]) for q in (0, 1))
+    ci, cj = (np.concatenate([np.full(len(kind[0]), kind[q]) for kind in kinds]) for q in (2, 3))
     shadow = U @ rng.standard_normal((U.shape[1], 2))
     sums = ci[:, None] * shadow[i] + cj[:, None] * shadow[j]
-    zero = np.flatnonzero((np.abs(sums) < near).all(axis=1))
-    for p in zero:
-        c = np.zeros(n)
-        c[i[p]] += ci[p]
-        c[j[p]] += cj[p]
-        if np.abs(c @ U).max() < near:
-            out[np.flatnonzero(c)[-1]] = True
-    for shift in (0.0, 0.5):
-        key = np.floor(sums / near + shift)
-        order = np.lexsort(key.T)
-        same = np.flatnonzero((np.diff(key[order], axis=0) == 0).all(axis=1))
-        for p, q in zip(order[same], order[same + 1], strict=True):
+    turn = np.where(sums[:, 0] < 0, -1, 1)
+    sums, ci, cj = sums * turn[:, None], ci * turn, cj * turn
+    order, apart = np.argsort(sums[:, 0]), 1
+    while apart < len(order) and (sums[order[apart:], 0] - sums[order[:-apart], 0] < near).any():
+        ends = np.stack([order[apart:], order[:-apart]])
+        for p, q in ends[:, (np.abs(sums[ends[0]] - sums[ends[1]]) < near).all(axis=1)].T:
             c = np.zeros(n)
-            for at, f in ((i[p], ci[p]), (j[p], cj[p]), (i[q], -ci[q]), (j[q], -cj[q])):
-                c[at] += f
+            np.add.at(c, [i[p], j[p], i[q], j[q]], [ci[p], cj[p], -ci[q], -cj[q]])
             if c.any() and np.abs(c @ U).max() < near:
                 out[np.flatnonzero(c)[-1]] = True
+        apart += 1
     return out

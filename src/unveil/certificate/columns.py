@@ -165,11 +165,11 @@ def _hangs_together(rows, free, degree, mu):  # type: ignore[no-untyped-def]
 
 
 def _by_search(
-    claim: Claim, rows: Index, offset: Floats, columns: Index, most: int, *, block: int = 5_000
+    claim: Claim, rows: Index, offset: Floats, columns: Index, most: int, *, block: int = 400_000
 ) -> Flags:
     """(n, columns): values that all solutions share, by search among the first `most` records.
 
-    block: records to be tried times columns that are searched together
+    block: sums that are searched together
     """
     out, design = np.zeros((claim.n, len(columns)), bool), Design.of(rows, claim.n)
     seed, basis = _seed(design)
@@ -189,7 +189,7 @@ def _by_search(
         lacking[design.rows_of(i)] -= 1
         new = design.rows_of(i)
         np.add.at(links, rows[new[lacking[new] == 1]].ravel(), 1)
-    step = max(1, block // (len(order) + 1))
+    step = max(64, block // len(rows))
     for start in range(0, len(columns), step):
         some = slice(start, start + step)
         column = _Column(claim, design, offset[:, some], columns[some])
