@@ -240,7 +240,7 @@ class _Column:
         self.error = np.full(self.x.shape, np.inf)
 
     def solved(
-        self, seed: Index, basis: Index, order: list[int], *, few: int = 16, many: int = 128
+        self, seed: Index, basis: Index, order: list[int], *, few: int = 16, many: int = 64
     ) -> Flags:
         """(n, columns): what all solutions have in common. A record that has two values and settles
         nothing waits, and is left out at last if there are too many hypotheses."""
