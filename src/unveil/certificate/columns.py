@@ -222,8 +222,8 @@ def _seed(design: Design, *, most: int = 12) -> tuple[Index, Index]:
         if len(cycle) == 3:
             break
     row = {frozenset(pair): r for r, pair in enumerate(design.rows.tolist())}
-    ends = zip(cycle.tolist(), np.roll(cycle, -1).tolist(), strict=True)
-    return cycle, np.array([row[frozenset(pair)] for pair in ends], np.int64)
+    edges = zip(cycle.tolist(), np.roll(cycle, -1).tolist(), strict=True)
+    return cycle, np.array([row[frozenset(pair)] for pair in edges], np.int64)
 
 
 class _Column:
@@ -368,7 +368,7 @@ def _one_by_one(claim: Claim, rows: Index, offset: Floats, certain: Flags, out: 
     design, X, changed = Design.of(rows, claim.n), claim.X, True
     while changed:
         changed = False
-        for i in np.flatnonzero(certain & ~out.all(axis=1)):
+        for i in np.flatnonzero(certain & ~out.all(axis=1)).tolist():
             own, todo = design.rows_of(i), np.flatnonzero(~out[i] & claim.whole)
             if not len(own) or not len(todo):
                 continue

@@ -94,7 +94,7 @@ def core(rows: Index, n: int) -> Flags:
     inside = np.ones(n, bool)
     while (inside := trimmed(rows, inside, 3)).any():
         design = Design.within(rows, inside)
-        label = connected_components(design.W.T @ design.W, directed=False)[1]
+        label = connected_components(design.W.T @ design.W, directed=False)[1].astype(np.int64)
         if not label.any():
             found = classes(design)
             if found is None:
@@ -333,7 +333,7 @@ def fractions(design: Design, weight: Floats, mu: float, need: float, *, dense: 
         share = (c * (W @ y) ** 2 + W @ y**2) @ (p / p.sum()) / values[-1]
         g = g * np.exp(0.7 - 0.7 * share)
         g /= g.sum()
-    return enough
+    return bool(enough)
 
 
 def common(names: Index) -> Index:

@@ -203,7 +203,7 @@ class _Case:
 
     def inside(self, known: Flags) -> tuple[Flags, Floats]:
         """(rows that mix only these records; their weights)."""
-        rows = known[self.members].all(axis=1)
+        rows = np.asarray(known[self.members].all(axis=1))
         return rows, self.W[self.rows[rows]][:, np.flatnonzero(known)].toarray()
 
 
@@ -279,7 +279,7 @@ def _certain_hidden(case: _Case) -> tuple[Flags, str]:
     known, whole = _certain(case, hidden=True)
     W = case.inside(known)[1]
     if known.any():
-        basis = qr(W.T, mode="r", pivoting=True)[1][: W.shape[1]]
+        basis = qr(W.T, mode="r", pivoting=True)[1][: W.shape[1]].astype(np.int64)
         if len(W) <= W.shape[1] or not connected_matroid(W, basis, none=1e-4):
             return none, "encodings fall into parts whose signs are their own"
     return known, whole

@@ -78,11 +78,13 @@ def _fixed_by_program(
     if (n + m) * h > cells:
         return False
     eye, old = sparse.eye_array, Q.toarray().ravel()
-    each_row = sparse.hstack([sparse.csr_array((m, n * h)), sparse.kron(eye(m), np.ones((1, h)))])
+    each_row: Any = sparse.hstack(
+        [sparse.csr_array((m, n * h)), sparse.kron(eye(m), np.ones((1, h)))]
+    )
     most: Any = np.full(m, claim.names.shape[1])
     bounds: Any = [(None, None)] * (n * h) + [(0, 1)] * (m * h)
     for sign in (1,) if claim.kept else (1, -1):
-        lines = sparse.hstack([sparse.kron(design.W, eye(h)), sign * eye(m * h)])
+        lines: Any = sparse.hstack([sparse.kron(design.W, eye(h)), sign * eye(m * h)])
         price = np.where(old, 1 + slack, 1.0) if sign > 0 else np.ones(m * h)
         cost = np.append(np.zeros(n * h), price)
         found: Any = linprog(cost, each_row, most, lines, old, bounds)
@@ -235,7 +237,7 @@ def judge_public_alone(
 ) -> Judgement:
     """Nothing private: vectors are claimed to be listed ones, mixed with the weights A."""
     k, V, usable = encodings.scheme.k_public, X.astype(np.float64), np.unique(P, axis=0)
-    names, n = cKDTree(usable).query(V)[1], len(usable)
+    names, n = np.asarray(cKDTree(usable).query(V)[1]), len(usable)
     # 1. Claimed vectors are listed ones, which do not depend on each other.
     listed = np.abs(usable[names] - V).max(axis=1) <= 1e-6 * np.abs(P).max()
     unit = usable / np.maximum(np.linalg.norm(usable, axis=1), 1e-30)[:, None].astype(np.float64)
@@ -250,7 +252,7 @@ def judge_public_alone(
     if independent and stated.any() and listed.all():
         full = np.zeros((int(stated.sum()), n))
         full[:, names] = A[np.flatnonzero(stated)].toarray()
-        proved = only_mixture(usable.astype(np.float64), full, miss[stated]).any(axis=0)
+        proved[:] = only_mixture(usable.astype(np.float64), full, miss[stated]).any(axis=0)
     # 3. In words.
     facts = {"place": [int((usable[h] == P).all(axis=1).argmax()) for h in names], "k": k}
     facts |= {"seen": used.T @ exact, "needed": n + 20}
