@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
+Counts = NDArray[np.int64]
 Init = Literal["he", "uniform", "printed"]
 WIDTH = 100
 """Units of a hidden layer, as the paper has them."""
@@ -39,18 +40,6 @@ class Run:
     biases: tuple[Floats, ...]
     order: NDArray[np.int64]
     """(epochs, m): the order of examples in each epoch."""
-
-
-@dataclass(frozen=True, eq=False)
-class Trained:
-    """right (epochs, originals): how many were classified right after each epoch; logit: largest
-    |o₁ − o₀| on the first originals before training; finite: whether every weight is a number at
-    the end; constant: one answer for all originals."""
-
-    right: NDArray[np.int64]
-    logit: float
-    finite: bool
-    constant: bool
 
 
 def initial(
@@ -76,8 +65,11 @@ def initial(
     return tuple(weights), tuple(biases)
 
 
-def train(runs: Sequence[Run], *, rate: float = 0.01, batch: int = 32) -> list[Trained]:
-    """Train every run, all of one shape; the networks given are not changed."""
+def train(runs: Sequence[Run], *, rate: float = 0.01, batch: int = 32) -> list[Counts]:
+    """How many of the originals every run classifies right after each epoch, (epochs, originals).
+
+    All runs have one shape; the networks given are not changed.
+    """
     layers = [
         (
             np.stack([run.weights[place] for run in runs]),
@@ -95,19 +87,15 @@ def train(runs: Sequence[Run], *, rate: float = 0.01, batch: int = 32) -> list[T
     each, right = np.arange(len(runs))[:, None], []
     # A network that leaves the numbers stays among the others, and answers nothing right.
     with np.errstate(over="ignore", invalid="ignore"):
-        before = np.abs(_odds(originals[0][0], layers)).max(axis=1)
         for epoch in range(order.shape[1]):
             now = epoch % inputs.shape[1]
             for start in range(0, order.shape[2], batch):
                 rows = order[:, epoch, start : start + batch]
                 descend(layers, inputs[each, now, rows], share[each, now, rows], rate)
-            answers = [(_odds(x, layers) > 0) == labels for x, labels in originals]
-            right.append([answer.sum(axis=1) for answer in answers])
-        last = _odds(originals[0][0], layers) > 0
-    finite = np.all([np.isfinite(W).all(axis=(1, 2)) for W, _ in layers], axis=0)
-    constant = last.all(axis=1) | ~last.any(axis=1)
-    told = zip(np.transpose(right, (2, 0, 1)), before, finite, constant, strict=True)
-    return [Trained(r, float(o), bool(f), bool(c)) for r, o, f, c in told]
+            odds = [_odds(x, layers) for x, _ in originals]
+            answers = zip(odds, (labels for _, labels in originals), strict=True)
+            right.append([np.where(y, o > 0, o <= 0).sum(axis=1) for o, y in answers])
+    return list(np.transpose(right, (2, 0, 1)))
 
 
 def _hidden(x: Floats, layers: list[tuple[Floats, Floats]]) -> list[Floats]:

@@ -83,7 +83,7 @@ def test_it_is_the_plain_trainer(batch, sets):
     for layer in range(4):
         np.testing.assert_allclose(layers[layer][0][0], W[layer], atol=2e-5)
         np.testing.assert_allclose(layers[layer][1][0], b[layer], atol=2e-5)
-    assert train([run], rate=0.05, batch=batch)[0].right.tolist() == right
+    assert train([run], rate=0.05, batch=batch)[0].tolist() == right
 
 
 def test_a_step_goes_down_the_gradient():
@@ -115,9 +115,8 @@ def test_the_networks_given_stay_as_they_were_and_order_changes_nothing():
     first = [run.weights[1].copy() for run in runs]
     one = train(runs)
     assert all(np.array_equal(a, run.weights[1]) for a, run in zip(first, runs, strict=True))
-    assert [run.right.tolist() for run in train(runs[::-1])][::-1] == [
-        run.right.tolist() for run in one
-    ]
+    again = train(runs[::-1])[::-1]
+    assert all(np.array_equal(a, b) for a, b in zip(one, again, strict=True))
 
 
 def test_it_learns_what_can_be_learned():
@@ -127,9 +126,7 @@ def test_it_learns_what_can_be_learned():
     weights, biases = initial("he", D, rng)
     order = np.stack([rng.permutation(300) for _ in range(40)])
     found = train([Run(x[None], y.astype(np.float32)[None], ((x, y),), weights, biases, order)])[0]
-    assert found.right[-1, 0] > 0.95 * 300
-    assert found.finite
-    assert not found.constant
+    assert found[-1, 0] > 0.95 * 300
 
 
 def test_the_three_starts_are_what_they_say():
@@ -148,12 +145,11 @@ def test_the_three_starts_are_what_they_say():
     assert np.std([W.mean() for W in printed]) > 1
 
 
-def test_a_network_without_numbers_is_told():
+def test_a_network_without_numbers_answers_nothing_right():
     run = some_run(2)
     broken = tuple(w * np.float32(1e30) for w in run.weights)
     found = train([Run(run.inputs, run.share, run.originals, broken, run.biases, run.order)])[0]
-    assert not found.finite
-    assert found.constant
+    assert not found.any()
 
 
 def test_logits_are_those_of_the_formula():
