@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from math import inf, lgamma
+from math import comb, inf, log
 from typing import NamedTuple
 
 import numpy as np
@@ -402,17 +402,9 @@ def evidence_of_others(
     best = np.full(len(rows), -np.inf)
     for size in sorted({0, 1, k - 1} - {k}):
         missing = k - size
-        number = (
-            lgamma(others + 1) - lgamma(missing + 1) - lgamma(others - missing + 1)
-            if missing <= others
-            else -inf
-        )
+        number = log(comb(others, missing)) if missing <= others else -inf
         for q in range(1 if size == 0 else k):
-            keep = np.zeros(k, bool)
-            if size:
-                keep[q] = True
-            if size not in (0, 1):
-                keep = ~keep
+            keep = (np.arange(k) == q) == (size == 1) if size else np.zeros(k, bool)
             part = np.where(keep, supports, -1)
             variance = model.variance + missing * model.spread
             L = log_likelihood(Y, public.vectors, rows, part, model.weight, variance)

@@ -98,12 +98,15 @@ def _printed_overlaps(encodings: Encodings, supports: Supports | None, limit: in
     # Selection vectors of unit length: rows in units of their root mean square.
     Y = encodings.magnitudes().astype(np.float64)
     Y /= np.maximum(np.sqrt(np.mean(Y**2, axis=1, keepdims=True)), 1e-300)
+    # Line 1. GramExtract gives multiples of 1/k for all k vectors; the printed 1/k_priv is for
+    # k_pub = 0. ‖w‖² = 2 for the printed weights (erratum 1), 1 for weighting="equal".
     M = printed_gram(Y, k, eta=1 / (2 * k)) / k
-    # ‖w‖² = 2 for the printed weights (erratum 1), 1 for weighting="equal".
     M *= scheme.public_variance + scheme.private_variance
+    # Lines 4 and 5; 1/k_pub is the square of the printed weight.
     if supports is not None and scheme.k_public:
         named = supports.incidence(int(supports.indices.max()) + 1)
         M -= scheme.public_weight**2 * (named @ named.T).toarray()
+    # Line 6; erratum 1: what is left need not be whole, and is rounded again, within 0 and k_priv.
     M = np.clip(np.rint(M / scheme.private_weight**2), 0, scheme.k_private)
     np.fill_diagonal(M, scheme.k_private)
     return Overlaps.from_array(M.astype(np.int64), scheme.k_private)

@@ -31,7 +31,7 @@ from scipy import sparse
 from unveil.checks import InputError, Rng, child, root
 from unveil.encode.weights import sample_weights
 from unveil.encodings import Encodings, as_public
-from unveil.engine.blocks import Stopwatch
+from unveil.engine.blocks import Stopwatch, must_fit
 from unveil.engine.blocks import memory_limit as settle_limit
 from unveil.engine.folded import maximise
 from unveil.exact.from_members import from_subsets
@@ -148,12 +148,10 @@ def _similarity(
         similarity = sparse.csr_array(
             (M.matrix.data * trust, M.matrix.indices, M.matrix.indptr), shape=(m, m)
         )
-    stored: Any = similarity if sparse.issparse(similarity) else None
-    if stored is None and 20 * m * m > limit:
-        raise InputError(
-            f"similarities of {m:,} encodings need about {20 * m * m / 2**30:.1f} GiB, more than "
-            "the memory limit: attack fewer of them, give similarity= as a sparse array, or raise "
-            "memory_limit"
+    stored = sparse.issparse(similarity)
+    if not stored:
+        must_fit(
+            20 * m * m, f"similarities of {m:,} encodings", limit, "give them as a sparse array"
         )
     if similarity is None:
         # Correlations of squares: 2z² for Gaussian pixels of correlation z.
@@ -161,23 +159,23 @@ def _similarity(
         E -= E.mean(axis=1, keepdims=True)
         E /= np.maximum(np.linalg.norm(E, axis=1, keepdims=True), np.float32(1e-12))
         similarity = E @ E.T
-    given: Any = sparse.csr_array(stored) if stored is not None else np.asarray(similarity)
-    numbers = given.data if stored is not None else given
+    given: Any = sparse.csr_array(similarity) if stored else np.asarray(similarity)
     if given.shape != (m, m) or given.dtype.kind not in "fiub":
         raise InputError(
             f"similarity of shape {given.shape}: give a square matrix of real numbers, {m} by {m}"
         )
-    if not np.isfinite(np.asarray(numbers)).all():
+    if not np.isfinite(given.data if stored else given).all():
         raise InputError("similarity with NaN or infinite values: put 0 where nothing is known")
     S = ((given + given.T) / 2).astype(np.float32)
-    if stored is not None:
-        S.setdiag(0)
-        S.eliminate_zeros()
-        return sparse.csr_array(S)
-    # Most encodings share nothing: their similarity is zero.
-    S -= np.median(S[~np.eye(m, dtype=bool)]) if m > 1 else 0
-    np.fill_diagonal(S, 0)
-    return np.ascontiguousarray(S)
+    if not stored and m > 1:
+        # Most encodings share nothing: their similarity is zero.
+        S -= np.median(S[~np.eye(m, dtype=bool)])
+    if not stored:
+        np.fill_diagonal(S, 0)
+        return S
+    S.setdiag(0)
+    S.eliminate_zeros()
+    return S
 
 
 def clique_members(
@@ -400,14 +398,12 @@ def folded_least_squares(
         shift = 0.8 * np.linalg.norm(new, axis=0) if turn == 15 else shift
         v = new + shift * v
     v *= np.sqrt(size.sum(axis=0) / np.maximum((v**2).sum(axis=0), 1e-30))
-    x, variance = (np.copysign(np.sqrt(size), v) + v) / 2, size.mean(axis=0)
-    values, vectors = np.linalg.eigh((dense.T @ dense).astype(np.float64))
-    values, vectors = np.maximum(values, 0).astype(np.float32), vectors.astype(np.float32)
-    free = 1 - min(0.9, n / m)
+    x, variance = (np.copysign(np.sqrt(size), v) + v) / 2, float(size.mean())
+    gram, free = (dense.T @ dense).astype(np.float64), 1 - min(0.9, n / m)
 
     def fit(likely: NDArray[np.float32], tau2: Any) -> NDArray[np.float32]:
-        ridge = np.maximum(tau2 / variance, 1e-6 * values[-1])
-        return np.asarray(vectors @ ((vectors.T @ (dense.T @ likely)) / (values[:, None] + ridge)))
+        ridge = max(float(np.mean(tau2)) / variance, 1e-6 * float(gram.diagonal().max()))
+        return np.linalg.solve(gram + ridge * np.eye(n), dense.T @ likely).astype(np.float32)
 
     def left(likely: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArray[np.float32]:
         # y² has mean 1 here, and the unknowns use up some of the equations.

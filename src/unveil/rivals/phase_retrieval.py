@@ -3,9 +3,8 @@
 For d ≥ 2n − 1 pixels and public vectors in general position w is unique up to a sign, whatever it
 is (Balan, Casazza, Edidin 2006), and is found by
 
-    spectral     w₀ ← leading eigenvector of Σ_j T(y_j²)·p_j p_jᵀ, scaled to the mean of y²:
-                 "plain" T(s) = s (Netrapalli, Jain, Sanghavi 2013), "truncated" T(s) = s for s ≤ 9
-                 (Chen, Candès 2015), "optimal" T(s) = 1 − 1/s, bounded (Luo, Alghamdi, Lu 2019)
+    spectral     w₀ ← leading eigenvector of Σ_j T(y_j²)·p_j p_jᵀ, T(s) = 1 − 1/s, bounded (Luo,
+                 Alghamdi, Lu 2019), scaled to the mean of y²
     then         "alternating"  w ← least squares of y·sign(Pᵀw)   (Netrapalli et al.)
                  "wirtinger"    w ← w − µ·∇Σ(|Pᵀw|² − y²)²         (Candès, Li, Soltanolkotabi 2015)
                  "amplitude"    w ← w − µ·∇Σ(|Pᵀw| − y)², pixels whose |Pᵀw| is small beside y
@@ -41,9 +40,7 @@ from unveil.paper.unknown_weights import learn_weights
 from unveil.records import Progress, Recovery
 
 NAME = "phase-retrieval"
-Start = Literal["plain", "truncated", "optimal"]
 Method = Literal["alternating", "wirtinger", "amplitude"]
-STARTS: tuple[Start, ...] = ("plain", "truncated", "optimal")
 METHODS: tuple[Method, ...] = ("alternating", "wirtinger", "amplitude")
 Floats = NDArray[np.float64]
 
@@ -136,7 +133,6 @@ def retrieve_weights(
     public: NDArray[np.float32],
     rng: np.random.Generator,
     *,
-    start: Start = "optimal",
     method: Method = "amplitude",
 ) -> tuple[Floats, Floats]:
     """w (m, n) up to one sign per encoding, and the relative residual ‖|Pᵀw| − y‖/‖y‖ (m,)."""
@@ -148,22 +144,15 @@ def retrieve_weights(
     Y = magnitudes.astype(np.float64)
     scale = np.sqrt(np.mean(Y**2, axis=1, keepdims=True))
     Y = Y / np.maximum(scale, 1e-300)
-    w = refine(Y, A, spectral(Y, A, start, rng), method)
+    w = refine(Y, A, spectral(Y, A, rng), method)
     size = np.maximum(np.linalg.norm(Y, axis=1), 1e-300)
     return np.asarray((scale * w) @ whiten.T), np.linalg.norm(np.abs(w @ A) - Y, axis=1) / size
 
 
-def spectral(
-    Y: Floats, A: Floats, start: Start, rng: np.random.Generator, steps: int = 150
-) -> Floats:
+def spectral(Y: Floats, A: Floats, rng: np.random.Generator, steps: int = 150) -> Floats:
     """Unit vectors (m, n) near the truth: power iteration, shifted where eigenvalues may be
     negative; A is white, so that they are no smaller than the least T."""
-    s = Y**2
-    T = {
-        "plain": s,
-        "truncated": np.where(s <= 9, s, 0.0),
-        "optimal": np.maximum(1 - 1 / np.maximum(s, 1e-12), -3.0),
-    }[start]
+    T = np.maximum(1 - 1 / np.maximum(Y**2, 1e-12), -3.0)
     shift = np.maximum(0, -T.min(axis=1, keepdims=True))
     v = rng.standard_normal((len(Y), len(A)))
     for _ in range(steps + 1):
