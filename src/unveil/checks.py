@@ -86,6 +86,11 @@ def as_vectors(values: DataLike, name: str) -> NDArray[np.float32]:
     return array
 
 
+def flat(array: NDArray[Any]) -> NDArray[Any]:
+    """(items, values) of (items, …)."""
+    return array.reshape(len(array), prod(array.shape[1:]))
+
+
 def as_shape(shape: Any, d: int) -> tuple[int, ...]:
     """(height, width) or (height, width, channels) of images with d pixels."""
     try:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from os import PathLike
@@ -46,13 +46,13 @@ _DATES = {
     "%d/%m/%Y": "day/month/year",
     "%m/%d/%Y": "month/day/year",
 }
-_asked: ContextVar[tuple[str | None, str | None]] = ContextVar("asked", default=(None, None))
+_asked: ContextVar[Mapping[str, Any]] = ContextVar("asked")
 
 
 @contextmanager
 def reading(text: str | None = None, missing: str | None = None) -> Iterator[None]:
     """`text` and `missing` for every table that is read inside the block."""
-    token = _asked.set((text, missing))
+    token = _asked.set({"text": text, "missing": missing})
     try:
         yield
     finally:
@@ -104,27 +104,23 @@ def read_table(
     import pandas
 
     # 1. What was asked for, here or around.
-    policy = dict(zip(CHOICES, (text or _asked.get()[0], missing or _asked.get()[1]), strict=True))
+    policy = {**_asked.get({}), **{k: v for k, v in (("text", text), ("missing", missing)) if v}}
     for name, choices in CHOICES.items():
-        if policy[name] not in (None, *choices):
+        if policy.setdefault(name) not in (None, *choices):
             raise InputError(f"{name}={policy[name]!r}: choose {', '.join(map(repr, choices))}")
     # 2. The cells.
     title = "the frame"
     if isinstance(source, (str, PathLike)):
-        title = Path(source).name
-        must_be_file(Path(source))
-        read = _parquet if title.endswith(".parquet") else _csv
-        frame = read(Path(source), sample, most, limit, rng)
+        path, title = Path(source), Path(source).name
+        must_be_file(path)
+        parquet = path.suffix.lower() == ".parquet"
+        frame = _parquet(path, limit) if parquet else _csv(path, sample, most, limit, rng)
     elif isinstance(source, pandas.DataFrame):
         named = any(isinstance(name, str) for name in source.index)
         frame = source.copy(deep=False) if named else source.reset_index(drop=True)
     else:  # of Polars: its cells and names are all that is needed
         frame = pandas.DataFrame(np.asarray(source.to_numpy()), columns=list(source.columns))
-    if sample is not None and sample < len(frame):
-        assert rng is not None
-        frame = frame.iloc[np.sort(rng.choice(len(frame), sample, replace=False))]
-    elif most is not None and len(frame) > most:
-        raise _too_many(title, f"{len(frame):,}", most)
+    frame = frame.iloc[chosen_rows(len(frame), title, sample, most, rng)]
     # 3. As numbers.
     notes = list(frame.attrs.get("notes", ()))
     numbers = _as_numbers(frame, title, policy, limit, notes)
@@ -133,17 +129,26 @@ def read_table(
     return numbers
 
 
+def chosen_rows(
+    count: int, title: str, sample: int | None, most: int | None, rng: np.random.Generator | None
+) -> Any:
+    """The index of a random sample of `count` records, or of all of them. More than `most` are
+    refused, not cut: an audit of an unnamed part would speak for the whole."""
+    if sample is not None and sample < count:
+        assert rng is not None
+        return np.sort(rng.choice(count, sample, replace=False))
+    if most is not None and count > most:
+        raise _too_many(title, f"{count:,}", most)
+    return slice(None)
+
+
 def record_names(frame: pandas.DataFrame) -> tuple[str, ...]:
     """What the records of a frame are called: by its index where that holds words."""
     return tuple(at if isinstance(at, str) else f"row {at + 1}" for at in frame.index)
 
 
 def _as_numbers(
-    frame: pandas.DataFrame,
-    title: str,
-    policy: dict[str, str | None],
-    limit: int | None,
-    notes: list[str],
+    frame: pandas.DataFrame, title: str, policy: Any, limit: int | None, notes: list[str]
 ) -> pandas.DataFrame:
     import pandas
 
@@ -163,39 +168,38 @@ def _as_numbers(
     # 3. Each other column by itself, gaps as NaN; what is not allowed is collected.
     parts = [pandas.DataFrame(plain[:, finite], frame.index, names)]
     places = [*np.flatnonzero(numeric)]
-    wrong, done = [], defaultdict(list)
+    wrong, done, cures = [], defaultdict(list), {}
     for place in np.flatnonzero(~numeric):
         name, column = frame.columns[place], frame.iloc[:, place]
         values, kind = _values(column, comma)
         gaps = (column if values is None else values).isna()
-        shown = []
         if gaps.all():
             done["without a value, left out"].append(name)
             continue
+        shown = []
         if values is None:
             kind, values = f"text, {policy['text']}", _coded(column, policy["text"], limit)
-            if policy["text"] is None:
-                shown.append(f"text{_cell(column, ~gaps)}")
+            shown += [("text", f"text{_cell(column, ~gaps)}")]
         if gaps.any():
             done[f"gaps, {policy['missing']}"].append(name)
-            if policy["missing"] is None:
-                shown.append(f"a gap{_cell(column, gaps)}")
+            shown += [("missing", f"a gap{_cell(column, gaps)}")]
         if kind:
             done[kind].append(name)
-        wrong += [f"{name} ({', '.join(shown)})"] * bool(shown)
+        refused = {what: cell for what, cell in shown if policy[what] is None}
+        cures |= refused
+        wrong += [f"{name} ({', '.join(refused.values())})"] * bool(refused)
         parts.append(pandas.DataFrame(values).where(~gaps))
         places += [place] * parts[-1].shape[1]
     # 4. Refused, all of them in one sentence.
     if wrong:
-        cures = [
-            f"{name}={choices[0]!r} (or {' or '.join(map(repr, choices[1:]))})"
-            for (name, choices), kind in zip(CHOICES.items(), ("text", "gaps"), strict=True)
-            if f"{kind}, None" in done
-        ]
+        cure = " and ".join(
+            f"{name}={first!r} (or {' or '.join(map(repr, others))})"
+            for name, (first, *others) in CHOICES.items()
+            if name in cures
+        )
         raise InputError(
             f"{title}: {'columns hold' if len(wrong) > 1 else 'a column holds'} what is no number: "
-            f"{listed(wrong, 20)}; read it with unveil.read_table and {' and '.join(cures)}, or "
-            "repair the file"
+            f"{listed(wrong, 20)}; read it with unveil.read_table and {cure}, or repair the file"
         )
     # 5. One table, its columns in the order of the file.
     notes += [f"{what}: {listed([str(n) for n in names], 8)}" for what, names in done.items()]
@@ -221,9 +225,8 @@ def _values(column: pandas.Series[Any], comma: bool) -> tuple[Any, str]:
         if kind in "biuf" or 2 * numbers.notna().sum() > column.notna().sum():
             return numbers.where(numbers.abs() <= np.finfo(np.float32).max), ""
     for form, words in _DATES.items():
-        dates = pandas.to_datetime(
-            column if kind == "M" else column.astype(object), format=form, errors="coerce", utc=True
-        )
+        cells = column if kind == "M" else column.astype(object)
+        dates = pandas.to_datetime(cells, format=form, errors="coerce", utc=True)
         if dates[column.notna()].notna().all():
             days = (dates - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)
             return days, f"dates ({words}), days since 1970-01-01"
@@ -252,7 +255,7 @@ def _cell(column: pandas.Series[Any], where: Any) -> str:
     return f"{shown} in record {repr(at) if isinstance(at, str) else at + 1}"
 
 
-def _parquet(path: Path, sample: Any, most: Any, limit: int | None, rng: Any) -> pandas.DataFrame:
+def _parquet(path: Path, limit: int | None) -> pandas.DataFrame:
     import pandas
 
     try:
@@ -265,11 +268,7 @@ def _parquet(path: Path, sample: Any, most: Any, limit: int | None, rng: Any) ->
 
 
 def _csv(
-    path: Path,
-    sample: int | None,
-    most: int | None,
-    limit: int | None,
-    rng: np.random.Generator | None,
+    path: Path, sample: int | None, most: int | None, limit: int | None, rng: Any
 ) -> pandas.DataFrame:
     """Cells by pandas, in chunks, so that a sample of a file larger than memory can be drawn."""
     import pandas
@@ -289,7 +288,6 @@ def _csv(
             must_fit(16 * n * d, what, limit, "take a sample")
             if sample is not None:
                 # Those with the smallest of random keys: all have the same chance.
-                assert rng is not None
                 keys = np.concatenate([keys, rng.random(len(chunk))])
                 chosen = np.sort(np.argsort(keys)[:sample])
                 parts, keys = [pandas.concat(parts).iloc[chosen]], keys[chosen]
@@ -336,15 +334,12 @@ def _form(path: Path, look: int = 1 << 16, most: int = 1 << 26) -> tuple[str, bo
     # The separator that gives most lines one width; the wider of two that are equally even.
     separator = max(tables, key=evenness)
     first, *below = tables[separator]
-    comma = separator != "," and any(
-        re.fullmatch(r"[+-]?\d+,\d+", cell.strip()) for row in below for cell in row
-    )
-    words = [not _is_number(cell, comma) for cell in first]
+    number = re.compile(r"[+-]?\d+,\d+")
+    comma = separator != "," and any(number.fullmatch(c.strip()) for row in below for c in row)
     # A header is words above numbers; a table of words alone is taken to have one.
-    header = all(words) or any(
-        word and any(_is_number(row[i], comma) for row in below if i < len(row))
-        for i, word in enumerate(words)
-    )
+    words = [i for i, cell in enumerate(first) if not _is_number(cell, comma)]
+    numbers = {i for row in below for i, cell in enumerate(row) if _is_number(cell, comma)}
+    header = len(words) == len(first) or not numbers.isdisjoint(words)
     return separator, comma, header, path.stat().st_size * max(1, head.count(b"\n")) / len(head)
 
 
@@ -357,10 +352,9 @@ def _split(lines: list[str], separator: str) -> list[list[str]]:
 
 def _is_number(cell: str, comma: bool) -> bool:
     try:
-        float(cell.replace(",", ".") if comma else cell)
+        return float(cell.replace(",", ".") if comma else cell) is not None
     except ValueError:
         return False
-    return True
 
 
 def _in_our_words(error: str) -> str:
