@@ -38,6 +38,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from math import comb, inf, log
 from typing import NamedTuple
 
@@ -90,24 +91,18 @@ def survey_public(vectors: Floats, limit: int) -> Public:
     plain = np.asarray(vectors)
     n, d = plain.shape
     squares = np.empty(n)
-    groups: dict[tuple[int, float], list[int]] = {}
+    groups: dict[bytes, list[int]] = {}
     for start, block in row_blocks(plain, 1 << 22):
         squares[start : start + len(block)] = np.einsum("ij,ij->i", block, block, dtype=np.float64)
-        for i, row in enumerate(block + np.float32(0)):  # −0 becomes 0
-            groups.setdefault((hash(row.tobytes()), squares[start + i]), []).append(start + i)
-    usable, equal = squares > 0, []
-    for rows in groups.values():
-        left = [i for i in rows if usable[i]]
-        # Hashes may agree by chance: rows are compared.
-        while len(left) > 1:
-            same = [i for i in left if np.array_equal(plain[left[0]], plain[i])]
-            if len(same) > 1:
-                equal.append(tuple(same))
-                usable[same[1:]] = False
-            left = [i for i in left if i not in same]
+        for i, row in enumerate(block + np.float32(0), start):  # −0 becomes 0
+            groups.setdefault(sha256(row.tobytes()).digest(), []).append(i)
+    usable = squares > 0
+    equal = tuple(tuple(g) for g in groups.values() if len(g) > 1 and usable[g[0]])
+    for same in equal:
+        usable[list(same[1:])] = False
     power = float(squares[usable].mean() / d) if usable.any() else 1.0
     columns = rows_per_block(4 * (d + 512), limit // 4, most=4096)
-    return Public(plain, usable, tuple(sorted(equal)), power, columns)
+    return Public(plain, usable, equal, power, columns)
 
 
 def mean_square(vectors: Floats) -> float:

@@ -44,10 +44,11 @@ from unveil.engine.files import Kept
 from unveil.paper.overlap_engine import (
     OverlapEngine,
     Statistic,
+    assisted_levels,
+    folded_levels,
     make_plan,
     public_part,
     score_rows,
-    statistic_levels,
     weigh_evidence,
 )
 from unveil.records import Overlaps, Progress, Supports
@@ -263,9 +264,16 @@ def overlap_engine(
     if supports is not None and scheme.k_public:
         supports.incidence(len(vectors) if vectors is not None else int(supports.indices.max()) + 1)
         part = public_part(encodings, supports.indices, vectors)
+    known = part is not None and part.vectors is not None
+    if statistic == "assisted" and not known:
+        raise InputError(
+            "statistic='assisted' without public vectors: pass public= and k_public of 1 or more"
+        )
     if statistic == "auto":
-        statistic = "folded" if part is None or part.vectors is None else "assisted"
-    levels = statistic_levels(statistic, scheme, part)
+        statistic = "assisted" if known else "folded"
+    levels = folded_levels(scheme)
+    if statistic == "assisted" and part is not None:
+        levels = assisted_levels(scheme.k_private, scheme.k_public, part.ratio)
     # 2. The densities of a sample. Half a pair more: a sample that shows none does not say that
     #    there are none.
     rows = np.unique(np.linspace(0, m - 1, min(m, sample)).astype(np.intp))

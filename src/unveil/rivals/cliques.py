@@ -35,6 +35,7 @@ from unveil.engine.blocks import Stopwatch, must_fit
 from unveil.engine.blocks import memory_limit as settle_limit
 from unveil.engine.folded import maximise
 from unveil.exact.from_members import from_subsets
+from unveil.paper.folded_search import mean_square
 from unveil.paper.gram_extract import gram_extract
 from unveil.records import UNRESOLVED, Overlaps, Progress, Recovery
 
@@ -95,19 +96,17 @@ def cliques_and_flow(
     facts = {"cliques": scores.shape[1], "encodings_assigned": int(sure.sum())}
     draw = child(seed, "pixels")
     if scheme.fixed_weights and not scheme.k_public:
+        how: dict[str, Any] = {"facts": facts, "progress": progress}
         rows = np.flatnonzero(sure)
-        return from_subsets(
-            encodings, NAME, rows, members[rows], draw, clock, facts=facts, progress=progress
-        )
+        return from_subsets(encodings, NAME, rows, members[rows], draw, clock, **how)
     # Weights, then values, the rest being noise; cliques of chance explain too little.
     n = scores.shape[1]
     with clock("pixels"):
         weights, noise = _weights(encodings, members, scores, child(seed, "law"))
-        W = sparse.csr_array(
-            (weights.ravel().astype(np.float32), members.ravel(), np.arange(m + 1) * k), (m, n)
-        )
+        places = members.ravel(), np.arange(m + 1) * k
+        W = sparse.csr_array((weights.ravel().astype(np.float32), *places), (m, n))
         values, left = folded_least_squares(encodings.magnitudes(), W, noise, draw)
-    told = 1 - left / float(np.mean(np.square(encodings.values, dtype=np.float64)))
+    told = 1 - left / mean_square(encodings.values)
     if m <= n or told < explains * (1 - noise):
         why = (
             f"the {n} cliques explain {told:.0%} of the encodings' energy where private vectors "
@@ -217,7 +216,8 @@ def clique_members(
             kept = np.maximum(np.take_along_axis(scores, members, axis=1), 0)
             np.put_along_axis(new, members, kept.astype(np.float32), axis=1)
             # Scores are off by the inverse of what a column is off by: the mean of both is right.
-            L = new * np.sqrt(_norm(L) / _norm(new))
+            size = np.maximum(np.linalg.norm(new, axis=0), np.float32(1e-6))
+            L = new * np.sqrt(np.linalg.norm(L, axis=0) / size)
             settled = (members != before).mean() <= 1e-3
             before = members
             if settled:
@@ -245,10 +245,6 @@ def _centres(S: Any, cliques: list[Index]) -> NDArray[np.float32]:
     for c, clique in enumerate(cliques):
         L[clique, c] = np.sqrt(max(_alike(S, clique), 1e-12))
     return L
-
-
-def _norm(L: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.asarray(np.sqrt(np.maximum((L**2).sum(axis=0), 1e-12)), np.float32)
 
 
 def _alike(S: Any, clique: Index) -> float:
@@ -336,8 +332,6 @@ def assign(scores: Reals, k: int, room: int | None = None, steps: int = 200) -> 
     `room` for so many encodings per image the k best less a price, raised where an image is full
     (the dual of the min-cost flow)."""
     m, n = scores.shape
-    if not 1 <= k <= n:
-        raise InputError(f"k={k} of {n} images for each encoding: ask for 1 to {n}")
     price, rate = np.zeros(n), float(np.std(scores)) or 1.0
     for step in range(1 if room is None else steps):
         members = np.argsort(price - scores, axis=1, kind="stable")[:, :k]

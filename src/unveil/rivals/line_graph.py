@@ -287,11 +287,10 @@ def line_graph(
     found = from_subsets(encodings, NAME, rows, H.members, draw, clock, facts=facts, **part, **how)
     # Vectors of components that have two roots are in doubt.
     status, reasons, text = found.status.copy(), list(found.reasons), found.explanation
-    doubtful = np.zeros(len(found), bool)
-    doubtful[found.members[np.flatnonzero(~H.unique)].indices] = True
-    for i in np.flatnonzero(doubtful & (status == VERIFIED)):
-        status[i] = AMBIGUOUS
-        reasons[i] = "the overlaps of its encodings have two roots: others may mix it as well"
+    for i in set(found.members[np.flatnonzero(~H.unique)].indices.tolist()):
+        if status[i] == VERIFIED:
+            status[i] = AMBIGUOUS
+            reasons[i] = "the overlaps of its encodings have two roots: others may mix it as well"
     if not H.unique.all():
         text += f"; {int((~H.unique).sum())} encodings are in components with two roots"
     if H.broken:

@@ -23,7 +23,7 @@ Cost: 4·m·n·d for each of some hundred steps.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -162,17 +162,15 @@ def spectral(Y: Floats, A: Floats, rng: np.random.Generator, steps: int = 150) -
 
 
 def refine(Y: Floats, A: Floats, w: Floats, method: Method, beta: float = 5.0) -> Floats:
-    """From w (m, n) on, until an encoding's w, of about unit norm, moves less than 1e-7."""
-    n, d = A.shape
-    inverse = np.linalg.inv(A @ A.T) if n <= d else None
-    todo = np.arange(len(Y))
+    """From w (m, n) on, until an encoding's w, of about unit norm, moves less than 1e-7; no more
+    vectors than pixels."""
+    d, back, todo = A.shape[1], A.T @ np.linalg.inv(A @ A.T), np.arange(len(Y))
     for _ in range({"alternating": 150, "wirtinger": 1200, "amplitude": 500}[method]):
         y, now = Y[todo], w[todo]
         z = now @ A
         target = np.copysign(y, z)
         if method == "alternating":
-            back = A.T @ inverse if inverse is not None else np.linalg.pinv(A)
-            new = target @ back if inverse is not None else now + (target - z) @ back
+            new = target @ back
         elif method == "wirtinger":
             new = now - 0.2 * ((z**2 - y**2) * z) @ A.T / d
             # Far off, a quartic throws w away: it is held within twice the norm it must have.
@@ -185,9 +183,7 @@ def refine(Y: Floats, A: Floats, w: Floats, method: Method, beta: float = 5.0) -
         todo = todo[np.linalg.norm(new - now, axis=1) > 1e-7]
         if not len(todo):
             break
-    if method != "alternating" and inverse is not None:  # a last step: signs are settled
-        w = np.copysign(Y, w @ A) @ A.T @ inverse
-    return w
+    return np.copysign(Y, w @ A) @ back  # signs are settled
 
 
 def phase_retrieval(
@@ -212,16 +208,10 @@ def phase_retrieval(
     found = survey_public(P, limit)
     if not found.count:
         raise InputError("public vectors that are all zero: give those that were mixed")
+    how: dict[str, Any] = {"k_public": scheme.k_public, "limit": limit, "progress": progress}
     with clock("phase retrieval"):
-        mixtures = retrieve(
-            encodings,
-            found,
-            k_public=scheme.k_public,
-            limit=limit,
-            workers=1,
-            rng=child(root(rng), "spectral"),
-            progress=progress,
-        )
+        draw = child(root(rng), "spectral")
+        mixtures = retrieve(encodings, found, workers=1, rng=draw, **how)
     # The vectors that any encoding uses, and a proof for those that no other mixture reproduces.
     used = np.unique(mixtures.indices[mixtures.indices >= 0])
     if not len(used):
@@ -241,6 +231,8 @@ def phase_retrieval(
         for v, why in zip(used.tolist(), judged.reasons, strict=True)
     )
     exact = int(mixtures.exact.sum())
+    facts = {"public": used.tolist(), "encodings_explained": exact}
+    facts |= {"equations": d, "unknowns": found.count}
     return replace(
         judged,
         reasons=reasons,
@@ -249,10 +241,5 @@ def phase_retrieval(
         f"{exact} of {m} encodings explained exactly",
         seconds=clock.seconds,
         explained=exact,
-        evidence={
-            "public": used.tolist(),
-            "encodings_explained": exact,
-            "equations": d,
-            "unknowns": found.count,
-        },
+        evidence=facts,
     )
