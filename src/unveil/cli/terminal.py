@@ -46,10 +46,12 @@ def progress_bar(
     task = bar.add_task(title, total=None)
     timer = Timer(patience, bar.start)
     timer.start()
+
+    def show(stage: str, done: int, total: int) -> None:
+        bar.update(task, description=stage, completed=done, total=total)
+
     try:
-        yield lambda stage, done, total: bar.update(
-            task, description=stage, completed=done, total=total
-        )
+        yield show
     finally:
         timer.cancel()
         timer.join()
@@ -79,27 +81,26 @@ def _progress_lines(title: str, every: float) -> Iterator[Progress]:
         teller.join()
 
 
-def print_evidence(terminal: Console, facts: Mapping[str, Any], rows: int = 20) -> None:
-    """The vectors one by one, and the seconds; rows: how many vectors are listed. --json and the
-    manifest have them all."""
-    if facts["status"]:
-        table = Table("vector", "status", "encodings", "reason", box=box.SIMPLE)
-        last = None
-        for row in zip(
-            range(rows), facts["status"], facts["encodings_used"], facts["reasons"], strict=False
-        ):
-            *cells, reason = map(str, row)
-            # The same reason, twenty times, would hide the one that differs.
-            table.add_row(*cells, "″" if reason == last else escape(reason))
-            last = reason
+def print_recovery(facts: Mapping[str, Any], rows: int = 20) -> None:
+    """The verdict, what was recovered, the vectors one by one, and the seconds; rows: how many
+    vectors are listed. --json and the manifest have them all."""
+    terminal = console()
+    terminal.print(f"[bold]{escape(facts['verdict'])}[/bold]", soft_wrap=True)
+    for sentence in facts["summary"]:
+        terminal.print(escape(sentence), soft_wrap=True)
+    columns = [facts[name] for name in ("status", "encodings_used", "reasons")]
+    table = Table("vector", "status", "encodings", "reason", box=box.SIMPLE)
+    last = None
+    for *cells, reason in zip(range(rows), *columns, strict=False):
+        # The same reason, twenty times, would hide the one that differs.
+        table.add_row(*map(str, cells), "″" if reason == last else escape(reason))
+        last = reason
+    if table.rows:
         terminal.print(table)
-        if len(facts["status"]) > rows:
-            terminal.print(f"… and {len(facts['status']) - rows} more")
-    terminal.print(
-        "Seconds: "
-        + ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in facts["seconds"].items())
-        + "."
-    )
+    if len(facts["status"]) > rows:
+        terminal.print(f"… and {len(facts['status']) - rows} more")
+    seconds = ", ".join(f"{stage} {time:.2f}" for stage, time in facts["seconds"].items())
+    terminal.print(f"Seconds: {seconds}.")
 
 
 def console() -> Console:
@@ -117,7 +118,6 @@ def echo_error(sentence: str, code: int, *, as_json: bool) -> int:
     """One line on stderr for the person who reads the log; with --json also an object on stdout,
     where a program looks for its answer."""
     if as_json:
-        fault = {"schema": SCHEMA, "error": {"message": sentence, "exit_code": code}}
-        click.echo(json.dumps(fault))
+        echo_json({"error": {"message": sentence, "exit_code": code}})
     click.echo(f"Error: {sentence}", err=True)
     return code
