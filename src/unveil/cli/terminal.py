@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from threading import Event, Thread, Timer
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,47 +26,24 @@ if TYPE_CHECKING:
 def progress_bar(
     title: str, wanted: bool, *, patience: float = 2.0, every: float = 10.0
 ) -> Iterator[Progress | None]:
-    """On stderr, when the work outlasts a user's patience: a bar on a terminal, lines elsewhere.
+    """On stderr, how long it has run and what was last heard of it: one line that changes on a
+    terminal, a new line now and then elsewhere.
 
-    wanted    whether a bar may be shown; lines are for logs, and come with --json too
-    patience  seconds before a bar appears: quick work shows none, which would only flicker
+    wanted    whether a terminal may show it; lines are for logs, and come with --json too
+    patience  seconds before a terminal shows anything: quick work would only flicker
     every     seconds between two lines: an hour is no more than 360 of them
     """
-    if not sys.stderr.isatty():
-        with _progress_lines(title, every) as progress:
-            yield progress
-        return
-    if not wanted:
+    heard, ended, start, terminal = [""], Event(), time.monotonic(), sys.stderr.isatty()
+    if terminal and not wanted:
         yield None
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task(title, total=None)
-    timer = Timer(patience, bar.start)
-    timer.start()
-
-    def show(stage: str, done: int, total: int) -> None:
-        bar.update(task, description=stage, completed=done, total=total)
-
-    try:
-        yield show
-    finally:
-        timer.cancel()
-        timer.join()
-        bar.stop()
-
-
-@contextmanager
-def _progress_lines(title: str, every: float) -> Iterator[Progress]:
-    """A line every so many seconds: how long it has run, and what was last heard of it."""
-    heard, ended, start = [""], Event(), time.monotonic()
 
     def tell() -> None:
-        while not ended.wait(every):
-            seconds = time.monotonic() - start
-            click.echo(f"{title}: {seconds:.0f} s{heard[0]}", err=True)
+        wait = patience if terminal else every
+        while not ended.wait(wait):
+            text = f"{title}: {time.monotonic() - start:.0f} s{heard[0]}"
+            click.echo(f"\r{text:<79.79}" if terminal else text, err=True, nl=not terminal)
+            wait = 0.1 if terminal else every
 
     def hear(stage: str, done: int, total: int) -> None:
         heard[0] = f", {stage} {done} of {total}" if total else f", {stage}"
@@ -79,6 +56,8 @@ def _progress_lines(title: str, every: float) -> Iterator[Progress]:
     finally:
         ended.set()
         teller.join()
+        if terminal and time.monotonic() - start > patience:
+            click.echo(f"\r{'':79}\r", err=True, nl=False)
 
 
 def print_recovery(facts: Mapping[str, Any], rows: int = 20) -> None:
