@@ -125,6 +125,7 @@ BAD = {
     "binary": (b"\x00\x01\x02" * 50, "no text"),
     "not utf-8": (b"1,2\n3,\xff\xfe4\n", "UTF-8"),
     "ragged": (b"1,2\n3,4\n5,6,7\n" + b"6,7\n" * 3, "2 fields in line 3, saw 3; repair it"),
+    "wider than its header": (b"a,b\n1,2,3\n4,5,6\n", "header .* does not match length of data"),
     "short": (b"1,2\n3\n4,5\n6,7\n", r"column 2 \(a gap in record 2\)"),
     "text": (b"1,2\n3,blue\n5,6\n7,8\n", r"column 2 \(a gap 'blue' in record 2\)"),
     "nan": (b"a,b\n1,2\n3,nan\n", "b .a gap in record 2"),

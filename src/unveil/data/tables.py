@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import csv
 import re
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -283,21 +284,24 @@ def _csv(
     parts: list[pandas.DataFrame] = []
     keys = np.empty(0)
     try:
-        for chunk in pandas.read_csv(path, encoding="utf-8-sig", chunksize=10_000, **options):
-            parts.append(chunk)
-            n, d = sum(map(len, parts)), chunk.shape[1]
-            must_fit(16 * n * d, f"{path.name}, {n:,} records of {d:,} values,", limit, SMALLER)
-            if sample is not None:
-                # Those with the smallest of random keys: all have the same chance.
-                keys = np.concatenate([keys, rng.random(len(chunk))])
-                chosen = np.sort(np.argsort(keys)[:sample])
-                parts, keys = [pandas.concat(parts).iloc[chosen]], keys[chosen]
-            elif most is not None and n > most:
-                break  # the caller counts
+        with warnings.catch_warnings():
+            # Of lines that are longer than the header pandas drops the rest, and warns.
+            warnings.simplefilter("error", pandas.errors.ParserWarning)
+            for chunk in pandas.read_csv(path, encoding="utf-8-sig", chunksize=10_000, **options):
+                parts.append(chunk)
+                n, d = sum(map(len, parts)), chunk.shape[1]
+                must_fit(16 * n * d, f"{path.name}, {n:,} records of {d:,} values,", limit, SMALLER)
+                if sample is not None:
+                    # Those with the smallest of random keys: all have the same chance.
+                    keys = np.concatenate([keys, rng.random(len(chunk))])
+                    chosen = np.sort(np.argsort(keys)[:sample])
+                    parts, keys = [pandas.concat(parts).iloc[chosen]], keys[chosen]
+                elif most is not None and n > most:
+                    break  # the caller counts
     except UnicodeDecodeError:
         raise InputError(f"{path.name} is not UTF-8 text: save it as UTF-8") from None
-    except pandas.errors.ParserError as error:
-        why = str(error).strip().rpartition("C error: ")[2]
+    except (pandas.errors.ParserError, pandas.errors.ParserWarning) as error:
+        why = str(error).strip().rpartition("C error: ")[2].partition(". This leads")[0]
         raise InputError(f"{path.name} is no table that can be read: {why}; repair it") from None
     kept = pandas.concat(parts)
     if not len(kept):
