@@ -47,19 +47,23 @@ def load_shaped(
         return as_vectors(scaled(pixels), "images"), sizes
     if path.suffix.lower() in TABLES:
         return as_vectors(read_table(path, limit=limit).to_numpy(), path.name), None
-    array = read_any_array(path, limit=limit)
+    return as_items(read_any_array(path, limit=limit), name, limit=limit)
+
+
+def as_items(
+    array: NDArray[Any], name: str, *, channels: int = 4, limit: int | None = None
+) -> tuple[NDArray[np.float32], tuple[int, ...] | None]:
+    """(items, values), and the shape of an item that is an image; channels: the most one has, a
+    last axis of more is no colour."""
     if array.ndim < 2:
-        raise InputError(
-            f"{path.name} holds an array of shape {array.shape}: {name} need (items, pixels)"
-        )
-    must_fit_as_vectors(array, path.name, limit)
-    shape = array.shape[1:] if is_image(array.shape[1:]) else None
-    return as_vectors(flat(array), name), shape
+        raise InputError(f"an array of shape {array.shape}: {name} need (items, pixels)")
+    must_fit_as_vectors(array, name, limit)
+    shape = array.shape[1:]
+    return as_vectors(flat(array), name), shape if is_image(shape, channels) else None
 
 
 def is_image(shape: tuple[int, ...], channels: int = 4) -> bool:
-    """Whether an item of this shape is an image; channels: the most one has, a last axis of more
-    is no colour."""
+    """Whether an item of this shape is an image."""
     return len(shape) == 2 or (len(shape) == 3 and shape[2] <= channels)
 
 
