@@ -132,13 +132,14 @@ class Overlaps(Shown):
         if not is_count(k_private, 1):
             raise InputError(f"k_private={k_private!r}: give a whole number, 1 or more")
         # Sparse input stays sparse: m×m numbers may not fit.
-        given: Any = matrix if sparse.issparse(matrix) else as_array(matrix, "overlaps")
+        dense = not sparse.issparse(matrix)
+        given: Any = as_array(matrix, "overlaps") if dense else matrix
         if len(given.shape) != 2 or given.shape[0] != given.shape[1] or given.shape[0] == 0:
             raise InputError(
                 f"overlaps of shape {given.shape}: give a square matrix, one row per encoding"
             )
         # Beyond 2⁵³ every double is whole.
-        data = np.asarray(given.tocsr().data if sparse.issparse(given) else given)
+        data = np.asarray(given if dense else given.tocsr().data)
         if data.dtype.kind not in "iu" and (
             data.dtype.kind != "f" or not (np.abs(data) < 2**53).all() or (data % 1).any()
         ):

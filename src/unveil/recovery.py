@@ -293,7 +293,8 @@ class Recovery(Shown):
             return draw_images(self.vectors, self.image_shape, titles, self.explanation)
         # The best supported first, status by status: bars of one colour stand together.
         uses = self.uses
-        order = np.lexsort((-uses, [STATUSES.index(status) for status in self.status]))
+        ranks = [STATUSES.index(status) for status in self.status]
+        order = np.lexsort((-uses, np.array(ranks)))
         figure = new_figure(8, 4)
         axis = figure.add_subplot()
         axis.bar(range(len(order)), uses[order], color=[COLOURS[self.status[i]] for i in order])

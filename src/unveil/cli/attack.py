@@ -69,7 +69,8 @@ def attack(source: Path, seed: int, out: Path | None, as_json: bool, **options: 
     from unveil.shown import plain
 
     # 1. What is attacked, whether the result has a place, and what the attacker is told.
-    challenge, words = is_challenge(source), []
+    challenge = is_challenge(source)
+    words: list[str] = []
     unknown = not source.is_dir() and not any(
         value is not None for key, value in options.items() if key != "shape"
     )

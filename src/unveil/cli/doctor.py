@@ -99,10 +99,11 @@ def _memory() -> str:
 
 
 def _numba_cache() -> str:
-    from unveil.encode.copies import _move
+    from unveil.encode import copies
 
     # Numba looked for a folder it may write to when the kernel was imported, or refused.
-    return str(_move._cache.cache_path)
+    kernel: Any = copies._move
+    return str(kernel._cache.cache_path)
 
 
 def _self_test() -> str:

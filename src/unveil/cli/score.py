@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,8 @@ def _scored(
         truth = load_dataset(private, most=10**9, rng=np.random.default_rng(0)).values
     # 2. Vectors against the truth.
     facts: dict[str, Any] = {}
-    verdicts, wrong, good, seen, evidence = [], False, False, False, {}
+    evidence: Mapping[str, Any] = {}
+    verdicts, wrong, good, seen = [], False, False, False
     if exact:
         recovery = runs.read_recovery(run / "recovery.npz")
         evidence = recovery.evidence

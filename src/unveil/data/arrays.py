@@ -126,7 +126,8 @@ def read_any_array(path: Path, *, limit: int | None = None) -> NDArray[Any]:
         raise InputError(
             f"{path.name} holds {len(tensors)} tensors ({names}): save the one meant by itself"
         )
-    return as_array(*tensors.values(), path.name)
+    (tensor,) = tensors.values()
+    return as_array(tensor, path.name)
 
 
 def read_labels(path: str | Path, *, limit: int | None = None) -> NDArray[np.int64]:

@@ -173,7 +173,8 @@ def _as_numbers(
     # 3. Each other column by itself, gaps as NaN; what is not allowed is collected.
     parts = [pandas.DataFrame(plain[:, finite], frame.index, names)]
     places = [*np.flatnonzero(numeric)]
-    wrong, done, cures = [], defaultdict(list), {}
+    wrong, done = [], defaultdict(list)
+    cures: set[str] = set()
     for place in np.flatnonzero(~numeric):
         name, column = frame.columns[place], frame.iloc[:, place]
         values, kind = _values(column, comma)
@@ -191,7 +192,7 @@ def _as_numbers(
         if kind:
             done[kind].append(name)
         refused = {what: cell for what, cell in shown if policy[what] is None}
-        cures |= refused
+        cures.update(refused)
         wrong += [f"{name} ({', '.join(refused.values())})"] * bool(refused)
         parts.append(pandas.DataFrame(values).where(~gaps))
         places += [place] * parts[-1].shape[1]

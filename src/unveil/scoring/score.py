@@ -137,7 +137,7 @@ def _errors(
     apart = np.abs(X - truth[nearest])
     if told is not None:
         apart[~told] = 0
-    return apart.max(axis=1, initial=0.0).astype(np.float64)
+    return np.asarray(apart.max(axis=1, initial=0.0), np.float64)
 
 
 def usual_tolerance(truth: NDArray[np.float32]) -> float:
