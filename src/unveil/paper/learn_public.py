@@ -40,10 +40,10 @@ from unveil.paper.folded_search import (
     confidence,
     folded_em,
     is_certain,
+    mean_square,
     survey_public,
     top_products,
 )
-from unveil.paper.overlap_levels import mean_square
 from unveil.records import Progress, Supports
 from unveil.scheme import Scheme
 

@@ -33,8 +33,15 @@ from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from unveil.encodings import Encodings
 from unveil.engine.blocks import count_rows, results, rows_per_block
-from unveil.paper.folded_search import Floats, Indices, Public, Reals, screen, top_products
-from unveil.paper.overlap_levels import mean_square
+from unveil.paper.folded_search import (
+    Floats,
+    Indices,
+    Public,
+    Reals,
+    mean_square,
+    screen,
+    top_products,
+)
 from unveil.records import Progress
 
 
