@@ -407,18 +407,26 @@ def test_the_command_from_outside(done, tmp_path):
     for command in ("simulate", "attack", "score", "audit", "plan", "export", "doctor"):
         assert command in shown.stdout
     assert re.fullmatch(r"unveil, version \S+\n", unveil("--version").stdout)
-    assert unveil("score", done).returncode == 0
-    assert unveil("score", done, "--tolerance", 1e-30).returncode == 3
-    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    assert "20 of 20" in unveil("score", done, env=ascii_only).stdout
+    scored = unveil("score", done, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert scored.returncode == 0
+    assert "20 of 20" in scored.stdout
+    assert unveil("score", done, "--no-such-option", "--json").returncode == 2
+
+
+def test_the_score_decides_the_exit_code(done):
+    assert call("score", done).exit_code == 0
+    assert call("score", done, "--tolerance", 1e-30).exit_code == 3
+
+
+def test_an_error_is_json_too_where_json_was_asked_for(done, tmp_path):
     (tmp_path / "o.toml").write_text('json = true\nprivate = "nowhere.npy"\n')
     for args in (
         ("score", done / "nowhere", "--json"),
         ("score", done, "--no-such-option", "--json"),
         ("audit", "--config", tmp_path / "o.toml"),
     ):
-        failed = unveil(*args)
-        assert failed.returncode == 2
+        failed = call(*args)
+        assert failed.exit_code == 2
         fault = json.loads(failed.stdout)
         assert set(fault) == {"schema", "error"}
         assert failed.stderr == f"Error: {fault['error']['message']}\n"

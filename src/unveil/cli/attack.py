@@ -62,8 +62,6 @@ def attack(source: Path, seed: int, out: Path | None, as_json: bool, **options: 
     decryption.npy, an image for every encoding. A long run that was interrupted goes on where it
     stood when RUN is attacked again.
     """
-    from unveil.attacks import identify_and_recover, recover_told
-    from unveil.auditing.lint import lint_encodings
     from unveil.data.challenge import DECRYPTION, is_challenge, write_decryption
     from unveil.engine import blocks, files, runs
     from unveil.shown import plain
@@ -90,6 +88,10 @@ def attack(source: Path, seed: int, out: Path | None, as_json: bool, **options: 
     else:
         encodings, public, words = of.read_release(source, **options)
     _must_have_place(source, out)
+    # Loaded only now: what is wrong with the input is told at once.
+    from unveil.attacks import identify_and_recover, recover_told
+    from unveil.auditing.lint import lint_encodings
+
     # 2. The attack; a long one leaves finished blocks, so that it can go on. A result that goes
     # elsewhere has no place to go on from.
     checkpoint = source / "overlaps" if out is None and encodings.m >= WORTH_RESUMING else None

@@ -70,6 +70,6 @@ def test_every_item_is_committed_in_full(name):
         for kind in ("svg", "png"):
             assert (DOCS / "figures" / f"reproduce-{name}{suffix}.{kind}").is_file()
     with (DOCS / "figures" / f"reproduce-{name}.csv").open() as file:
-        assert [
-            {key: str(value) for key, value in row.items()} for row in rows(facts)
-        ] == list(csv.DictReader(file))
+        assert [{key: str(value) for key, value in row.items()} for row in rows(facts)] == list(
+            csv.DictReader(file)
+        )
