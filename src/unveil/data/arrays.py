@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.checks import TABLES, InputError, as_array, as_vectors, flat, listed
-from unveil.data.images import read_image_folder, scaled
+from unveil.data.images import are_bytes, read_image_folder, scaled
 from unveil.data.tables import read_table
 from unveil.engine.blocks import must_fit
 from unveil.engine.files import must_be_file, must_fit_as_vectors, read_array
@@ -68,27 +68,12 @@ def is_image(shape: tuple[int, ...], channels: int = 4) -> bool:
 
 
 def in_units_of(
-    encodings: NDArray[np.float32],
-    vectors: NDArray[np.float32],
-    name: str,
-    *,
-    byte: float = 16.0,
-    pixel: float = 4.0,
+    encodings: NDArray[np.float32], vectors: NDArray[np.float32], name: str, *, pixel: float = 4.0
 ) -> tuple[NDArray[np.float32], str]:
     """`vectors` in the units of `encodings`, and a sentence where that was not so before: bytes of
-    images beside encodings of pixels from −1 to 1 are brought to these.
-
-    byte   whole numbers up to 255 of which one is above this are bytes of images
-    pixel  encodings that stay below this are not of such bytes
-    """
-    # Only whole numbers that no pixel from −1 to 1 could be are taken for bytes: a wrong guess
-    # would change the data of someone who had them right.
-    if (
-        not byte < float(vectors.max()) <= 255
-        or float(np.abs(encodings).max()) > pixel
-        or vectors.min() < 0
-        or not np.array_equal(vectors, np.round(vectors))
-    ):
+    images beside encodings of pixels from −1 to 1, none above `pixel`, are brought to these."""
+    # A wrong guess would change the data of someone who had them right.
+    if not are_bytes(vectors) or float(np.abs(encodings).max()) > pixel:
         return vectors, ""
     return scaled(vectors), (
         f"{name} holds bytes from 0 to 255, the encodings numbers below {pixel:g}: taken as "
