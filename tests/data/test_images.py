@@ -99,7 +99,7 @@ def test_what_pillow_calls_a_bomb_is_said_in_our_words(
         assert load_vectors(tmp_path).shape == (1, 600)
 
 
-@pytest.mark.parametrize("kind", ["a named pipe", "a device", "a folder", "leads back to itself"])
+@pytest.mark.parametrize("kind", ["a named pipe", "a device", "a folder", "back to itself"])
 def test_what_is_no_file_is_named_and_never_waited_for(kind: str, tmp_path: Path) -> None:
     Image.new("L", (3, 2)).save(tmp_path / "a.png")
     other = tmp_path / "b.png"
@@ -107,9 +107,9 @@ def test_what_is_no_file_is_named_and_never_waited_for(kind: str, tmp_path: Path
         "a named pipe": lambda: os.mkfifo(other),
         "a device": lambda: other.symlink_to("/dev/zero"),
         "a folder": other.mkdir,
-        "leads back to itself": lambda: other.symlink_to("b.png"),
+        "back to itself": lambda: other.symlink_to("b.png"),
     }[kind]()
-    with pytest.raises(InputError, match=rf"b\.png is .*{kind}|b\.png is a link that {kind}"):
+    with pytest.raises(InputError, match=rf"b\.png is .*{kind}|b\.png \(a link .*{kind}"):
         load_vectors(tmp_path)
 
 

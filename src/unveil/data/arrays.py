@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.checks import TABLES, InputError, as_array, as_vectors, flat, listed
-from unveil.data.images import read_image_folder, scaled
+from unveil.data.images import are_bytes, read_image_folder, scaled
 from unveil.data.tables import read_table
 from unveil.engine.blocks import must_fit
 from unveil.engine.files import must_be_file, must_fit_as_vectors, read_array
@@ -47,44 +47,33 @@ def load_shaped(
         return as_vectors(scaled(pixels), "images"), sizes
     if path.suffix.lower() in TABLES:
         return as_vectors(read_table(path, limit=limit).to_numpy(), path.name), None
-    array = read_any_array(path, limit=limit)
+    return as_items(read_any_array(path, limit=limit), name, limit=limit)
+
+
+def as_items(
+    array: NDArray[Any], name: str, *, channels: int = 4, limit: int | None = None
+) -> tuple[NDArray[np.float32], tuple[int, ...] | None]:
+    """(items, values), and the shape of an item that is an image; channels: the most one has, a
+    last axis of more is no colour."""
     if array.ndim < 2:
-        raise InputError(
-            f"{path.name} holds an array of shape {array.shape}: {name} need (items, pixels)"
-        )
-    must_fit_as_vectors(array, path.name, limit)
-    shape = array.shape[1:] if is_image(array.shape[1:]) else None
-    return as_vectors(flat(array), name), shape
+        raise InputError(f"an array of shape {array.shape}: {name} need (items, pixels)")
+    must_fit_as_vectors(array, name, limit)
+    shape = array.shape[1:]
+    return as_vectors(flat(array), name), shape if is_image(shape, channels) else None
 
 
 def is_image(shape: tuple[int, ...], channels: int = 4) -> bool:
-    """Whether an item of this shape is an image; channels: the most one has, a last axis of more
-    is no colour."""
+    """Whether an item of this shape is an image."""
     return len(shape) == 2 or (len(shape) == 3 and shape[2] <= channels)
 
 
 def in_units_of(
-    encodings: NDArray[np.float32],
-    vectors: NDArray[np.float32],
-    name: str,
-    *,
-    byte: float = 16.0,
-    pixel: float = 4.0,
+    encodings: NDArray[np.float32], vectors: NDArray[np.float32], name: str, *, pixel: float = 4.0
 ) -> tuple[NDArray[np.float32], str]:
     """`vectors` in the units of `encodings`, and a sentence where that was not so before: bytes of
-    images beside encodings of pixels from −1 to 1 are brought to these.
-
-    byte   whole numbers up to 255 of which one is above this are bytes of images
-    pixel  encodings that stay below this are not of such bytes
-    """
-    # Only whole numbers that no pixel from −1 to 1 could be are taken for bytes: a wrong guess
-    # would change the data of someone who had them right.
-    if (
-        not byte < float(vectors.max()) <= 255
-        or float(np.abs(encodings).max()) > pixel
-        or vectors.min() < 0
-        or not np.array_equal(vectors, np.round(vectors))
-    ):
+    images beside encodings of pixels from −1 to 1, none above `pixel`, are brought to these."""
+    # A wrong guess would change the data of someone who had them right.
+    if not are_bytes(vectors) or float(np.abs(encodings).max()) > pixel:
         return vectors, ""
     return scaled(vectors), (
         f"{name} holds bytes from 0 to 255, the encodings numbers below {pixel:g}: taken as "
@@ -122,7 +111,8 @@ def read_any_array(path: Path, *, limit: int | None = None) -> NDArray[Any]:
         raise InputError(
             f"{path.name} holds {len(tensors)} tensors ({names}): save the one meant by itself"
         )
-    return as_array(*tensors.values(), path.name)
+    (tensor,) = tensors.values()
+    return as_array(tensor, path.name)
 
 
 def read_labels(path: str | Path, *, limit: int | None = None) -> NDArray[np.int64]:

@@ -32,7 +32,7 @@ from unveil.checks import (
     flat,
     is_frame,
 )
-from unveil.data.arrays import is_image, read_any_array
+from unveil.data.arrays import as_items, is_image, read_any_array
 from unveil.data.bundled import fashion_mnist, gaussian_vectors
 from unveil.data.images import HALF_RANGE, read_image_folder, scaled
 from unveil.data.tables import Missing, Text, chosen_rows, read_table, record_names
@@ -206,9 +206,9 @@ def _of_array(array: NDArray[Any], source: str, limit: int | None, part: dict[st
         must_fit(len(rows) * array[:1].nbytes, what, limit, "take a smaller one")
     names = tuple(f"row {i}" for i in np.arange(len(array))[rows])
     array = array[rows]
-    must_fit_as_vectors(array, source, limit)
     # Bytes are pixels: nobody stores features so, and features would not fit into 256 values.
     if array.dtype == np.uint8:
+        must_fit_as_vectors(array, source, limit)
         return image_dataset(array, names, source)
-    shape = array.shape[1:] if is_image(array.shape[1:], 3) else None
-    return Dataset(as_vectors(flat(array), source), names, "array", source, shape)
+    values, shape = as_items(array, source, channels=3, limit=limit)
+    return Dataset(values, names, "array", source, shape)

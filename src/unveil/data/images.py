@@ -24,6 +24,15 @@ FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
 programs outside."""
 HALF_RANGE = 127.5
 """Half of the range of a byte: value / 127.5 − 1 is from −1 to 1."""
+WHOLE = 16.0
+"""Whole numbers from 0 to 255 of which one is above this are bytes."""
+
+
+def are_bytes(pixels: NDArray[Any]) -> bool:
+    """Whether these are bytes of images: whole numbers up to 255, of which one is so large that no
+    pixel from −1 to 1, and none with a mean and a standard deviation, could be it."""
+    low, high = float(pixels.min()), float(pixels.max())
+    return low >= 0 and WHOLE < high <= 2 * HALF_RANGE and bool((pixels == np.round(pixels)).all())
 
 
 def scaled(pixels: NDArray[Any]) -> NDArray[np.float32]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import csv
 import re
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 Text = Literal["one-hot", "ordinal", "drop"]
 Missing = Literal["mean", "drop"]
 CHOICES = {"text": ("one-hot", "ordinal", "drop"), "missing": ("mean", "drop")}
+SMALLER = "take a sample"
 _DATES = {
     "ISO8601": "year-month-day",
     "%d.%m.%Y": "day.month.year",
@@ -138,7 +140,10 @@ def chosen_rows(
         assert rng is not None
         return np.sort(rng.choice(count, sample, replace=False))
     if most is not None and count > most:
-        raise _too_many(title, f"{count:,}", most)
+        raise InputError(
+            f"{title} has more than {most:,} records, the most that can be audited at once: audit "
+            "a random part with sample="
+        )
     return slice(None)
 
 
@@ -168,7 +173,8 @@ def _as_numbers(
     # 3. Each other column by itself, gaps as NaN; what is not allowed is collected.
     parts = [pandas.DataFrame(plain[:, finite], frame.index, names)]
     places = [*np.flatnonzero(numeric)]
-    wrong, done, cures = [], defaultdict(list), {}
+    wrong, done = [], defaultdict(list)
+    cures: set[str] = set()
     for place in np.flatnonzero(~numeric):
         name, column = frame.columns[place], frame.iloc[:, place]
         values, kind = _values(column, comma)
@@ -186,7 +192,7 @@ def _as_numbers(
         if kind:
             done[kind].append(name)
         refused = {what: cell for what, cell in shown if policy[what] is None}
-        cures |= refused
+        cures.update(refused)
         wrong += [f"{name} ({', '.join(refused.values())})"] * bool(refused)
         parts.append(pandas.DataFrame(values).where(~gaps))
         places += [place] * parts[-1].shape[1]
@@ -273,30 +279,31 @@ def _csv(
     """Cells by pandas, in chunks, so that a sample of a file larger than memory can be drawn."""
     import pandas
 
-    separator, comma, header, about = _form(path)
-    if sample is None and most is not None and about > 2 * most:
-        raise _too_many(path.name, f"about {float(f'{about:.2g}'):,.0f}", most)
+    separator, comma, header = _form(path)
     options: dict[str, Any] = {"sep": separator, "decimal": "," if comma else "."}
     options |= {"header": 0 if header else None, "index_col": False, "skipinitialspace": True}
     parts: list[pandas.DataFrame] = []
     keys = np.empty(0)
     try:
-        for chunk in pandas.read_csv(path, encoding="utf-8-sig", chunksize=10_000, **options):
-            parts.append(chunk)
-            n, d = sum(map(len, parts)), chunk.shape[1]
-            what = f"{path.name}, {n:,} records of {d:,} values,"
-            must_fit(16 * n * d, what, limit, "take a sample")
-            if sample is not None:
-                # Those with the smallest of random keys: all have the same chance.
-                keys = np.concatenate([keys, rng.random(len(chunk))])
-                chosen = np.sort(np.argsort(keys)[:sample])
-                parts, keys = [pandas.concat(parts).iloc[chosen]], keys[chosen]
-            elif most is not None and n > most:
-                raise _too_many(path.name, f"more than {most:,}", most)
+        with warnings.catch_warnings():
+            # Of lines that are longer than the header pandas drops the rest, and warns.
+            warnings.simplefilter("error", pandas.errors.ParserWarning)
+            for chunk in pandas.read_csv(path, encoding="utf-8-sig", chunksize=10_000, **options):
+                parts.append(chunk)
+                n, d = sum(map(len, parts)), chunk.shape[1]
+                must_fit(16 * n * d, f"{path.name}, {n:,} records of {d:,} values,", limit, SMALLER)
+                if sample is not None:
+                    # Those with the smallest of random keys: all have the same chance.
+                    keys = np.concatenate([keys, rng.random(len(chunk))])
+                    chosen = np.sort(np.argsort(keys)[:sample])
+                    parts, keys = [pandas.concat(parts).iloc[chosen]], keys[chosen]
+                elif most is not None and n > most:
+                    break  # the caller counts
     except UnicodeDecodeError:
         raise InputError(f"{path.name} is not UTF-8 text: save it as UTF-8") from None
-    except pandas.errors.ParserError as error:
-        raise InputError(f"{path.name}{_in_our_words(str(error))}") from None
+    except (pandas.errors.ParserError, pandas.errors.ParserWarning) as error:
+        why = str(error).strip().rpartition("C error: ")[2].partition(". This leads")[0]
+        raise InputError(f"{path.name} is no table that can be read: {why}; repair it") from None
     kept = pandas.concat(parts)
     if not len(kept):
         raise InputError(f"{path.name} has a header and no records: give one record a line")
@@ -306,9 +313,9 @@ def _csv(
     return kept
 
 
-def _form(path: Path, look: int = 1 << 16, most: int = 1 << 26) -> tuple[str, bool, bool, float]:
-    """What separates the cells of a file, whether a comma is a decimal point, whether there is a
-    header, and about how many lines there are.
+def _form(path: Path, look: int = 1 << 16, most: int = 1 << 26) -> tuple[str, bool, bool]:
+    """What separates the cells of a file, whether a comma is a decimal point, and whether there is
+    a header.
 
     look: bytes read for that, more where they hold fewer than four lines; most: bytes of four lines
     """
@@ -340,7 +347,7 @@ def _form(path: Path, look: int = 1 << 16, most: int = 1 << 26) -> tuple[str, bo
     words = [i for i, cell in enumerate(first) if not _is_number(cell, comma)]
     numbers = {i for row in below for i, cell in enumerate(row) if _is_number(cell, comma)}
     header = len(words) == len(first) or not numbers.isdisjoint(words)
-    return separator, comma, header, path.stat().st_size * max(1, head.count(b"\n")) / len(head)
+    return separator, comma, header
 
 
 def _split(lines: list[str], separator: str) -> list[list[str]]:
@@ -355,19 +362,3 @@ def _is_number(cell: str, comma: bool) -> bool:
         return float(cell.replace(",", ".") if comma else cell) is not None
     except ValueError:
         return False
-
-
-def _in_our_words(error: str) -> str:
-    if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", error):
-        width, line, count = found.groups()
-        return f", line {line}: {count} values instead of {width}; repair or remove it"
-    if "EOF inside string" in error:
-        return ": a quotation mark is never closed; close it"
-    return f" is no table that can be read ({error.splitlines()[0][:80]}): write it again"
-
-
-def _too_many(title: str, count: str, most: int) -> InputError:
-    return InputError(
-        f"{title} has {count} records, {most:,} are the most that can be audited at once: "
-        "audit a random part with sample="
-    )

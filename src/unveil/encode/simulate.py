@@ -426,7 +426,7 @@ def encode(
         raise InputError("random signs, masks and noise need rng=")
     if scheme.signs == "masked" and not scheme.masks:
         raise InputError("signs='masked' of a pool of unknown size: say masks=")
-    rng = np.random.default_rng() if rng is None else rng  # then nothing is drawn
+    rng = np.random.default_rng(0) if rng is None else rng  # then nothing is drawn
     own = scheme.private_weight if selection.weights is None else selection.weights
     others = scheme.public_weight if selection.public_weights is None else selection.public_weights
     parts = (private, selection.private, own), (public, selection.public, others)

@@ -23,16 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.checks import InputError
+from unveil.data.images import WHOLE, are_bytes, scaled
 from unveil.encode.weights import sample_weights
 from unveil.scheme import Scheme
 
 Floats = NDArray[np.float32]
 SLACK = 1.01
 """How far beyond its range a value may lie: rounding, and images resized with overshoot."""
-BYTE = 255.0
-"""The largest byte."""
-WHOLE = 16.0
-"""Whole numbers from 0 to 255 of which one is above this are bytes."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,7 @@ KNOWN = {
     for unit in (
         PLAIN,
         Units("[0,1]", (0.0,), (1.0,)),
-        Units("bytes", (0.0,), (1 / BYTE,)),
+        Units("bytes", (0.0,), (1 / 255,)),
         # The means and deviations that training code has for these two sets of images.
         Units("cifar10", (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
         Units("imagenet", (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
@@ -253,9 +250,9 @@ def in_units(images: Floats, unit: Units, shape: tuple[int, ...], name: str) -> 
 
 def as_pixels(x: Floats) -> Floats | None:
     """Images in [−1, 1] from [−1, 1], [0, 1] or bytes; None: neither."""
+    if are_bytes(x):
+        return scaled(x)
     low, high = float(x.min()), float(x.max())
-    if low >= 0 and WHOLE < high <= BYTE and np.array_equal(x, np.round(x)):
-        return x / np.float32(BYTE / 2) - 1
     if low >= 0 and high <= SLACK:
         return 2 * x - 1
     return x if max(-low, high) <= SLACK else None
