@@ -34,7 +34,7 @@ from scipy import sparse
 from unveil.certificate import certify
 from unveil.checks import DataLike, Rng, child, root
 from unveil.encodings import Encodings, as_public
-from unveil.exact.cliques import peel, read_members
+from unveil.exact.cliques import read_members
 from unveil.exact.columns import solve_columns
 from unveil.exact.leftovers import merge_copies
 from unveil.exact.noise import fit_noisy
@@ -252,8 +252,7 @@ def by_overlaps(problem: Problem, means: Means) -> Claim:
     members = read_members(problem, rng=rng, deadline=deadline, progress=progress)
 
     def grow(rows: Rows) -> Pairs:
-        x = peel(rows, members, 4 * rows.step, rng)
-        return grow_from(rows, x, members, rng, deadline=deadline, progress=progress)
+        return grow_from(rows, members, rng, deadline=deadline, progress=progress)
 
     return _grown(problem, means, grow, "overlaps read one by one")
 
@@ -276,10 +275,13 @@ def _grown(
     pairs = grow(rows.at(best))
     if not len(pairs.x):
         return Claim.nothing(problem, "no relations between encodings")
-    known = np.full((len(pairs.x), problem.d), np.nan)
-    known[:, some[best]] = pairs.x
     values, opened = solve_columns(
-        problem, pairs.members, known, deadline=means.deadline, progress=means.progress
+        problem,
+        pairs.members,
+        len(pairs.x),
+        known=(some[best], pairs.x),
+        deadline=means.deadline,
+        progress=means.progress,
     )
     claim = Claim(values.astype(np.float32), pairs.members, opened, how)
     return merge_copies(claim, 16 * problem.step, share=1.0)

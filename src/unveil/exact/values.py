@@ -168,7 +168,7 @@ def _solve_block(
 
     # 1. Pairs: by deduction, which also says what is open.
     if part.k == 2:
-        guess, shown = solve_columns(part, members, np.full((n, p), np.nan), deadline=deadline)
+        guess, shown = solve_columns(part, members, n, deadline=deadline)
         keep(np.arange(p), np.nan_to_num(guess))
         open_[:, best == m] = shown[:, best == m]
     deduced = best == m
