@@ -57,8 +57,10 @@ def must_be_file(path: Path) -> None:
     except PermissionError:
         raise
     except (OSError, ValueError):  # ValueError: a name with a zero byte
-        link = " (a link that leads to nothing, or back to itself)" if os.path.islink(path) else ""
-        raise InputError(f"no file {str(path)[:200]}{link}: check the path") from None
+        name = str(path)[:200]
+        link = f"{name} is a link that leads back to itself or to nothing"
+        what = link if os.path.islink(path) else f"no file {name}"
+        raise InputError(f"{what}: check the path") from None
     if kind != stat.S_IFREG:
         raise InputError(f"{path} is {_KINDS.get(kind, 'a device')}, no file: check the path")
 

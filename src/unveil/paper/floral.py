@@ -52,11 +52,14 @@ from unveil.records import Floral, Overlaps, Progress
 def printed_floral(
     matrix: ArrayLike, k: int, most_houses: int = 1_000_000
 ) -> tuple[list[int], list[set[int]]] | None:
-    """(𝓘, F) or None; line numbers are the paper's. Names are 1, …, k+2."""
+    """(𝓘, F) or None; line numbers are the paper's. Names are 1, …, k+2; rows count from 0.
+
+    most_houses: for the bound Ω(k^{5k} m⁵ n^{2−4k}) of line 7, whose constant is not given
+    """
     M = np.asarray(matrix)
-    N = {t: [set(np.flatnonzero(row == t).tolist()) for row in M] for t in (k - 1, k - 2)}
-    near, far = N[k - 1], N[k - 2]
-    core = set(range(3, k + 1))  # S*
+    # 𝓝^{k−1}_i and 𝓝^{k−2}_i for every row i, and S* = S_0 ∩ S_1.
+    near, far = ([set(np.flatnonzero(row == t).tolist()) for row in M] for t in (k - 1, k - 2))
+    core = set(range(3, k + 1))
     houses = 0  # line 1
     for i0 in range(len(M)):  # line 2; line 3: F(i_0) = {1, 2} ∪ S*
         for j in _squares(near[i0], near, far):  # lines 4, 5: (i_0; j_1, …, j_4) is a house
@@ -69,7 +72,7 @@ def printed_floral(
                 groups: list[tuple[int, list[int]]] = []
                 for z in (0, 1):  # line 14
                     for a, b, c, e in ((0, 1, 3, 2), (1, 2, 0, 3), (2, 3, 1, 0), (0, 3, 1, 2)):
-                        al, be, ga, de = j[a], j[b], j[c], j[e]
+                        al, be, ga, de = j[a], j[b], j[c], j[e]  # i_α, i_β, i_γ, i_δ
                         here = near[(i0, i1)[z]] & near[al] & near[be]
                         here &= far[(i1, i0)[z]] & far[ga] & far[de]
                         # lines 15, 16; erratum 12: "not all neighbours of each other" is no test
@@ -85,10 +88,11 @@ def printed_floral(
                         outer = set.intersection(*(far[r] for r in (i0, i1, *j)))
                         inner = [r for _, rows in groups for r in rows]
                         outer = {r for r in outer if near[r] & set(inner)}
-                        if len(outer) != comb(k - 2, 2) * (k >= 4):  # line 20
+                        if len(outer) != comb(k - 2, 2):  # line 20: k−2 choose k−4
                             continue
-                        # lines 21 to 25; erratum 6: F on 𝓘'' is not printed, and it names S*, so
-                        # that the recursion (for k−4, not k−2) is read off the overlaps
+                        # lines 21 to 25; erratum 6: F on 𝓘'' is not printed. It names S*: a row
+                        # of 𝓘'' lacks one name each, and a row of 𝓘''' those that its
+                        # (k−1)-neighbours in a group lack: no recursion (for k−4, not k−2)
                         names = dict(zip(groups[0][1], sorted(core), strict=True)) if k > 2 else {}
                         lacks = {
                             r: {names[r]}
@@ -221,7 +225,10 @@ def iter_florals(
     _require_pairs(k)
     labels, (expected, parent, ordered) = floral_labels(k), _tables(k)
     M = overlaps.matrix
-    rows = np.asarray(_first_of_each(M.indptr, M.indices, M.data, M.diagonal() == k, k))
+    # Rows with k on the diagonal that repeat no earlier one (overlap k).
+    keep, later = M.diagonal() == k, sparse.triu(M, 1).tocoo()
+    keep[later.col[(later.data == k) & keep[later.row]]] = False
+    rows = np.flatnonzero(keep)
     if len(rows) < len(labels):
         return
     full = M[rows][:, rows].tocsr()
@@ -326,18 +333,6 @@ def _tables(k: int) -> tuple[NDArray[np.int8], NDArray[np.int64], NDArray[np.int
     ordered = np.full(t, -1)
     ordered[7 : 6 + k - 2] = np.arange(6, 6 + k - 3)
     return expected, np.array([0, 0, *earlier]), ordered
-
-
-@njit(cache=True, nogil=True)
-def _first_of_each(indptr, indices, data, valid, k):  # type: ignore[no-untyped-def]
-    """Rows with k on the diagonal that repeat no earlier one (overlap k)."""
-    keep = valid.copy()
-    for i in range(len(valid)):
-        if keep[i]:
-            for a in range(indptr[i], indptr[i + 1]):
-                if data[a] == k and indices[a] > i:
-                    keep[indices[a]] = False
-    return np.flatnonzero(keep)
 
 
 @njit(cache=True, nogil=True)

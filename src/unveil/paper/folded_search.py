@@ -38,7 +38,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from math import inf, lgamma
+from hashlib import sha256
+from math import comb, inf, log
 from typing import NamedTuple
 
 import numpy as np
@@ -90,24 +91,18 @@ def survey_public(vectors: Floats, limit: int) -> Public:
     plain = np.asarray(vectors)
     n, d = plain.shape
     squares = np.empty(n)
-    groups: dict[tuple[int, float], list[int]] = {}
+    groups: dict[bytes, list[int]] = {}
     for start, block in row_blocks(plain, 1 << 22):
         squares[start : start + len(block)] = np.einsum("ij,ij->i", block, block, dtype=np.float64)
-        for i, row in enumerate(block + np.float32(0)):  # −0 becomes 0
-            groups.setdefault((hash(row.tobytes()), squares[start + i]), []).append(start + i)
-    usable, equal = squares > 0, []
-    for rows in groups.values():
-        left = [i for i in rows if usable[i]]
-        # Hashes may agree by chance: rows are compared.
-        while len(left) > 1:
-            same = [i for i in left if np.array_equal(plain[left[0]], plain[i])]
-            if len(same) > 1:
-                equal.append(tuple(same))
-                usable[same[1:]] = False
-            left = [i for i in left if i not in same]
+        for i, row in enumerate(block + np.float32(0), start):  # −0 becomes 0
+            groups.setdefault(sha256(row.tobytes()).digest(), []).append(i)
+    usable = squares > 0
+    equal = tuple(tuple(g) for g in groups.values() if len(g) > 1 and usable[g[0]])
+    for same in equal:
+        usable[list(same[1:])] = False
     power = float(squares[usable].mean() / d) if usable.any() else 1.0
     columns = rows_per_block(4 * (d + 512), limit // 4, most=4096)
-    return Public(plain, usable, tuple(sorted(equal)), power, columns)
+    return Public(plain, usable, equal, power, columns)
 
 
 def mean_square(vectors: Floats) -> float:
@@ -402,17 +397,9 @@ def evidence_of_others(
     best = np.full(len(rows), -np.inf)
     for size in sorted({0, 1, k - 1} - {k}):
         missing = k - size
-        number = (
-            lgamma(others + 1) - lgamma(missing + 1) - lgamma(others - missing + 1)
-            if missing <= others
-            else -inf
-        )
+        number = log(comb(others, missing)) if missing <= others else -inf
         for q in range(1 if size == 0 else k):
-            keep = np.zeros(k, bool)
-            if size:
-                keep[q] = True
-            if size not in (0, 1):
-                keep = ~keep
+            keep = (np.arange(k) == q) == (size == 1) if size else np.zeros(k, bool)
             part = np.where(keep, supports, -1)
             variance = model.variance + missing * model.spread
             L = log_likelihood(Y, public.vectors, rows, part, model.weight, variance)

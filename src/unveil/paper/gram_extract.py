@@ -44,10 +44,11 @@ from unveil.engine.files import Kept
 from unveil.paper.overlap_engine import (
     OverlapEngine,
     Statistic,
+    assisted_levels,
+    folded_levels,
     make_plan,
     public_part,
     score_rows,
-    statistic_levels,
     weigh_evidence,
 )
 from unveil.records import Overlaps, Progress, Supports
@@ -98,12 +99,15 @@ def _printed_overlaps(encodings: Encodings, supports: Supports | None, limit: in
     # Selection vectors of unit length: rows in units of their root mean square.
     Y = encodings.magnitudes().astype(np.float64)
     Y /= np.maximum(np.sqrt(np.mean(Y**2, axis=1, keepdims=True)), 1e-300)
+    # Line 1. GramExtract gives multiples of 1/k for all k vectors; the printed 1/k_priv is for
+    # k_pub = 0. ‖w‖² = 2 for the printed weights (erratum 1), 1 for weighting="equal".
     M = printed_gram(Y, k, eta=1 / (2 * k)) / k
-    # ‖w‖² = 2 for the printed weights (erratum 1), 1 for weighting="equal".
     M *= scheme.public_variance + scheme.private_variance
+    # Lines 4 and 5; 1/k_pub is the square of the printed weight.
     if supports is not None and scheme.k_public:
         named = supports.incidence(int(supports.indices.max()) + 1)
         M -= scheme.public_weight**2 * (named @ named.T).toarray()
+    # Line 6; erratum 1: what is left need not be whole, and is rounded again, within 0 and k_priv.
     M = np.clip(np.rint(M / scheme.private_weight**2), 0, scheme.k_private)
     np.fill_diagonal(M, scheme.k_private)
     return Overlaps.from_array(M.astype(np.int64), scheme.k_private)
@@ -260,9 +264,16 @@ def overlap_engine(
     if supports is not None and scheme.k_public:
         supports.incidence(len(vectors) if vectors is not None else int(supports.indices.max()) + 1)
         part = public_part(encodings, supports.indices, vectors)
+    known = part is not None and part.vectors is not None
+    if statistic == "assisted" and not known:
+        raise InputError(
+            "statistic='assisted' without public vectors: pass public= and k_public of 1 or more"
+        )
     if statistic == "auto":
-        statistic = "folded" if part is None or part.vectors is None else "assisted"
-    levels = statistic_levels(statistic, scheme, part)
+        statistic = "assisted" if known else "folded"
+    levels = folded_levels(scheme)
+    if statistic == "assisted" and part is not None:
+        levels = assisted_levels(scheme.k_private, scheme.k_public, part.ratio)
     # 2. The densities of a sample. Half a pair more: a sample that shows none does not say that
     #    there are none.
     rows = np.unique(np.linspace(0, m - 1, min(m, sample)).astype(np.intp))

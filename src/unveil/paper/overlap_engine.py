@@ -39,7 +39,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
-from unveil.checks import InputError, row_blocks
+from unveil.checks import row_blocks
 from unveil.encodings import Encodings
 from unveil.engine.blocks import one_blas_thread
 from unveil.engine.folded import signed
@@ -232,16 +232,6 @@ def public_part(
     else:
         variance = max(mean_square(encodings.values) - power, 1e-3 * power, 1e-30)
     return KnownPublic(ordered, vectors, scheme.public_weight, variance, power / variance)
-
-
-def statistic_levels(statistic: Statistic, scheme: Scheme, public: KnownPublic | None) -> Levels:
-    if statistic == "folded":
-        return folded_levels(scheme)
-    if public is None or public.vectors is None:
-        raise InputError(
-            "statistic='assisted' without public vectors: pass public= and k_public of 1 or more"
-        )
-    return assisted_levels(scheme.k_private, scheme.k_public, public.ratio)
 
 
 def pixel_order(d: int, screen: int) -> Index:
