@@ -332,12 +332,7 @@ class Case:
 
 
 DOUBTS = (
-    Doubt(
-        "unnamed",
-        UNRESOLVED,
-        "no encoding is said to mix it",
-        lambda case: case.named == 0,
-    ),
+    Doubt("unnamed", UNRESOLVED, "no encoding is said to mix it", lambda case: case.named == 0),
     Doubt(
         "not reproduced",
         UNRESOLVED,
