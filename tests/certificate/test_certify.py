@@ -301,3 +301,34 @@ def test_any_solution_of_columns_with_zeros_ties_and_levels_as_the_claim():
         assert not bench.wrong(found, X, 1e-2), seed
         verified += int(found.verified.sum())
     assert verified > 100
+
+
+def test_encodings_of_mostly_open_values_prove_nothing():
+    sim = unveil.simulate(unveil.Scheme(2), 20, m=160, d=60, rng=0)
+    opened = np.zeros((20, 60), bool)
+    opened[3, :31] = True
+    found = certify(sim.encodings, sim.private, sim.selection.private, doubtful=opened)
+    assert found.status[3] == "unresolved"
+    assert np.delete(found.verified, 3).all()
+
+
+def test_a_coarse_table_is_verified_up_to_its_step():
+    claim = bench.right_claim("eight-bit table", 2)
+    found = claim.certified()
+    assert found.verified.all()
+    assert found.evidence["rounding_step"] > 0
+    assert "rounding" in found.reasons[0]
+
+
+def test_a_short_list_with_vectors_of_both_signs_still_proves_records():
+    """Forty-six encodings of thirteen records, eight public vectors: other choices of these are
+    excluded for all of them together only."""
+    r = np.random.default_rng(1)
+    X, P = (r.standard_normal((count, 200)).astype(np.float32) for count in (13, 8))
+    rows = np.array([np.sort(r.choice(13, 2, False)) for _ in range(60)])
+    names = r.integers(0, 8, (60, 1))
+    scheme = unveil.Scheme(2, 1)
+    Y = X[rows].sum(axis=1) * scheme.private_weight + P[names[:, 0]] * scheme.public_weight
+    found = certify(unveil.Encodings(np.abs(Y), scheme, None), X, rows, P, names)
+    assert found.verified.sum() >= 12
+    assert not bench.wrong(found, X, 1e-2)
