@@ -366,15 +366,13 @@ def _all_solutions(value, column, graph, attempts):  # type: ignore[no-untyped-d
     if not np.isnan(value).any():
         return shown, True
     given, choices = value.copy(), pair.copy()
-    if not _complete(value, pair, shown, False, False, column, graph):
-        value[:], pair[:] = given, choices
-        if not _complete(value, pair, shown, False, True, column, graph):
-            return shown, False
+    if not _complete(value, pair, shown, False, column, graph):
+        return shown, False
     for _ in range(attempts):
         other = given.copy()
         fresh = 0
         pair[:] = choices
-        if _complete(other, pair, shown, True, False, column, graph):
+        if _complete(other, pair, shown, True, column, graph):
             for v in range(n):
                 if not shown[v] and abs(other[v] - value[v]) > near:
                     shown[v] = True
@@ -385,10 +383,9 @@ def _all_solutions(value, column, graph, attempts):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def _complete(value, pair, shown, rare, careful, column, graph):  # type: ignore[no-untyped-def]
+def _complete(value, pair, shown, rare, column, graph):  # type: ignore[no-untyped-def]
     """Values that are left, in place: by the candidate that more records have, or, where `rare`,
-    the other one of those not yet shown. False where no choice works. All records that have
-    candidates are chosen at once, or, if `careful`, one by one, with what follows from each."""
+    the other one of those not yet shown. False where no choice works."""
     n, near = len(value), column[2]
     chosen, trail = np.full(n, -1, np.int8), np.empty(n, np.int64)
     while True:
@@ -410,24 +407,14 @@ def _complete(value, pair, shown, rare, careful, column, graph):  # type: ignore
                 break
             if not np.isnan(value[v]):
                 continue
-            before, choices = (value.copy(), pair.copy()) if careful else (value, pair)
-            done = False
-            for which in range(2):
-                if done:
-                    break
-                size = _consequences(v, which, value, pair, column, graph, chosen, trail)
-                if size < 0:
-                    continue
-                for code in trail[:size]:
-                    value[code // 2] = pair[code // 2, code % 2]
-                done = not careful or _deduce(value, pair, column, graph)
-                if not done:
-                    value[:], pair[:] = before, choices
-            if not done:
+            size = _consequences(v, 0, value, pair, column, graph, chosen, trail)
+            if size < 0:
+                size = _consequences(v, 1, value, pair, column, graph, chosen, trail)
+            if size < 0:
                 return False
-            if careful:
-                break
-        if not careful and not _deduce(value, pair, column, graph):
+            for code in trail[:size]:
+                value[code // 2] = pair[code // 2, code % 2]
+        if not _deduce(value, pair, column, graph):
             return False
 
 

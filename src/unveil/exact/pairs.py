@@ -732,14 +732,12 @@ class _Growth:
     def _match(self, level: Indices, left: Indices, members: Indices) -> None:
         """members of the rows `left`: the first pair of records that explains a row everywhere."""
         rows = self.rows
-        known = 1 - np.isnan(self.p).mean(axis=0)
-        pivots = pick_pivots(rows, 2.0 * len(self.p) * len(left), 2, self.rng, known=known)
-        gaps = np.isnan(self.p[np.ix_(level, pivots)]).any(axis=1)
-        width = CELL * rows.step[pivots]
-        facts = (rows.plus, rows.minus, self.near, left, rows.columns, members)
-        _match_hashed(self.p, level[~gaps], self.p[:, pivots] / width, pivots, width, *facts)
-        if gaps.any():
-            _match_all(self.p, level[gaps], level, *facts)
+        known = 1 - np.isnan(self.p[level]).mean(axis=0)
+        pivot = int(np.argmin(rows.chance**known))
+        order = level[np.argsort(self.p[level, pivot], kind="stable")]
+        _find_pairs(
+            self.p, order, pivot, rows.plus, rows.minus, self.near, left, rows.columns, members
+        )
 
 
 # ---- kernels ----------------------------------------------------------------------------------
@@ -1032,54 +1030,23 @@ def _groups(key, ident, m, p, plus, minus, near, columns, nats, needed):  # type
 
 
 @njit(cache=True, nogil=True)
-def _match_hashed(p, known, at, pivots, width, plus, minus, near, left, columns, members):  # type: ignore[no-untyped-def]
-    """members of the rows `left`: the first pair of known records that explains a row everywhere.
-    Records are kept in a hash table under their values at the pivots."""
-    q = len(pivots)
-    size = 16
-    while size < 4 * len(known):
-        size *= 2
-    mask = np.uint64(size - 1)
-    head = np.full(size, -1, np.int64)
-    chain = np.full(len(p), -1, np.int64)
-    for w in known:
-        h = np.uint64(3)
-        for c in range(q):
-            h = mix(h, np.int64(np.floor(at[w, c] + BORDER)))
-        slot = h & mask
-        chain[w] = head[slot]
-        head[slot] = w
+def _find_pairs(p, order, pivot, plus, minus, near, left, columns, members):  # type: ignore[no-untyped-def]
+    """members of the rows `left`: the first pair of records that explains a row everywhere. Records
+    are given in the order of their values at the pivot, those without one last."""
+    value = p[order, pivot]
+    value = value[: len(value) - np.isnan(value).sum()]
     for f in left:
-        done = False
-        for v in known:
-            for combo in range(1 << q):
-                h = np.uint64(3)
-                for c in range(q):
-                    u = plus[f, pivots[c]] if (combo >> c) & 1 else minus[f, pivots[c]]
-                    h = mix(h, np.int64(np.floor(u / width[c] - at[v, c] + BORDER)))
-                w = head[h & mask]
-                while w >= 0:
-                    if w != v and _fits(p, plus, minus, near, columns, v, f, w):
-                        members[f, 0], members[f, 1] = min(v, w), max(v, w)
-                        done = True
-                        break
-                    w = chain[w]
-                if done:
-                    break
-            if done:
-                break
-
-
-@njit(cache=True, nogil=True)
-def _match_all(p, some, others, plus, minus, near, left, columns, members):  # type: ignore[no-untyped-def]
-    """The same for records that have gaps at the pivots, against all others."""
-    for f in left:
-        if members[f, 0] >= 0:
-            continue
-        for v in some:
-            for w in others:
-                if w != v and _fits(p, plus, minus, near, columns, v, f, w):
-                    members[f, 0], members[f, 1] = min(v, w), max(v, w)
-                    break
+        for i in range(len(order)):
             if members[f, 0] >= 0:
                 break
+            v = order[i]
+            for u in (plus[f, pivot], minus[f, pivot]):
+                low, high = 0, len(value)
+                if i < len(value):
+                    low = np.searchsorted(value, u - value[i] - near[pivot])
+                    high = np.searchsorted(value, u - value[i] + near[pivot])
+                for at in range(low, high + len(order) - len(value)):
+                    w = order[at if at < high else at - high + len(value)]
+                    if w != v and _fits(p, plus, minus, near, columns, v, f, w):
+                        members[f, 0], members[f, 1] = min(v, w), max(v, w)
+                        break
