@@ -20,11 +20,9 @@ clique is found at any of its rows:
     grow    rows that neighbour at least half of the clique, and have a place free
 
 Large cliques come first: ab, bc and ca are a clique as well. What is left over, doubled or wrong is
-put right by exact equations. From a triangle of encodings, whose signs give three records, values
-are peeled on a few columns: a record with two known neighbours or more has the value on which most
-of them agree. Then votes (`pairs`) correct the rest.
+put right by exact equations (`pairs.grow_from`).
 
-Cost: one product of all encodings with each other, in blocks of rows; for each record the square of
+Cost: one product of all encodings with each other at a part of the columns, in blocks of rows; for each record the square of
 a row's overlaps. Nothing is m×m or n×n.
 """
 
