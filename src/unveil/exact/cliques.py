@@ -22,8 +22,8 @@ clique is found at any of its rows:
 Large cliques come first: ab, bc and ca are a clique as well. What is left over, doubled or wrong is
 put right by exact equations (`pairs.grow_from`).
 
-Cost: one product of all encodings with each other at a part of the columns, in blocks of rows; for each record the square of
-a row's overlaps. Nothing is m×m or n×n.
+Cost: one product of all encodings with each other at a part of the columns, in blocks of rows; for
+each record the square of a row's overlaps. Nothing is m×m or n×n.
 """
 
 from __future__ import annotations
