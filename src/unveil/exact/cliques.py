@@ -20,12 +20,10 @@ clique is found at any of its rows:
     grow    rows that neighbour at least half of the clique, and have a place free
 
 Large cliques come first: ab, bc and ca are a clique as well. What is left over, doubled or wrong is
-put right by exact equations. From a triangle of encodings, whose signs give three records, values
-are peeled on a few columns: a record with two known neighbours or more has the value on which most
-of them agree. Then votes (`pairs`) correct the rest.
+put right by exact equations (`pairs.grow_from`).
 
-Cost: one product of all encodings with each other, in blocks of rows; for each record the square of
-a row's overlaps. Nothing is m×m or n×n.
+Cost: one product of all encodings with each other at a part of the columns, in blocks of rows; for
+each record the square of a row's overlaps. Nothing is m×m or n×n.
 """
 
 from __future__ import annotations
@@ -61,11 +59,12 @@ def read_overlaps(
     rng: np.random.Generator,
     *,
     false: float = 0.05,
+    lost: float = 0.05,
     ridge: float = 0.1,
     cut: float = 4.0,
     columns: int = 4096,
     least: int = 768,
-    product: float = 3e7,
+    product: float = 1.4e7,
     block: int = 1024,
     most: int = 200,
     deadline: float = np.inf,
@@ -73,10 +72,16 @@ def read_overlaps(
 ) -> tuple[Indices, Indices]:
     """The pairs of encodings that share a record, in compressed rows: indptr (m + 1,), indices.
 
+    A pair is looked at with a part of the columns first, all pairs in one product, and with all of
+    them where that is promising: C^(−½) by a triangular root makes every leading part a reading of
+    its own.
+
     Parameters
     ----------
     false : float
         Entries beyond the border that may be noise.
+    lost : float
+        Entries beyond the border that the first look may lose.
     ridge : float
         Added to C, in units of its mean eigenvalue: directions that hardly vary are not blown up.
     cut : float
@@ -84,7 +89,7 @@ def read_overlaps(
     columns : int
         Columns at most, and half as many as encodings, so that C can be told from chance.
     least, product : int, float
-        Beyond `least` columns, so many that the product of all encodings takes m·product steps.
+        Beyond `least` columns, so many that all encodings have `product` values.
     block : int
         Rows of a block.
     most : int
@@ -95,14 +100,27 @@ def read_overlaps(
     some = np.sort(rng.permutation(problem.d)[:columns])
     with one_blas_thread():
         z = _white(problem.columns(some), cut, ridge)
-        sample = z[rng.permutation(m)[:512]] @ z.T
-        sample = sample[np.abs(sample) < 0.999]  # an encoding and itself
-        border = _border(sample, false, int(most * len(sample) / m))
+        rows = rng.permutation(m)[:512]
+        sample = z[rows] @ z.T
+        others = sample < 0.999  # not an encoding and itself
+        border = _border(sample[others], false, most * len(rows))
+        good = others & (sample >= border)
+        looks = []
+        for lead in (z.shape[1] // 4, z.shape[1] // 2):
+            part = _unit(z[:, :lead])
+            first = part[rows] @ part.T
+            low = float(np.quantile(first[good], lost)) if good.any() else np.inf
+            # A product is some four times as fast as looking at single pairs.
+            looks.append((lead + 4 * z.shape[1] * (first >= low).mean(), low, part))
+    cost, low, part = min(looks, key=lambda look: look[0])
+    if cost > z.shape[1]:
+        low, part = border, z
     row, column = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     starts = range(0, m, block)
-    for done, (start, pairs) in enumerate(results(_overlaps_of, (z, border, block), starts), 1):
-        row += [pairs[0] + start, pairs[1]]
-        column += [pairs[1], pairs[0] + start]
+    shared = part, low, z, border, block
+    for done, (_, pairs) in enumerate(results(_overlaps_of, shared, starts), 1):
+        row += [pairs[0], pairs[1]]
+        column += [pairs[1], pairs[0]]
         if progress:
             progress("overlaps", done, len(starts))
         if late(deadline):
@@ -128,6 +146,10 @@ def _white(problem: Problem, cut: float, ridge: float) -> Values:
     covariance[np.diag_indices(len(covariance))] += ridge * np.trace(covariance) / len(covariance)
     root = cholesky(covariance + 1e-30 * np.eye(len(covariance)), lower=True).astype(np.float32)
     z = np.ascontiguousarray(solve_triangular(root, z.T, lower=True, check_finite=False).T)
+    return _unit(z)
+
+
+def _unit(z: Values) -> Values:
     return np.asarray(z / (np.linalg.norm(z, axis=1, keepdims=True) + np.float32(1e-30)))
 
 
@@ -141,13 +163,26 @@ def _border(sample: Values, false: float, most: int) -> float:
     return float(above[good[-1]]) if len(good) else np.inf
 
 
-def _overlaps_of(shared: tuple[Values, float, int], start: int) -> tuple[Indices, Indices]:
-    """Pairs (row − start, column) of a block of rows with later ones."""
-    z, border, block = shared
-    similar = z[start : start + block] @ z[start:].T
-    row, column = np.nonzero(similar >= border)
-    later = column > row
-    return row[later].astype(np.int64), column[later].astype(np.int64) + start
+def _overlaps_of(
+    shared: tuple[Values, float, Values, float, int], start: int
+) -> tuple[Indices, Indices]:
+    """Pairs of a block of rows with later ones."""
+    part, low, z, border, block = shared
+    first = part[start : start + block] @ part[start:].T
+    row, column = _promising(first, start, low, z, border)
+    return row, column
+
+
+@njit(cache=True, nogil=True)
+def _promising(first, start, low, z, border):  # type: ignore[no-untyped-def]
+    """Pairs whose first look is at least `low` and whose similarity reaches the border."""
+    rows, columns = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
+    for i in range(len(first)):
+        for j in range(i + 1, first.shape[1]):
+            if first[i, j] >= low and np.dot(z[start + i], z[start + j]) >= border:
+                rows.append(np.int64(start + i))
+                columns.append(np.int64(start + j))
+    return np.array(rows), np.array(columns)
 
 
 def find_cliques(indptr: Indices, indices: Indices) -> Indices:

@@ -134,7 +134,8 @@ def find_cores(graph: Graph, count: int, *, size: int = 6, most: int = 9) -> Cor
     size, most : vertices of a core at least, where there are ears, and at most.
     """
     triangles = find_triangles(*graph)
-    some = triangles[np.unique(np.linspace(0, len(triangles) - 1, count).astype(np.int64))]
+    spread = np.linspace(0, len(triangles) - 1, min(count, len(triangles)))
+    some = triangles[np.unique(spread.astype(np.int64))]
     vertices = np.full((len(some), most), -1)
     steps = np.full((len(some), 2 * most, 3), -1)
     for i, triangle in enumerate(some):

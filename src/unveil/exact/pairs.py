@@ -38,6 +38,8 @@ from itertools import pairwise
 
 import numpy as np
 from numba import njit
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from unveil.exact.columns import adjacency, core_values, find_cores
 from unveil.exact.problem import Floats, Indices, Mask
@@ -46,8 +48,10 @@ from unveil.exact.relations import (
     CELL,
     Rows,
     class_values,
+    colliding,
     difference_classes,
     mix,
+    note,
     pick_pivots,
 )
 
@@ -96,7 +100,8 @@ def grow_pairs(
     starts : tuples (share, extend, seeds)
         How growth starts, in this order, each time the number of relations has doubled: once this
         share of them is known, with extension up to so many records (0: by votes alone), from so
-        many classes, the largest first. Votes alone take off up to a thousand records.
+        many classes: those first that hang together with most others, then the largest. Votes alone
+        take off up to a thousand records.
     enough : float
         A start that explains this share of the encodings is no accident: false ones explain a few.
     more : int
@@ -120,7 +125,9 @@ def grow_pairs(
             continue
         checkpoint = max(2 * share, share + 0.02)
         index = _ClassIndex(classes, rows.m)
-        largest = sorted(classes, key=len, reverse=True)
+        within = index.connected()
+        order = sorted(range(len(classes)), key=lambda i: (-within[i], -len(classes[i])))
+        largest = [classes[i] for i in order]
         for since, extend, seeds in starts:
             fresh = [c for c in largest if (extend, int(c[0, 0]), int(c[0, 1])) not in tried]
             for pairs in fresh[: seeds if share >= since else 0]:
@@ -228,6 +235,17 @@ class _ClassIndex:
         order = np.argsort(flat, kind="stable")
         self._owner = owner[order]
         self._start = np.append(0, np.cumsum(np.bincount(flat, minlength=m)))
+
+    def connected(self) -> Indices:
+        """For every class, how many hang together with it by encodings that they share."""
+        n = len(self.classes)
+        rows = np.repeat(np.arange(len(self._start) - 1), np.diff(self._start))
+        ends = (self._owner, n + rows)
+        graph = sparse.csr_array(
+            (np.ones(len(rows)), ends), shape=(n + rows.max(initial=0) + 1,) * 2
+        )
+        name = connected_components(graph, directed=False)[1][:n]
+        return np.bincount(name)[name]
 
     def holding(self, row: int) -> Indices:
         return self._owner[self._start[row] : self._start[row + 1]]
@@ -454,23 +472,18 @@ class _Growth:
         sample = self.rng.choice(value, 4000) - at[self.rng.choice(voters, 4000), 0]
         borders = np.quantile(sample, np.linspace(0, 1, count + 1)[1:-1]) if count > 1 else []
         borders = np.unique(np.floor(np.concatenate([[-np.inf], borders, [np.inf]])))
-        bits = int(np.clip(np.ceil(np.log2(block)) + 3, 16, 26))
         found = []
         needed = 2 * np.log(votes) + 2
         for low, high in pairwise(borders):
             if time.monotonic() > deadline:
                 break
-            table = np.zeros(1 << bits, np.uint8)
-            arguments = (at, self.parity, voters, value, row, plus, minus, owner, low, high, table)
-            hits = _votes(*arguments, np.empty(0, np.uint64), np.empty(0, np.int64))
-            if not hits:
+            arguments = (at, self.parity, voters, value, row, plus, minus, owner, low, high)
+            key, ident = colliding(_votes, arguments, block)
+            if not len(key):
                 continue
-            key, ident = np.empty(2 * hits, np.uint64), np.empty(2 * hits, np.int64)
-            size = _votes(*arguments, key, ident)
-            order = np.argsort(key[:size], kind="stable")
             found.append(
                 _groups(
-                    key[order], ident[order], rows.m, self.p, rows.plus, rows.minus, self.near,
+                    key, ident, rows.m, self.p, rows.plus, rows.minus, self.near,
                     rows.columns, rows.nats, needed,
                 )
             )  # fmt: skip
@@ -699,6 +712,14 @@ class _Growth:
             for s in range(0, len(left), block):
                 if time.monotonic() <= deadline:
                     self._match(np.flatnonzero(level), left[s : s + block], members)
+        # Records of few encodings, where others explain these as well.
+        uses = np.bincount(members[members >= 0], minlength=len(self.p))
+        weak = 2 * uses < np.median(uses)
+        rest = np.flatnonzero(weak[members].any(axis=1) & (members[:, 0] >= 0))
+        again = np.full_like(members, -1)
+        for s in range(0, len(rest), block):
+            self._match(np.flatnonzero(~weak), rest[s : s + block], again)
+        members = np.where(again >= 0, again, members)
         while True:
             used = _neighbours(members[members[:, 0] >= 0], len(self.p)) >= 2
             lost = (members[:, 0] >= 0) & ~used[members].all(axis=1)
@@ -711,14 +732,12 @@ class _Growth:
     def _match(self, level: Indices, left: Indices, members: Indices) -> None:
         """members of the rows `left`: the first pair of records that explains a row everywhere."""
         rows = self.rows
-        known = 1 - np.isnan(self.p).mean(axis=0)
-        pivots = pick_pivots(rows, 2.0 * len(self.p) * len(left), 2, self.rng, known=known)
-        gaps = np.isnan(self.p[np.ix_(level, pivots)]).any(axis=1)
-        width = CELL * rows.step[pivots]
-        facts = (rows.plus, rows.minus, self.near, left, rows.columns, members)
-        _match_hashed(self.p, level[~gaps], self.p[:, pivots] / width, pivots, width, *facts)
-        if gaps.any():
-            _match_all(self.p, level[gaps], level, *facts)
+        known = 1 - np.isnan(self.p[level]).mean(axis=0)
+        pivot = int(np.argmin(rows.chance**known))
+        order = level[np.argsort(self.p[level, pivot], kind="stable")]
+        _find_pairs(
+            self.p, order, pivot, rows.plus, rows.minus, self.near, left, rows.columns, members
+        )
 
 
 # ---- kernels ----------------------------------------------------------------------------------
@@ -753,7 +772,6 @@ def _votes(at, parity, voters, value, row, plus, minus, owner, low, high, table,
     q = at.shape[1]
     combos = 1 << (q - 1)
     m = len(plus)
-    mask = np.uint64(len(table) - 1)
     kept = 0
     for w in range(len(at)):
         h = np.uint64(3 + parity[w])
@@ -767,15 +785,10 @@ def _votes(at, parity, voters, value, row, plus, minus, owner, low, high, table,
                 known = False
                 break
             h = mix(h, np.int64(cell))
-        if known:
-            slot = h & mask
+        if known:  # twice: a single vote for a known record counts
+            kept = note(h, -1 - w, table, key, ident, kept)
             if len(key) == 0:
-                kept += 1
-                table[slot] = 2  # a single vote for a known record counts
-            else:
-                key[kept] = h
-                ident[kept] = -1 - w
-                kept += 1
+                kept = note(h, -1 - w, table, key, ident, kept)
     for v in voters:
         begin = np.searchsorted(value, low + at[v, 0] - 2.0) if low > -np.inf else 0
         for s in range(begin, len(value)):
@@ -796,16 +809,7 @@ def _votes(at, parity, voters, value, row, plus, minus, owner, low, high, table,
                 for p in range(1, q):
                     u = plus[f, p] if (combo >> (p - 1)) & 1 else minus[f, p]
                     h = mix(h, np.int64(np.floor(u - at[v, p] + BORDER)))
-                slot = h & mask
-                if len(key) == 0:
-                    if table[slot] > 0:
-                        kept += 1
-                    if table[slot] < 2:
-                        table[slot] += 1
-                elif table[slot] > 1:
-                    key[kept] = h
-                    ident[kept] = v * m + f
-                    kept += 1
+                kept = note(h, v * m + f, table, key, ident, kept)
     return kept
 
 
@@ -1026,54 +1030,23 @@ def _groups(key, ident, m, p, plus, minus, near, columns, nats, needed):  # type
 
 
 @njit(cache=True, nogil=True)
-def _match_hashed(p, known, at, pivots, width, plus, minus, near, left, columns, members):  # type: ignore[no-untyped-def]
-    """members of the rows `left`: the first pair of known records that explains a row everywhere.
-    Records are kept in a hash table under their values at the pivots."""
-    q = len(pivots)
-    size = 16
-    while size < 4 * len(known):
-        size *= 2
-    mask = np.uint64(size - 1)
-    head = np.full(size, -1, np.int64)
-    chain = np.full(len(p), -1, np.int64)
-    for w in known:
-        h = np.uint64(3)
-        for c in range(q):
-            h = mix(h, np.int64(np.floor(at[w, c] + BORDER)))
-        slot = h & mask
-        chain[w] = head[slot]
-        head[slot] = w
+def _find_pairs(p, order, pivot, plus, minus, near, left, columns, members):  # type: ignore[no-untyped-def]
+    """members of the rows `left`: the first pair of records that explains a row everywhere. Records
+    are given in the order of their values at the pivot, those without one last."""
+    value = p[order, pivot]
+    value = value[: len(value) - np.isnan(value).sum()]
     for f in left:
-        done = False
-        for v in known:
-            for combo in range(1 << q):
-                h = np.uint64(3)
-                for c in range(q):
-                    u = plus[f, pivots[c]] if (combo >> c) & 1 else minus[f, pivots[c]]
-                    h = mix(h, np.int64(np.floor(u / width[c] - at[v, c] + BORDER)))
-                w = head[h & mask]
-                while w >= 0:
-                    if w != v and _fits(p, plus, minus, near, columns, v, f, w):
-                        members[f, 0], members[f, 1] = min(v, w), max(v, w)
-                        done = True
-                        break
-                    w = chain[w]
-                if done:
-                    break
-            if done:
-                break
-
-
-@njit(cache=True, nogil=True)
-def _match_all(p, some, others, plus, minus, near, left, columns, members):  # type: ignore[no-untyped-def]
-    """The same for records that have gaps at the pivots, against all others."""
-    for f in left:
-        if members[f, 0] >= 0:
-            continue
-        for v in some:
-            for w in others:
-                if w != v and _fits(p, plus, minus, near, columns, v, f, w):
-                    members[f, 0], members[f, 1] = min(v, w), max(v, w)
-                    break
+        for i in range(len(order)):
             if members[f, 0] >= 0:
                 break
+            v = order[i]
+            for u in (plus[f, pivot], minus[f, pivot]):
+                low, high = 0, len(value)
+                if i < len(value):
+                    low = np.searchsorted(value, u - value[i] - near[pivot])
+                    high = np.searchsorted(value, u - value[i] + near[pivot])
+                for at in range(low, high + len(order) - len(value)):
+                    w = order[at if at < high else at - high + len(value)]
+                    if w != v and _fits(p, plus, minus, near, columns, v, f, w):
+                        members[f, 0], members[f, 1] = min(v, w), max(v, w)
+                        break

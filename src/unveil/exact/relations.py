@@ -21,7 +21,7 @@ A chance match passes column p with probability chance[p]; `evidence` counts agr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import comb
 from typing import Any
@@ -226,19 +226,13 @@ def _classes_between(
     value = np.concatenate([part.plus[:, 0], part.minus[:, 0]])
     order = np.argsort(value, kind="stable")
     value, row = value[order], (order % m).astype(np.int64)
-    bits = int(np.clip(np.ceil(np.log2(span[2])) + 3, 16, 26))
-    table = np.zeros(1 << bits, np.uint8)
     # Borders of a span are borders of cells, so that no cell is cut in two.
     low = -np.inf if span[0] < 0 else np.floor(span[0] / width[0])
     high = np.floor(span[1] / width[0]) if np.isfinite(span[1]) else np.inf
     plus, minus = part.plus / width, part.minus / width
-    arguments = (value / width[0], row, plus, minus, rows.public, low, high, table)
-    hits = _block_keys(*arguments, np.empty(0, np.uint64), np.empty(0, np.int64))
-    key, pair = np.empty(2 * hits, np.uint64), np.empty(2 * hits, np.int64)
-    size = _block_keys(*arguments, key, pair) if hits else 0
-    key, pair = key[:size], pair[:size]
-    order = np.argsort(key, kind="stable")
-    key, pair = key[order], pair[order]
+    key, pair = colliding(
+        _block_keys, (value / width[0], row, plus, minus, rows.public, low, high), span[2]
+    )
     label = _label_runs(
         key, pair, rows.plus, rows.minus, rows.step, rows.columns, rows.public, longest
     )
@@ -247,6 +241,40 @@ def _classes_between(
     groups = np.split(pair[hit], np.flatnonzero(np.diff(label[hit])) + 1)
     pairs = (np.unique(group) for group in groups)
     return [np.stack([one // m, one % m], axis=1) for one in pairs if len(one) > 1]
+
+
+def colliding(
+    kernel: Callable[..., int], arguments: tuple[Any, ...], expected: float
+) -> tuple[Keys, Indices]:
+    """Keys that occur twice and more, sorted, with the numbers that came with them.
+
+    kernel(*arguments, table, key, number) says every key to `note`; it is called twice, so that
+    keys that occur once, nearly all of them, are counted in a table of bytes and never stored.
+
+    expected : keys, roughly.
+    """
+    bits = int(np.clip(np.ceil(np.log2(expected)) + 3, 16, 26))
+    table = np.zeros(1 << bits, np.uint8)
+    hits = kernel(*arguments, table, np.empty(0, np.uint64), np.empty(0, np.int64))
+    key, number = np.empty(2 * hits, np.uint64), np.empty(2 * hits, np.int64)
+    size = kernel(*arguments, table, key, number) if hits else 0
+    order = np.argsort(key[:size], kind="stable")
+    return key[order], number[order]
+
+
+@njit(cache=True, nogil=True)
+def note(h, n, table, key, number, size):  # type: ignore[no-untyped-def]
+    """Count a key, or, once there is room for keys, store it where others share its place in the
+    table; the number of keys that met another one, or of those stored."""
+    slot = h & np.uint64(len(table) - 1)
+    if len(key) == 0:
+        size += table[slot] > 0
+        table[slot] = min(2, table[slot] + 1)
+    elif table[slot] > 1:
+        key[size] = h
+        number[size] = n
+        size += 1
+    return size
 
 
 @njit(cache=True, nogil=True)
@@ -258,15 +286,11 @@ def mix(key: Any, cell: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _block_keys(value, row, plus, minus, public, low, high, table, key, pair):  # type: ignore[no-untyped-def]
-    """Keys of all pairs whose difference at the first pivot lies in cells low ≤ cell < high; values
-    are in cells.
-
-    First call, with an empty `key`: count keys in `table`, and return how many met another one.
-    Second call: store those that share their place in the table, and return how many."""
+    """Keys of all pairs whose difference at the first pivot lies in cells low ≤ cell < high, for
+    `colliding`; values are in cells."""
     n = len(value)
     m, q = plus.shape
     options = 4 if public else 2
-    mask = np.uint64(len(table) - 1)
     cell = np.empty((q, 4), np.int64)
     stack = np.empty(options ** (q - 1), np.uint64)
     near, far = 0, 0
@@ -302,17 +326,7 @@ def _block_keys(value, row, plus, minus, public, low, high, table, key, pair):  
                         stack[i * options + o] = mix(h, cell[p, o])
                 size *= options
             for i in range(size):
-                h = stack[i]
-                slot = h & mask
-                if len(key) == 0:
-                    if table[slot] > 0:
-                        kept += 1
-                    if table[slot] < 2:
-                        table[slot] += 1
-                elif table[slot] > 1:
-                    key[kept] = h
-                    pair[kept] = a * m + b
-                    kept += 1
+                kept = note(stack[i], a * m + b, table, key, pair, kept)
     return kept
 
 
