@@ -47,17 +47,18 @@ def load_shaped(
         return as_vectors(scaled(pixels), "images"), sizes
     if path.suffix.lower() in TABLES:
         return as_vectors(read_table(path, limit=limit).to_numpy(), path.name), None
-    return as_items(read_any_array(path, limit=limit), name, limit=limit)
+    array = read_any_array(path, limit=limit)
+    must_fit_as_vectors(array, path.name, limit)
+    return as_items(array, name)
 
 
 def as_items(
-    array: NDArray[Any], name: str, *, channels: int = 4, limit: int | None = None
+    array: NDArray[Any], name: str, *, channels: int = 4
 ) -> tuple[NDArray[np.float32], tuple[int, ...] | None]:
     """(items, values), and the shape of an item that is an image; channels: the most one has, a
     last axis of more is no colour."""
     if array.ndim < 2:
         raise InputError(f"an array of shape {array.shape}: {name} need (items, pixels)")
-    must_fit_as_vectors(array, name, limit)
     shape = array.shape[1:]
     return as_vectors(flat(array), name), shape if is_image(shape, channels) else None
 

@@ -206,9 +206,9 @@ def _of_array(array: NDArray[Any], source: str, limit: int | None, part: dict[st
         must_fit(len(rows) * array[:1].nbytes, what, limit, "take a smaller one")
     names = tuple(f"row {i}" for i in np.arange(len(array))[rows])
     array = array[rows]
+    must_fit_as_vectors(array, source, limit)
     # Bytes are pixels: nobody stores features so, and features would not fit into 256 values.
     if array.dtype == np.uint8:
-        must_fit_as_vectors(array, source, limit)
         return image_dataset(array, names, source)
-    values, shape = as_items(array, source, channels=3, limit=limit)
+    values, shape = as_items(array, source, channels=3)
     return Dataset(values, names, "array", source, shape)
