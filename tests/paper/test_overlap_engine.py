@@ -389,7 +389,6 @@ def test_supports_that_do_not_belong_to_the_public_vectors_are_refused():
 def test_who_can_do_without_some_pairs_is_screened_on_fewer_pixels():
     sim = simulate(Scheme(2), 300, m=2100, d=1024, rng=0)
     strict, loose = (overlap_engine(sim.encodings, loss=loss).plan for loss in (1e-6, 0.05))
-    assert loose.loss == 0.05
     assert loose.edges[0] < strict.edges[0]
     assert loose.work < strict.work
     with pytest.raises(InputError, match="loss"):

@@ -295,7 +295,6 @@ class OverlapPlan:
     edges: tuple[int, ...]
     cuts: tuple[float, ...]
     block: int
-    loss: float
     shared: tuple[float, ...]
     work: float
 
@@ -361,9 +360,7 @@ def make_plan(
     # 3. The last cut is the lowest threshold; blocks are the largest power of two that fits. The
     #    number of workers has no say in it: results must not depend on them.
     every = (*cuts, float(levels.balanced()[:, 0].min()))
-    plan = OverlapPlan(
-        m, d, statistic, tuple(edges), every, 1024, loss, shared, work * m * (m - 1) / 2
-    )
+    plan = OverlapPlan(m, d, statistic, tuple(edges), every, 1024, shared, work * m * (m - 1) / 2)
     while plan.block < 8192 and plan.block * 64 < m:
         plan = replace(plan, block=2 * plan.block)
     while plan.block > 1 and plan.bytes_per_task > limit // 4:
