@@ -145,7 +145,7 @@ def audit(
         m=release.m,
         attack=threat.tried[0].attack if threat.tried else "none",
         explanation="" if trial.recovery is None else trial.recovery.explanation,
-        records=words.records_of(main, case, [one.best for _, one in points], places),
+        records=words.records_of(main, case, points, places),
         columns=() if case.images else words.columns_of(main, case),
         threats=threats,
         curve=curve,

@@ -136,7 +136,7 @@ def columns_of(result: Result, case: Case) -> tuple[Column, ...]:
 
 
 def records_of(
-    result: Result, case: Case, points: Sequence[Trial], places: np.ndarray
+    result: Result, case: Case, points: Sequence[tuple[int, Result]], places: np.ndarray
 ) -> tuple[RecordRisk, ...]:
     """Every record that was attacked, as the trial of the headline shows it; points: of the curve;
     places: where the trial's records stand in the data."""
@@ -150,12 +150,12 @@ def records_of(
     alike = correlations(np.nan_to_num(outcome.values - middle), yard.truth - middle).diagonal()
     exact = (outcome.value == EXACT)[:, yard.varies].sum(axis=1)
     opened = outcome.open[:, yard.varies].sum(axis=1)
-    points = [point for point in points if len(point.rows) == len(trial.rows)]
+    states = {m: one.best.outcome.record for m, one in points}
     unused = {0: "no encoding uses it", 1: "appears in one encoding only"}
     for i in np.flatnonzero(~trial.known):
         row, vector, state = int(places[i]), int(outcome.vector[i]), int(outcome.record[i])
-        came = [point.m for point in points if point.outcome.record[i] >= 2]
-        from_m = min(came) if came else trial.m if state >= 2 else None
+        came = [m for m, found in states.items() if len(found) == len(uses) and found[i] >= 2]
+        from_m = min(came, default=None)
         status, reason = "", unused.get(int(uses[i]), "no recovered vector is near it")
         near: tuple[float | None, float | None] = None, None
         if recovery is not None and vector >= 0:
