@@ -308,11 +308,11 @@ def named(values: Floats, truth: Floats) -> NDArray[np.int64]:
 
 
 def verdict_of(
-    results: Sequence[Result], curve: Sequence[CurvePoint], case: Case, linked: str = ""
+    results: Sequence[Result], curve: Sequence[CurvePoint], case: Case, aside: str = ""
 ) -> Verdict:
-    """Level, headline and sentences; linked: what somebody who holds candidate records can do,
-    where nothing came back otherwise. Of a mixture that is to be expected, and is said; an encoder
-    of somebody's own make may not be relied on then."""
+    """Level, headline and sentences; aside: what somebody who holds candidate records can do, or
+    what an encoder gives away, where nothing came back otherwise. That mixtures can be linked is to
+    be expected, and is said; an encoder of somebody's own make may not be relied on then."""
     main = weakest(results)
     trial = main.best
     level, recovery, n = trial.level(), trial.recovery, trial.records
@@ -329,12 +329,13 @@ def verdict_of(
                 f"Do not rely on this: time ran out before all attacks on {n} {case.record}s had "
                 "ended. Nothing had come back by then; give them more time."
             )
-        elif linked and not case.release.stated:
+        elif aside and not case.release.stated:
             level = "partly"
             sentences.append(headline)
-            headline = f"Do not rely on this: nothing comes back, but {linked}."
-        elif linked:
-            sentences.append(f"{linked[:1].upper()}{linked[1:]}.")
+            aside = f"{aside[0].lower()}{aside[1:].rstrip('.')}"
+            headline = f"Do not rely on this: nothing comes back, but {aside}."
+        elif aside:
+            sentences.append(f"{aside}.")
     else:
         start = "Do not release" if level == "leaks" else "Do not rely on this"
         told = describe(trial, main.sampled, case)
