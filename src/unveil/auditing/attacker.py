@@ -192,10 +192,11 @@ def _blind(trial: Trial, clock: Clock) -> Iterator[Attack]:
     yield Attack("recover, scheme found out", find, True)
     if least >= 0:
         yield recovered(", roots drawn", trial.encodings(values=np.sqrt(values)))
-    for k, signs in ((2, "kept"), (3, "kept"), (4, "kept"), (2, "masked")):
-        if signs == "kept" or least < 0:
-            law = trial.encodings(Scheme(k, weighting="unknown", signs=signs))
-            yield recovered(f", own weights, k = {k}, signs {signs}", law, attack="mixing")
+    own = [Scheme(k, weighting="unknown", signs="kept") for k in (2, 3, 4)]
+    own += [Scheme(2, weighting="unknown", signs="masked")] if least < 0 else []
+    for law in own:
+        what = f", own weights, k = {law.k_private}, signs {law.signs}"
+        yield recovered(what, trial.encodings(law), attack="mixing")
 
 
 def _recover(

@@ -15,7 +15,7 @@ draws is mostly seen too small, so what exceeds chance is taken for the lower th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,8 +113,9 @@ def threats_of(results: Sequence[Result]) -> tuple[Threat, ...]:
         level = max(trial.level(), out[-1].level if out else "nothing", key=LEVELS.index)
         counts, values = (*trial.counts, trial.records), (trial.share(), guess)
         columns, stopped = int(trial.leaking.sum()), any(one.stopped for one in result.both)
-        tried = result.sampled, stopped, tuple(every), "" if every else trial.why_not
-        out.append(Threat(who.key, who.knows, level, *counts, *ends, columns, *values, *tried))
+        threat = Threat(who.key, who.knows, level, *counts, *ends, columns, *values)
+        threat = replace(threat, sampled=result.sampled, stopped=stopped, tried=tuple(every))
+        out.append(threat if every else replace(threat, why_not=trial.why_not))
     return tuple(out)
 
 
@@ -161,8 +162,9 @@ def records_of(
         if recovery is not None and vector >= 0:
             status, reason = str(recovery.status[vector]), recovery.reasons[vector]
             near = float(gaps[i]), float(alike[i])
-        what = case.data.names[row], RECORDS[state], int(exact[i]), int(opened[i])
-        out.append(RecordRisk(row, *what, *near, max(0, int(uses[i])), from_m, status, reason))
+        name, known = case.data.names[row], (int(exact[i]), int(opened[i]))
+        counts = max(0, int(uses[i])), from_m
+        out.append(RecordRisk(row, name, RECORDS[state], *known, *near, *counts, status, reason))
     return tuple(out)
 
 
