@@ -56,6 +56,15 @@ def test_noise_is_called_noise(law):
     assert identify(values, rng=0) == []
 
 
+def test_what_fits_noise_up_to_noise_is_nothing():
+    rng = np.random.default_rng(36)
+    rng.standard_normal((12, 12))
+    # Of these, 34 of 60 encodings are "explained up to noise" as sums of two of four vectors.
+    recovery = unveil.recover(np.abs(rng.standard_normal((60, 12))), rng=36)
+    assert len(recovery) == 0
+    assert recovery.verdict().startswith("No private vector")
+
+
 def test_a_stated_scheme_that_encodings_contradict_is_said():
     sim = unveil.simulate(Scheme(2, signs="kept"), n_private=15, m=200, d=60, rng=0)
     hidden = unveil.Encodings(sim.encodings.values, Scheme(2, signs="random"), None)

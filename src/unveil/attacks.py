@@ -314,6 +314,10 @@ def identify_and_recover(
         words = f"scheme found: {evidence}"
     encodings = Encodings(values, scheme, None, image_shape)
     recovery = _without_complements(in_turn(encodings, None, {}, how), scheme)
+    if not found and not recovery.verified.any():
+        # What fits up to noise, under a scheme that permuted columns fit as well, fits noise.
+        nothing = "nothing came back that noise would not give"
+        recovery = Recovery.empty(encodings, recovery.attack, nothing, recovery.seconds)
     told = {**vars(scheme), "found": bool(found), "because": evidence}
     return encodings, replace(
         recovery,

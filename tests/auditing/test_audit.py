@@ -254,3 +254,15 @@ def test_a_function_stays_a_function_after_its_modules_were_imported():
 
     assert callable(unveil.audit)
     assert callable(unveil.plan)
+
+
+def test_a_slip_of_the_users_encoder_keeps_the_verdict_from_being_nothing():
+    def encode(private, public, rng):
+        chance = np.random.default_rng(5)  # whatever the seed
+        return np.abs(
+            _mix(private, chance) + 3 * chance.standard_normal((7 * len(private), private.shape[1]))
+        )
+
+    found = unveil.audit(GAUSS, encoder=encode, m=(140, 140), time="20s", **QUICK)
+    assert found.verdict.level == "partly"
+    assert any("seed is fixed" in finding.what for finding in found.findings)

@@ -12,7 +12,7 @@ nothing here looks at the truth, but for what the attacker is said to know. Atta
 
     copies         an encoding may be a record as it is, or nearly, where one weight outweighs the
                    others: every encoding is claimed to be a record
-    views          encodings of an unknown make, their least value taken off, or roots drawn
+    roots          of encodings of an unknown make, which may be squares
     known members  least squares for records, and for weights that were drawn anew
     substitution   of an encoding whose records are known but one, |c + x| is left
 """
@@ -190,15 +190,13 @@ def _blind(trial: Trial, clock: Clock) -> Iterator[Attack]:
     # scheme.
     find = partial(attacks.recover, values, rng=release.seed, progress=clock.report)
     yield Attack("recover, scheme found out", find, True)
-    # Magnitudes of mixtures come near to zero: where none does, a number was added.
-    if least > 0.05 * float(values.std()):
-        yield recovered(", least value taken off", trial.encodings(values=values - least))
     if least >= 0:
         yield recovered(", roots drawn", trial.encodings(values=np.sqrt(values)))
-    for k, signs in ((2, "kept"), (3, "kept"), (4, "kept"), (2, "masked")):
-        if signs == "kept" or least < 0:
-            law = trial.encodings(Scheme(k, weighting="unknown", signs=signs))
-            yield recovered(f", own weights, k = {k}, signs {signs}", law, attack="mixing")
+    own = [Scheme(k, weighting="unknown", signs="kept") for k in (2, 3, 4)]
+    own += [Scheme(2, weighting="unknown", signs="masked")] if least < 0 else []
+    for law in own:
+        what = f", own weights, k = {law.k_private}, signs {law.signs}"
+        yield recovered(what, trial.encodings(law), attack="mixing")
 
 
 def _recover(

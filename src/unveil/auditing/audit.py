@@ -127,14 +127,15 @@ def audit(
     trial, threat = main.best, threats[results.index(main)]
     nothing = trial.level() == "nothing"
     links = words.links_of(release) if nothing or not release.stated else None
-    linked = links[0].words if links and links[1] and nothing else ""
+    grave = [finding.what for finding in findings if finding.severity == "high"]
+    aside = links[0].words if links and links[1] else grave[0] if grave and release.encoder else ""
     curve = words.curve_of(points)
     places = (case.places[bench.small_rows] if main.sampled else case.places)[trial.rows]
     law = {**vars(release.scheme), "noise": release.noise}
     shown = ("k_private", "k_public", "weighting", "signs", "pairing", "noise")
     maker = "the encoder" if release.encoder else "somebody else"
     return Audit(
-        verdict=words.verdict_of(results, curve, case, linked),
+        verdict=words.verdict_of(results, curve, case, aside),
         scheme=law,
         data={
             **case.data.facts(),
@@ -145,7 +146,7 @@ def audit(
         m=release.m,
         attack=threat.tried[0].attack if threat.tried else "none",
         explanation="" if trial.recovery is None else trial.recovery.explanation,
-        records=words.records_of(main, case, [one.best for _, one in points], places),
+        records=words.records_of(main, case, points, places),
         columns=() if case.images else words.columns_of(main, case),
         threats=threats,
         curve=curve,

@@ -360,12 +360,12 @@ def _seeds(
             "Who has the code knows every subset, weight and mask; what is left is linear algebra."
         )
         return [Finding(what, "high", why, _SYSTEM), guess]
-    both = []
-    for _ in range(2):
-        with _same_global_state():
-            both.append(run())
+    with _same_global_state():
+        first = run()
+    with _same_global_state():
+        second = run()
     drawn = _fine("Two calls without a seed differ, and the global generator plays no part.")
-    if np.array_equal(*both):
+    if np.array_equal(first, second):
         what = "The encoder draws from NumPy's global generator."
         why = "Any numpy.random.seed in the program, often 0 or 42, fixes all subsets and masks."
         drawn = Finding(what, "medium", why, _SYSTEM)

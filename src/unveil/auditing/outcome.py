@@ -38,11 +38,12 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from scipy.stats import binom
 
+from unveil.auditing.result import RecordState
 from unveil.records import Recovery
 
 LOST, NEAR, EXACT = 0, 1, 2
 """What became of a value."""
-RECORDS = ("not recovered", "in part", "approximate", "exact")
+RECORDS: tuple[RecordState, ...] = ("not recovered", "in part", "approximate", "exact")
 """What became of a record, the worst for its owner last."""
 Doubles = NDArray[np.float64]
 Flags = NDArray[np.bool_]

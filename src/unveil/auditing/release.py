@@ -105,6 +105,7 @@ class Release:
     def draw(self, number: int) -> tuple[Floats, Members]:
         """Encodings, and the distinct records that each of them mixes."""
         if number not in self._drawn:
+            members: Members = None
             if self.stated:
                 who: Any = {"private": self.private, "public": self.public}
                 how: Any = {"m": self.m, "noise": self.noise, "image_shape": self.shape}

@@ -15,7 +15,7 @@ draws is mostly seen too small, so what exceeds chance is taken for the lower th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,8 +113,9 @@ def threats_of(results: Sequence[Result]) -> tuple[Threat, ...]:
         level = max(trial.level(), out[-1].level if out else "nothing", key=LEVELS.index)
         counts, values = (*trial.counts, trial.records), (trial.share(), guess)
         columns, stopped = int(trial.leaking.sum()), any(one.stopped for one in result.both)
-        tried = result.sampled, stopped, tuple(every), "" if every else trial.why_not
-        out.append(Threat(who.key, who.knows, level, *counts, *ends, columns, *values, *tried))
+        threat = Threat(who.key, who.knows, level, *counts, *ends, columns, *values)
+        threat = replace(threat, sampled=result.sampled, stopped=stopped, tried=tuple(every))
+        out.append(threat if every else replace(threat, why_not=trial.why_not))
     return tuple(out)
 
 
@@ -136,7 +137,7 @@ def columns_of(result: Result, case: Case) -> tuple[Column, ...]:
 
 
 def records_of(
-    result: Result, case: Case, points: Sequence[Trial], places: np.ndarray
+    result: Result, case: Case, points: Sequence[tuple[int, Result]], places: np.ndarray
 ) -> tuple[RecordRisk, ...]:
     """Every record that was attacked, as the trial of the headline shows it; points: of the curve;
     places: where the trial's records stand in the data."""
@@ -150,19 +151,20 @@ def records_of(
     alike = correlations(np.nan_to_num(outcome.values - middle), yard.truth - middle).diagonal()
     exact = (outcome.value == EXACT)[:, yard.varies].sum(axis=1)
     opened = outcome.open[:, yard.varies].sum(axis=1)
-    points = [point for point in points if len(point.rows) == len(trial.rows)]
+    states = {m: one.best.outcome.record for m, one in points}
     unused = {0: "no encoding uses it", 1: "appears in one encoding only"}
     for i in np.flatnonzero(~trial.known):
         row, vector, state = int(places[i]), int(outcome.vector[i]), int(outcome.record[i])
-        came = [point.m for point in points if point.outcome.record[i] >= 2]
-        from_m = min(came) if came else trial.m if state >= 2 else None
+        came = [m for m, found in states.items() if len(found) == len(uses) and found[i] >= 2]
+        from_m = min(came, default=None)
         status, reason = "", unused.get(int(uses[i]), "no recovered vector is near it")
         near: tuple[float | None, float | None] = None, None
         if recovery is not None and vector >= 0:
             status, reason = str(recovery.status[vector]), recovery.reasons[vector]
             near = float(gaps[i]), float(alike[i])
-        what = case.data.names[row], RECORDS[state], int(exact[i]), int(opened[i])
-        out.append(RecordRisk(row, *what, *near, max(0, int(uses[i])), from_m, status, reason))
+        name, known = case.data.names[row], (int(exact[i]), int(opened[i]))
+        counts = max(0, int(uses[i])), from_m
+        out.append(RecordRisk(row, name, RECORDS[state], *known, *near, *counts, status, reason))
     return tuple(out)
 
 
@@ -308,11 +310,11 @@ def named(values: Floats, truth: Floats) -> NDArray[np.int64]:
 
 
 def verdict_of(
-    results: Sequence[Result], curve: Sequence[CurvePoint], case: Case, linked: str = ""
+    results: Sequence[Result], curve: Sequence[CurvePoint], case: Case, aside: str = ""
 ) -> Verdict:
-    """Level, headline and sentences; linked: what somebody who holds candidate records can do,
-    where nothing came back otherwise. Of a mixture that is to be expected, and is said; an encoder
-    of somebody's own make may not be relied on then."""
+    """Level, headline and sentences; aside: what somebody who holds candidate records can do, or
+    what an encoder gives away, where nothing came back otherwise. That mixtures can be linked is to
+    be expected, and is said; an encoder of somebody's own make may not be relied on then."""
     main = weakest(results)
     trial = main.best
     level, recovery, n = trial.level(), trial.recovery, trial.records
@@ -329,12 +331,13 @@ def verdict_of(
                 f"Do not rely on this: time ran out before all attacks on {n} {case.record}s had "
                 "ended. Nothing had come back by then; give them more time."
             )
-        elif linked and not case.release.stated:
+        elif aside and not case.release.stated:
             level = "partly"
             sentences.append(headline)
-            headline = f"Do not rely on this: nothing comes back, but {linked}."
-        elif linked:
-            sentences.append(f"{linked[:1].upper()}{linked[1:]}.")
+            aside = f"{aside[0].lower()}{aside[1:].rstrip('.')}"
+            headline = f"Do not rely on this: nothing comes back, but {aside}."
+        elif aside:
+            sentences.append(f"{aside}.")
     else:
         start = "Do not release" if level == "leaks" else "Do not rely on this"
         told = describe(trial, main.sampled, case)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,14 +31,23 @@ def show(terminal: Console, found: Audit, report: Path, rows: int = 12) -> None:
     data = found.data
     how = f", encoded with {data['encoded as']}" if data.get("encoded as") else ""
     terminal.print(escape(f"{data.get('source', '')}: {data.get('records')} records{how}."))
-    _columns(terminal, found, rows)
+    titles: tuple[str, ...] = ("column", "exactly", "nearly", "of", "95%", "guess", "lift")
+    _print(terminal, titles, _columns(found, rows))
+    if len(found.columns) > rows:
+        terminal.print(f"… and {len(found.columns) - rows} more columns in the report.")
     for sentence in verdict.sentences:
         terminal.print(escape(sentence))
-    _threats(terminal, found)
+    titles = ("the attacker", "best attack", "records back (95%)", "values back", "guessing")
+    _print(terminal, titles, _threats(found))
     for meaning in found.meanings:
         terminal.print(f"[bold]{escape(meaning.kind.capitalize())}[/]: {escape(meaning.words)}")
-    _curve(terminal, found)
-    _what_if(terminal, found)
+    titles = ("encodings", "records exactly", "approximately", "95%", "values", "draws")
+    _print(terminal, titles, _curve(found))
+    who = list(dict.fromkeys(point.attacker for point in found.what_if))
+    titles = ("what if", *(f"{key}: values, records" for key in who), "use left", "epsilon")
+    _print(terminal, titles, _what_if(found, who))
+    if found.what_if:
+        terminal.print("A cure must hold against every attacker: read the strongest, first.")
     for finding in found.findings:
         # What is well is in the report; a terminal is for what needs doing.
         if finding.severity != "fine":
@@ -50,15 +60,19 @@ def _range(shares: Any) -> str:
     return f"{percent(shares.low)} to {percent(shares.high)}"
 
 
-def _columns(terminal: Console, found: Audit, rows: int) -> None:
-    if not found.columns:
-        return
-    titles = ("column", "exactly", "nearly", "of", "95%", "guess", "lift")
+def _print(terminal: Console, titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     table = Table(*titles, box=box.SIMPLE)
     table.columns[0].overflow = "fold"
+    for row in rows:
+        table.add_row(*row)
+    if table.rows:
+        terminal.print(table)
+
+
+def _columns(found: Audit, rows: int) -> Iterator[tuple[str, ...]]:
     for column in found.columns[:rows]:
         opened = f" ({column.open} open)" if column.open else ""
-        table.add_row(
+        yield (
             escape(column.name) + ("" if column.leaks else " [dim](no more than by chance)[/]"),
             f"{column.exact}{opened}",
             str(column.approximate),
@@ -67,74 +81,37 @@ def _columns(terminal: Console, found: Audit, rows: int) -> None:
             percent(column.guess),
             percent(column.lift),
         )
-    terminal.print(table)
-    if len(found.columns) > rows:
-        terminal.print(f"… and {len(found.columns) - rows} more columns in the report.")
 
 
-def _threats(terminal: Console, found: Audit) -> None:
-    if not found.threats:
-        return
-    titles = ("the attacker", "best attack", "records back (95%)", "values back", "guessing")
-    table = Table(*titles, box=box.SIMPLE)
+def _threats(found: Audit) -> Iterator[tuple[str, ...]]:
     for threat in found.threats:
         best = threat.tried[0].attack if threat.tried else "–"
-        back = f"{threat.exact}"
-        if threat.approximate:
-            back += f" + {threat.approximate} nearly"
-        if threat.in_part:
-            back += f" + {threat.in_part} in part"
-        back += f" of {threat.records}{' of a sample' if threat.sampled else ''}"
-        back += f" ({_range(threat)})"
-        if threat.stopped:
-            back += ", stopped by the clock"
         if not threat.tried and threat.why_not:
             best = f"not tried: {threat.why_not}"
-        table.add_row(
-            escape(threat.knows), escape(best), back, percent(threat.values), percent(threat.guess)
-        )
-    terminal.print(table)
+        back = str(threat.exact)
+        back += f" + {threat.approximate} nearly" if threat.approximate else ""
+        back += f" + {threat.in_part} in part" if threat.in_part else ""
+        back += f" of {threat.records}{' of a sample' if threat.sampled else ''}"
+        back += f" ({_range(threat)}){', stopped by the clock' if threat.stopped else ''}"
+        values = percent(threat.values), percent(threat.guess)
+        yield escape(threat.knows), escape(best), back, *values
 
 
-def _curve(terminal: Console, found: Audit) -> None:
+def _curve(found: Audit) -> Iterator[tuple[str, ...]]:
     # One point is no curve, and the table above has it.
-    if len(found.curve) < 2:
-        return
-    titles = ("encodings", "records exactly", "approximately", "95%", "values", "draws")
-    table = Table(*titles, box=box.SIMPLE)
-    for p in found.curve:
-        table.add_row(
-            f"{p.m:,}",
-            percent(p.exact),
-            percent(p.approximate),
-            _range(p),
-            percent(p.values),
-            str(p.runs),
-        )
-    terminal.print(table)
+    for p in found.curve if len(found.curve) > 1 else ():
+        shares = percent(p.exact), percent(p.approximate), _range(p), percent(p.values)
+        yield f"{p.m:,}", *shares, str(p.runs)
 
 
-def _what_if(terminal: Console, found: Audit) -> None:
-    if not found.what_if:
-        return
-    tried = {point.attacker for point in found.what_if}
-    who = [key for key in ("insider", "told", "public", "blind") if key in tried]
-    titles = (f"{key}: values, records" for key in who)
-    table = Table("what if", *titles, "use left", "epsilon", box=box.SIMPLE)
+def _what_if(found: Audit, who: Sequence[str]) -> Iterator[tuple[str, ...]]:
     for axis, value in dict.fromkeys((p.axis, p.value) for p in found.what_if):
         points = {p.attacker: p for p in found.what_if if (p.axis, p.value) == (axis, value)}
-        cells = [
-            f"{percent(points[key].values)}, {percent(points[key].recovered)}"
-            if key in points
-            else "–"
-            for key in who
-        ]
-        any_point = next(iter(points.values()))
-        table.add_row(
+        some = next(iter(points.values()))
+        shares = (points.get(key) for key in who)
+        yield (
             escape(f"{axis} = {value:g}"),
-            *cells,
-            "–" if any_point.utility is None else percent(any_point.utility),
-            "–" if any_point.epsilon is None else f"{any_point.epsilon:.3g}",
+            *(f"{percent(p.values)}, {percent(p.recovered)}" if p else "–" for p in shares),
+            "–" if some.utility is None else percent(some.utility),
+            "–" if some.epsilon is None else f"{some.epsilon:.3g}",
         )
-    terminal.print(table)
-    terminal.print("A cure must hold against every attacker: read the strongest, first.")
