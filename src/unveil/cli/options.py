@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from unveil.encodings import Encodings
+    from unveil.recovery import Recovery
     from unveil.scheme import Scheme
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -232,6 +233,16 @@ def read_run(run: Path) -> tuple[Encodings, NDArray[np.float32] | None]:
 
     encodings, public = runs.read_encodings(run), run / "public.npy"
     return encodings, as_public(public, encodings) if public.exists() else None
+
+
+def read_result(run: Path) -> Recovery:
+    """What an attack on a run directory found."""
+    from unveil.checks import InputError
+    from unveil.engine import runs
+
+    if not (run / "recovery.npz").is_file():
+        raise InputError(f"no recovery.npz in {run}: run `unveil attack` on it first")
+    return runs.read_recovery(run / "recovery.npz")
 
 
 def read_release(
