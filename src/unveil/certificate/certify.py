@@ -293,12 +293,20 @@ class Case:
             return none, none, none
         claim = replace(claim, rows=claim.rows[use], names=claim.names[use])
         plain, inside, inner, holding = np.unique(claim.rows, axis=0), ~none, none, none
+        found, binding = none, none
         while claim.k > 1 and inside.any():
             rows = plain[inside[plain].all(axis=1)]
-            if len(np.unique(rows)) <= self.few:
-                inner, holding = certain_by_columns(rows, claim.n, claim.kept)
-            if not inner.any():
-                inner = holding = core(rows, claim.n)
+            used = len(np.unique(rows))
+            # Few records: by columns if that is cheap, else last.
+            for work in (1e8, 0, 2e9):
+                if work and used <= self.few:
+                    found, binding = certain_by_columns(rows, claim.n, claim.kept, work=work)
+                elif not work and not inner.any():
+                    found = binding = core(rows, claim.n)
+                if inner.sum() < found.sum():
+                    inner, holding = found, binding
+                if inner.sum() == used:
+                    break
             fixed = fixed_choice(claim, inner) if public and inner.any() else inner
             if (fixed == inner).all():
                 break

@@ -33,12 +33,19 @@ Floats = NDArray[np.float64]
 
 
 def certain_by_columns(
-    rows: Index, n: int, kept: bool, *, most_columns: int = 12_000, most_cells: int = 400_000
+    rows: Index,
+    n: int,
+    kept: bool,
+    *,
+    work: float = 2e9,
+    most_columns: int = 12_000,
+    most_cells: int = 400_000,
 ) -> tuple[Flags, Flags]:
     """(n,) records whose row of T is a unit vector in every reading of these rows, up to one sign
     for all; none where W lacks full column rank or the search grows too large. And, if these are
     all, those of whose rows no part is a column: if D·We_i = Wt, signs D are one at all rows of i.
 
+    work: choices of t* times columns times n² to be looked at
     most_columns: of C; most_cells: columns times lines of all integer programs together
     """
     inside, k = trimmed(rows, np.ones(n, bool), 2), rows.shape[1]
@@ -51,7 +58,7 @@ def certain_by_columns(
     if C is None:
         return none, none
     starts = np.full((1, n), 1 / k) if kept else _light_enough(C, W)
-    if len(starts) * len(C) * n**2 > 2e9:
+    if len(starts) * len(C) * n**2 > work:
         return none, none
     certain, cells = np.ones(n, bool), [most_cells]
     # D = 1 first: it settles most, and a record that is lost needs no second look.

@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import sha256
+from hashlib import blake2b
 from math import comb, inf, log
 from typing import NamedTuple
 
@@ -95,7 +95,7 @@ def survey_public(vectors: Floats, limit: int) -> Public:
     for start, block in row_blocks(plain, 1 << 22):
         squares[start : start + len(block)] = np.einsum("ij,ij->i", block, block, dtype=np.float64)
         for i, row in enumerate(block + np.float32(0), start):  # −0 becomes 0
-            groups.setdefault(sha256(row.tobytes()).digest(), []).append(i)
+            groups.setdefault(blake2b(row).digest(), []).append(i)
     usable = squares > 0
     equal = tuple(tuple(g) for g in groups.values() if len(g) > 1 and usable[g[0]])
     for same in equal:

@@ -501,13 +501,15 @@ def weigh_evidence(
     pairs, k = plan.m * (plan.m - 1) / 2, levels.mean.shape[1] - 1
     if pairs == 0:
         return np.eye(k + 1)[0], 0.0
-    # 1. Dropped unseen: those of overlap q that fall below a cut.
+    # 1. Dropped unseen: those of overlap q below a cut, or in the end below their threshold.
     lost = np.zeros(k + 1)
     for p, share in enumerate(plan.shared):
-        for cut, e in zip(plan.cuts, plan.edges, strict=True):
+        lines = [cut * plan.d / e for cut, e in zip(plan.cuts, plan.edges, strict=True)]
+        lines[-1] = float(levels.balanced()[p, 0])
+        for line, e in zip(lines, plan.edges, strict=True):
             part = levels.of_part(e / plan.d)
             for q in range(1, k + 1):
-                lost[q] += share * part.below(cut * plan.d / e, p, q, e)
+                lost[q] += share * part.below(line, p, q, e)
     lost = np.minimum(lost, 1.0)
     # 2. Entries by overlap, rival (0: one less, 1: one more) and margin, in quarters of a nat.
     #    Pairs that were never written down share nothing, as far as anybody knows.
