@@ -31,8 +31,8 @@ SEED, UNITS = {"default": 0, **of.SHOWN}, {"metavar": "NAME|MEAN/STD"}
     "Options",
     ("--attack", None, "Attack by name.  [default: the strongest]"),
     ("--seed", int, "The same number gives the same bytes.", SEED),
+    ("--out", of.PATH, "Folder to write the results to; it must be new or empty."),
 )
-@of.out_option
 @of.shape_option
 @of.section(
     "Images",

@@ -9,27 +9,10 @@ from typing import Any
 import click
 from rich.markup import escape
 
+from unveil.cli import options as of
 from unveil.cli.audit_input import demo_images, settled
 from unveil.cli.gate import FAILED, GATES, why_not
 from unveil.cli.group import main
-from unveil.cli.options import (
-    COUNT,
-    PATH,
-    SHOWN,
-    TOLERANCE,
-    as_json,
-    config_option,
-    memory_option,
-    noise_option,
-    on_the_command_line,
-    scheme_of,
-    scheme_options,
-    shape_option,
-    table_of_options,
-    table_options,
-    together,
-    workers_options,
-)
 from unveil.cli.provenance import provenance
 from unveil.cli.terminal import console, echo_json, progress_bar
 
@@ -38,58 +21,54 @@ DEFAULT = {"gaussian": {"n_private": 50, "d": 512}, "fashion-mnist": {"n_private
 
 
 GATE, WHAT_IF = click.Choice(GATES), click.Choice(["noise", "k", "m", "all"])
-ENCODER = {"metavar": "FILE.py:NAME", "callback": on_the_command_line}
+ENCODER = {"metavar": "FILE.py:NAME", "callback": of.on_the_command_line}
 LENGTH, RANGE, COLUMN = ({"metavar": text} for text in ("90s|10m|2h", "M|LOW:HIGH", "COLUMN"))
-SEEDS, SEED = SHOWN | {"default": 3}, SHOWN | {"default": 0}
-CLOSE = SHOWN | {"default": TOLERANCE}
-FOLDER = SHOWN | {"default": Path("unveil-audit")}
+SEEDS, SEED = of.SHOWN | {"default": 3}, of.SHOWN | {"default": 0}
+CLOSE = of.SHOWN | {"default": of.TOLERANCE}
+FOLDER = of.SHOWN | {"default": Path("unveil-audit")}
 
 
 @main.command()
-@together(
-    *table_of_options(
-        "Options",
-        ("--private", None, "Your records: .npy, .npz, .pt, .csv, a folder; or fashion-mnist."),
-        ("--public", None, "Public vectors, in the same forms."),
-        ("--sample", COUNT, "Audit so many of the records, drawn at random."),
-        ("--m", None, "Encodings released, or a range.  [default: what is needed]", RANGE),
-        ("--out", PATH, "Folder for report.html and audit.json.", FOLDER),
-        ("--fail-on", GATE, "Exit code 1 if values leak; 'approximate': or in part; 'any'."),
-        ("--time", None, "When attacks end.  [default: two minutes for the first]", LENGTH),
-    )
+@of.section(
+    "Options",
+    ("--private", None, "Your records: .npy, .npz, .pt, .csv, a folder; or fashion-mnist."),
+    ("--public", None, "Public vectors, in the same forms."),
+    ("--sample", of.COUNT, "Audit so many of the records, drawn at random."),
+    ("--m", None, "Encodings released, or a range.  [default: what is needed]", RANGE),
+    ("--out", of.PATH, "Folder for report.html and audit.json.", FOLDER),
+    ("--fail-on", GATE, "Exit code 1 if values leak; 'approximate': or in part; 'any'."),
+    ("--time", None, "When attacks end.  [default: two minutes for the first]", LENGTH),
 )
-@config_option("private", "public", "out", "encodings", "truth", "labels")
-@as_json
-@scheme_options
-@noise_option
-@together(
-    *table_of_options(
-        "Your own encodings",
-        ("--encoder", None, "Your encoder(private, public, rng); its file is run.", ENCODER),
-        ("--encodings", PATH, "Encodings somebody else made, audited against --truth."),
-        ("--truth", PATH, "The records behind --encodings, in their units."),
-    ),
-    *table_of_options(
-        "Data that are drawn",
-        ("--demo", click.Choice(["images"]), "Bundled images, as InstaHide released it."),
-        ("--n-private", COUNT, "Records, where they are drawn or bundled."),
-        ("--n-public", COUNT, "Public vectors, where they are drawn."),
-        ("--d", COUNT, "Values of a record, where records are drawn."),
-    ),
-    *table_of_options(
-        "What is asked",
-        ("--what-if", WHAT_IF, "Also: what each attacker gets as noise, k or m change."),
-        ("--labels", PATH, "Class of each record: what encodings are worth to a classifier."),
-        ("--sensitive", None, "Must not be inferred: a name, or a number from 1 on.", COLUMN),
-        ("--relative-tolerance", float, "Of a value that is back exactly.", CLOSE),
-        ("--seeds", COUNT, "Independent draws of the mixture.", SEEDS),
-        ("--seed", int, "The same number gives the same audit.", SEED),
-    ),
+@of.config_option("private", "public", "out", "encodings", "truth", "labels")
+@of.as_json
+@of.scheme_options
+@of.noise_option
+@of.section(
+    "Your own encodings",
+    ("--encoder", None, "Your encoder(private, public, rng); its file is run.", ENCODER),
+    ("--encodings", of.PATH, "Encodings somebody else made, audited against --truth."),
+    ("--truth", of.PATH, "The records behind --encodings, in their units."),
 )
-@shape_option
-@table_options
-@workers_options
-@memory_option
+@of.section(
+    "Data that are drawn",
+    ("--demo", click.Choice(["images"]), "Bundled images, as InstaHide released it."),
+    ("--n-private", of.COUNT, "Records, where they are drawn or bundled."),
+    ("--n-public", of.COUNT, "Public vectors, where they are drawn."),
+    ("--d", of.COUNT, "Values of a record, where records are drawn."),
+)
+@of.section(
+    "What is asked",
+    ("--what-if", WHAT_IF, "Also: what each attacker gets as noise, k or m change."),
+    ("--labels", of.PATH, "Class of each record: what encodings are worth to a classifier."),
+    ("--sensitive", None, "Must not be inferred: a name, or a number from 1 on.", COLUMN),
+    ("--relative-tolerance", float, "Of a value that is back exactly.", CLOSE),
+    ("--seeds", of.COUNT, "Independent draws of the mixture.", SEEDS),
+    ("--seed", int, "The same number gives the same audit.", SEED),
+)
+@of.shape_option
+@of.table_options
+@of.workers_options
+@of.memory_option
 @click.pass_context
 def audit(
     ctx: click.Context,
@@ -116,7 +95,7 @@ def audit(
     from unveil.report.page import write_json, write_report
 
     # 1. What is audited, and with what options.
-    scheme = scheme_of(options)
+    scheme = of.scheme_of(options)
     sizes = {"n_private", "d", "n_public", "m", "public", "sample"}
     several = (
         private is None

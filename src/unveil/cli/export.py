@@ -8,7 +8,7 @@ import click
 from rich.markup import escape
 
 from unveil.cli.group import main
-from unveil.cli.options import PATH, as_json
+from unveil.cli.options import PATH, as_json, read_result
 from unveil.cli.terminal import console, echo_json
 
 
@@ -23,12 +23,7 @@ def export(run: Path, target: Path, as_json: bool) -> int:
     ' before what a spreadsheet would run), .json, .html, .npy, .npz, .png; the name of a new folder
     gets one PNG per image, where records are images.
     """
-    from unveil.checks import InputError
-    from unveil.engine.runs import read_recovery
-
-    if not (run / "recovery.npz").is_file():
-        raise InputError(f"no recovery.npz in {run}: run `unveil attack` on it first")
-    recovery = read_recovery(run / "recovery.npz")
+    recovery = read_result(run)
     place = recovery.save(target)
     if as_json:
         return echo_json({"written": str(place), "records": len(recovery)})

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from unveil.encodings import Encodings
+    from unveil.recovery import Recovery
     from unveil.scheme import Scheme
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -76,11 +77,6 @@ class Command(click.Command):
                 formatter.write_dl(records)
 
 
-def option(*names: str, **about: Any) -> Callable[[F], F]:
-    """click's option, with `heading=`."""
-    return click.option(*names, cls=Option, **about)
-
-
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Several options as one decorator, in their order."""
     return lambda command: reduce(lambda inside, add: add(inside), reversed(options), command)
@@ -94,31 +90,24 @@ def _remember_json(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
     return value
 
 
-def table_of_options(heading: str, *rows: tuple[Any, ...]) -> tuple[Callable[[F], F], ...]:
-    """Options, one a row: name, type or None for text, help, and what else click takes."""
-    return tuple(
-        option(name, type=kind, help=text, heading=heading, **(more[0] if more else {}))
-        for name, kind, text, *more in rows
+def section(heading: str, *rows: tuple[Any, ...]) -> Callable[[F], F]:
+    """Options under a heading, one a row: name, type or None for text, help, and what else click
+    takes."""
+    about: dict[str, Any] = {"cls": Option, "heading": heading}
+    return together(
+        *(
+            click.option(name, type=kind, help=text, **about, **(more[0] if more else {}))
+            for name, kind, text, *more in rows
+        )
     )
 
 
-def section(heading: str, *rows: tuple[Any, ...]) -> Callable[[F], F]:
-    """The same as one decorator."""
-    return together(*table_of_options(heading, *rows))
-
-
-as_json = option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    callback=_remember_json,
-    help="One JSON object on stdout, nothing else; errors too.",
-)
+JSON: dict[str, Any] = {"is_flag": True, "callback": _remember_json}
+as_json = click.option("--json", "as_json", help="One JSON object on stdout; errors too.", **JSON)
 LIMIT, ADDRESS = click.IntRange(1), {"metavar": "ADDRESS"}
 TEXT, MISSING = click.Choice(["one-hot", "ordinal", "drop"]), click.Choice(["mean", "drop"])
-out_option, noise_option = table_of_options(
+noise_option = section(
     "Options",
-    ("--out", PATH, "Folder to write the results to; it must be new or empty."),
     ("--noise", float, "Standard deviation added to every pixel.", SHOWN | {"default": 0.0}),
 )
 shape_option = section(
@@ -167,8 +156,13 @@ def config_option(*paths: str) -> Callable[[F], F]:
             found = read_config(path, ctx.command.params, paths)
             ctx.default_map = {**(ctx.default_map or {}), **found}
 
-    about = {"type": PATH, "callback": read, "expose_value": False, "is_eager": True}
-    return option("--config", help="Options from a TOML file.", **about)
+    about: dict[str, Any] = {
+        "type": PATH,
+        "callback": read,
+        "expose_value": False,
+        "is_eager": True,
+    }
+    return click.option("--config", help="Options from a TOML file.", **about)
 
 
 def on_the_command_line(ctx: click.Context, option: click.Parameter, value: Any) -> Any:
@@ -232,6 +226,16 @@ def read_run(run: Path) -> tuple[Encodings, NDArray[np.float32] | None]:
 
     encodings, public = runs.read_encodings(run), run / "public.npy"
     return encodings, as_public(public, encodings) if public.exists() else None
+
+
+def read_result(run: Path) -> Recovery:
+    """What an attack on a run directory found."""
+    from unveil.checks import InputError
+    from unveil.engine import runs
+
+    if not (run / "recovery.npz").is_file():
+        raise InputError(f"no recovery.npz in {run}: run `unveil attack` on it first")
+    return runs.read_recovery(run / "recovery.npz")
 
 
 def read_release(

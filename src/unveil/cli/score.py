@@ -68,8 +68,7 @@ def _scored(
 
     # 1. What there is: vectors, pictures, and the truth in their shape.
     exact, pictures = ((run / name).is_file() for name in ("recovery.npz", DECRYPTION))
-    if not exact and not pictures:
-        raise InputError(f"no recovery.npz in {run}: run `unveil attack` on it first")
+    recovery = of.read_result(run) if exact or not pictures else None
     if private is None and not (run / "truth.npz").is_file():
         raise InputError(f"no truth.npz in {run}: add --private with the true vectors")
     scheme = run / "scheme.json"
@@ -88,8 +87,7 @@ def _scored(
     facts: dict[str, Any] = {}
     evidence: Mapping[str, Any] = {}
     verdicts, wrong, good, seen = [], False, False, False
-    if exact:
-        recovery = runs.read_recovery(run / "recovery.npz")
+    if recovery is not None:
         evidence = recovery.evidence
         scores = scoring.score(recovery, truth, tolerance=tolerance)
         facts, verdicts = scores.facts(), [scores.verdict(recovery)]
@@ -98,7 +96,7 @@ def _scored(
         seen = (recovery.signed or "recognisable" in evidence) and are_images(truth, shape)
     # 3. Pictures. Of images that were mirrored at random nobody knows which way round.
     if pictures or seen:
-        vectors = recovery.vectors if exact else distinct_images(rows)
+        vectors = distinct_images(rows) if recovery is None else recovery.vectors
         found = scoring.image_scores(vectors, truth, sizes)
         if evidence.get("mirrored"):
             found = found.better(scoring.image_scores(vectors, mirror(truth, sizes), sizes))

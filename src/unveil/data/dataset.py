@@ -35,7 +35,7 @@ from unveil.checks import (
 from unveil.data.arrays import as_items, is_image, read_any_array
 from unveil.data.bundled import fashion_mnist, gaussian_vectors
 from unveil.data.images import HALF_RANGE, read_image_folder, scaled
-from unveil.data.tables import Missing, Text, chosen_rows, read_table, record_names
+from unveil.data.tables import chosen_rows, read_table, record_names
 from unveil.engine.blocks import must_fit
 from unveil.engine.files import must_fit_as_vectors
 
@@ -95,8 +95,6 @@ def load_dataset(
     limit: int | None = None,
     shape: tuple[int, ...] | None = None,
     as_they_are: bool = False,
-    text: Text | None = None,
-    missing: Missing | None = None,
     rng: np.random.Generator,
 ) -> Dataset:
     """Records from a path, a name, an array, a frame or None (Gaussian).
@@ -108,7 +106,6 @@ def load_dataset(
     limit        bytes of memory; None: memory_limit
     shape        (height, width[, channels]) of records that are images; None: what the data say
     as_they_are  nothing is standardised; bytes of images become −1 to 1 all the same
-    text, missing  what becomes of words and gaps in a table (`read_table`)
     """
     # 1. What cannot be: refused before any file is opened.
     if sample is not None and sample < 2:
@@ -135,7 +132,7 @@ def load_dataset(
     path = Path(source) if isinstance(source, (str, Path)) else None
     part: dict[str, Any] = {"sample": sample, "most": most, "rng": rng}
     if is_frame(source) or (path is not None and path.suffix.lower() in TABLES):
-        frame = read_table(source, text=text, missing=missing, limit=limit, **part)
+        frame = read_table(source, limit=limit, **part)
         return _of_table(frame, "a frame" if path is None else path.name, as_they_are)
     if path is not None and path.is_dir():
         pixels, names, sizes = read_image_folder(path, limit=limit, **part)

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 Text = Literal["one-hot", "ordinal", "drop"]
 Missing = Literal["mean", "drop"]
 CHOICES = {"text": ("one-hot", "ordinal", "drop"), "missing": ("mean", "drop")}
-SMALLER = "take a sample"
 _DATES = {
     "ISO8601": "year-month-day",
     "%d.%m.%Y": "day.month.year",
@@ -291,7 +290,8 @@ def _csv(
             for chunk in pandas.read_csv(path, encoding="utf-8-sig", chunksize=10_000, **options):
                 parts.append(chunk)
                 n, d = sum(map(len, parts)), chunk.shape[1]
-                must_fit(16 * n * d, f"{path.name}, {n:,} records of {d:,} values,", limit, SMALLER)
+                what = f"{path.name}, {n:,} records of {d:,} values,"
+                must_fit(16 * n * d, what, limit, "take a sample")
                 if sample is not None:
                     # Those with the smallest of random keys: all have the same chance.
                     keys = np.concatenate([keys, rng.random(len(chunk))])
