@@ -82,8 +82,6 @@ class Schedule:
     """Variance over mean of its rows in an epoch from which on a column is no image."""
     outlier: float = 4.0
     """The same over the median of all columns."""
-    repeated: float = 0.8
-    """Correlation from which on an image repeats another."""
     least: tuple[float, float] = (0.03, 0.03)
     """Least energy of what is not known, in the first round and in the last."""
     least_alone: tuple[float, float] = (0.03, 0.004)
@@ -259,16 +257,15 @@ class Reading:
     def again(
         self, turn: int, plan: Schedule, alike: Similarity, rng: np.random.Generator
     ) -> Start:
-        """Images with regions turned; negatives and repeats start again, columns that are no image
-        with other rows."""
+        """Images with regions turned; negatives start again, columns that are no image with other
+        rows."""
         state, towards, images = self.state, self.towards, self.turned
         if turn >= plan.median_from:
             towards = np.median(self.images, axis=0).astype(np.float32)
-        twice = _repeated(images, state, towards, plan.repeated)
-        again = twice | (self.evidence < plan.undecided)
+        again = self.evidence < plan.undecided
         none, spread = again.copy(), self.weighing.spread
         if spread is not None:  # those that have hardly any rows yet may still find them
-            none = twice | (spread >= min(plan.uneven, plan.outlier * float(np.median(spread))))
+            none = spread >= min(plan.uneven, plan.outlier * float(np.median(spread)))
             again |= none & np.isfinite(spread)
         if turn <= plan.search_until and none.any() and not none.all():
             again[state.search(none, alike, rng)] = True
@@ -447,13 +444,3 @@ class State:
         self.A = sparse.csr_array(self.A @ others + A @ place)
         self.S = sparse.csr_array(self.S @ others + S @ place)
         return taken
-
-
-def _repeated(images: Floats, state: State, centre: Floats, same: float) -> NDArray[np.bool_]:
-    """(n,): images that repeat another one with more weight, either way round."""
-    n, W, copies = len(images), state.task.prior.whitener, state.task.copies
-    x = (copies.both(images) - centre) @ W
-    x /= np.linalg.norm(x, axis=1, keepdims=True) + np.float32(1e-9)
-    total = copies.of_images(state.A.sum(axis=0)) - 1e-9 * np.arange(n)
-    alike = (x[:n] @ x.T).reshape(n, -1, n).max(axis=1) > same
-    return np.asarray((alike & (total[None] > total[:, None])).any(axis=1))
