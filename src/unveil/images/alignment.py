@@ -19,7 +19,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from unveil.engine.blocks import run_blocks, where, worker_count
@@ -81,7 +80,11 @@ def align(
             other += level[v, u]
         scale = np.float32(1 / np.sqrt(len(pairs) * len(places)))
         _squares(parts, own, other, scale, total)
-        _keep_best(total, at, back, best, which)
+        # 4. Of the move and the one turned round, what is better than the best so far.
+        for product, move in ((total, at), (total.T, back))[: 1 + (back != at)]:
+            better = product > best
+            np.copyto(best, product, where=better)
+            np.copyto(which, np.int16(move), where=better)
     best[~np.isfinite(best)] = 0
     np.fill_diagonal(best, 0)
     return Alignment(best, which, moves)
@@ -166,21 +169,3 @@ def _squares(
             out[rows, columns] = total * scale
 
     run_blocks(task, blocks, worker_count(where().workers))
-
-
-@njit(cache=True, nogil=True)
-def _keep_best(total, at, back, best, which):  # type: ignore[no-untyped-def]
-    """A move and the one turned round, where they are better than the best so far."""
-    m = len(total)
-    for i in range(m):
-        for j in range(m):
-            if total[i, j] > best[i, j]:
-                best[i, j] = total[i, j]
-                which[i, j] = at
-    if back == at:
-        return
-    for i in range(m):
-        for j in range(m):
-            if total[i, j] > best[j, i]:
-                best[j, i] = total[i, j]
-                which[j, i] = back

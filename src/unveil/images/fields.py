@@ -111,12 +111,11 @@ def anneal(
             if step == 0:
                 e[:] = y * np.tanh(y * M / (noise * prior.pixel))
             scaled = y / (epsilon * noise)
-            constant = M - (M @ U) @ back
-            field, vote = np.empty_like(y), np.empty_like(y)
+            field, other = np.empty_like(y), np.empty_like(y)
             for _ in range(sweeps):
-                np.matmul(e @ U, back, out=field)
-                field += constant
-                field -= np.multiply(own, e, out=vote)
+                np.matmul(np.subtract(e, M, out=other) @ U, back, out=field)
+                field += M
+                field -= np.multiply(own, e, out=other)
                 field *= scaled
                 np.multiply(y, np.tanh(field, out=field), out=e)
 
@@ -229,7 +228,7 @@ def _sign_evidence(
     faint: weights below it tell nothing, and are left out."""
     X = copies.every(images)
     out = np.zeros_like(images)
-    for rows in row_blocks(len(Y)):
+    for rows in row_blocks(len(Y), 32):  # many temporaries, which fit in the cache
         expected = mixture.expect(rows, images, copies)
         weights = mixture.A[rows].tocoo()
         strong = weights.data > faint

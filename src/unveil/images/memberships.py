@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import expit, softmax
+from scipy.special import softmax
 
 from unveil.images.alignment import Alignment
 from unveil.images.model import Copies, Floats
@@ -111,7 +111,7 @@ def match(
     sweeps: int = 25,
     step: float = 0.7,
     strongest: float = 6.0,
-) -> NDArray[Any]:
+) -> Floats:
     """Probabilities (m, columns·n) of log odds, matched to rows and, if there are any, to epochs.
 
     classes: of images (n, classes), and the number of images of each class in a row (m, classes).
@@ -119,15 +119,18 @@ def match(
         may lack an image that was not found.
     """
     m, n = len(odds), odds.shape[1] // columns
+    half = odds.astype(np.float32) / 2
     of, due = classes or (np.ones((n, 1)), np.full((m, 1), float(k)))
-    of = np.tile(of, (columns, 1))
+    of = np.tile(of, (columns, 1)).astype(np.float32)
     block = np.zeros(m, np.int64) if epochs is None else epochs.block
-    level, potential = np.zeros(due.shape), np.zeros((int(block[-1]) + 1, n))
+    level = np.zeros(due.shape, np.float32)
+    potential = np.zeros((int(block[-1]) + 1, n), np.float32)
     # Where images are missing, rows that mix them must not be filled up with others.
     highest = 60.0 if epochs is None or n >= epochs.n else 0.0
 
-    def probability() -> NDArray[Any]:
-        return np.asarray(expit(odds + level @ of.T + np.tile(potential, columns)[block]))
+    def probability() -> Floats:  # the logistic function, by a tanh that takes a fifth of its time
+        shift = level @ of.T + np.tile(potential, columns)[block]
+        return np.asarray(0.5 + 0.5 * np.tanh(half + shift / 2))
 
     for _ in range(sweeps):
         level += step * np.log((due + EMPTY) / (probability() @ of + EMPTY))

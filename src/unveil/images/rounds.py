@@ -4,8 +4,9 @@ y_i = |Σ_j λ_ij x_j + public part|,   k private images a row, weights by a kno
 
 1  K ← products of windows, squared            who shares with whom (`similarity`)
 2  λ, λ² ← independent components of K         memberships, softly (`memberships`)
-3  x ← cross terms of y², neighbours' signs    images to start from (`start`), or the mean image:
-                                               whichever fits better after one round
+3  x ← cross terms of y², neighbours' signs    images to start from (`start`), or the mean image, or
+                                               what images have in common after a round: readings
+                                               that fit nearly as well go on side by side, at first
 4  repeat   E, x ← anneal                      signs as smooth fields, images (`fields`)
             public part ← rows of one epoch    or candidates, where they are known (`weigh`)
             λ ← least squares on E             members and weights (`weigh`)
@@ -81,14 +82,16 @@ class Schedule:
     """Variance over mean of its rows in an epoch from which on a column is no image."""
     outlier: float = 4.0
     """The same over the median of all columns."""
-    repeated: float = 0.8
-    """Correlation from which on an image repeats another."""
     least: tuple[float, float] = (0.03, 0.03)
     """Least energy of what is not known, in the first round and in the last."""
     least_alone: tuple[float, float] = (0.03, 0.004)
     """The same without public images."""
     cross_terms: bool = True
-    """Images may start from cross terms."""
+    """Images may start from cross terms, not only from the mean image."""
+    commons: int = 2
+    """Rounds after which another reading starts from what images have in common, at most."""
+    near: float = 1.1
+    """Misfit over that of the best up to which a reading goes on next to it, one round longer."""
     regions: bool = True
     """Inverted regions are turned back."""
     scale: bool = True
@@ -145,9 +148,9 @@ def alternate(
     watch: called with the name of a stage and its images, for those who study the rounds.
     """
     plan = schedule or Schedule()
-    Y, prior, copies, k = task.Y, task.prior, task.copies, task.scheme.k_private
+    Y, prior, copies = task.Y, task.prior, task.copies
     # 1. Who mixes whom.
-    members = memberships(alike, n, k, task.law.sample, task.labels, rng)
+    members = memberships(alike, n, task.scheme.k_private, task.law.sample, task.labels, rng)
     most = 0.85 if task.public else 1.0
     total = np.maximum(members.weights.sum(axis=1, keepdims=True), 1e-6)
     scale = np.minimum(1, most / total).astype(np.float32)
@@ -155,78 +158,148 @@ def alternate(
     A, S = over_copies(A, S, alike.alignment, copies)
     state = State(task, members.epochs, A, S)
     # 2. Images to start from.
-    n, towards = members.n, task.centre
+    n, centre = members.n, task.centre
     ends = plan.least if task.public else plan.least_alone
     leasts = np.geomspace(*ends, len(plan.hots))
-    starts = [np.repeat(towards[None], n, axis=0)] if towards.any() or copies.reach else []
+    images = [np.repeat(centre[None], n, axis=0)] if centre.any() or copies.reach else []
     if plan.cross_terms and not copies.reach:
         crossed = start_images(Y, S, state.mixture(leasts[0]), prior, copies, rng)
-        crossed[copies.of_images(A.sum(axis=0)) == 0] = towards
-        starts.append(crossed)
-    told = prior.known and task.public
-    for turn, hot in enumerate(plan.hots):
-        # 3. Signs and images; what is known of the public part; members and weights. The first
-        #    round favours no sign of the whole, and tells which start fits better.
-        last = turn == len(plan.hots) - 1
-        epsilons = np.geomspace(hot, plan.finest if last else plan.cold, plan.steps)
-        trials = list[tuple[Weighing, State, Floats, Floats]]()
-        for start in starts:
-            now = replace(state)
-            mixture, pull = now.mixture(leasts[turn]), towards
-            if turn == 0 and told:
-                pull = np.zeros_like(towards)
-                mixture = replace(mixture, mean=pull)
-            x, E = anneal(Y, mixture, start, prior, copies, epsilons, pull, sweeps=plan.sweeps)
-            if turn == 0 and told and polarity(Y, E, mixture, prior, copies) < 0:
-                x, E = -x, -E
-            if turn >= plan.public_from:
-                now.find_public(E, x)
-            trials.append((now.weigh(E, x, leasts[turn]), now, x, E))
-        weighing, state, images, E = min(trials, key=lambda trial: float(trial[0].misfit.mean()))
+        crossed[copies.of_images(A.sum(axis=0)) == 0] = centre
+        images.append(crossed)
+    starts = [Start(state, x, centre, free=task.public and prior.known) for x in images]
+    for turn in range(len(plan.hots)):
+        # 3. Signs and images; what is known of the public part; members and weights. As long as the
+        #    last of the readings fits nearly as well as the best, another one starts from what its
+        #    images have in common: of images that are alike, some may have come out negative.
+        readings = [_read(start, turn, leasts[turn], plan) for start in starts]
+        youngest = readings[-1]
+        readings.sort(key=lambda reading: reading.misfit)
         if watch:
-            watch(f"round {turn}", images)
+            watch(f"round {turn}", readings[0].images)
         if progress:
             progress("rounds", turn + 1, len(plan.hots) + plan.ends)
-        if turn == plan.law_from or last:
-            state.find_law(weighing, rng)
-        if not task.public:
-            signs = pixel_signs(images, prior)
-            images, E = images * signs, E * signs
-        if plan.scale:
-            images = state.rescale(images, weighing)
-        turned, evidence = turn_regions(Y, state.mixture(leasts[turn]), images, prior, copies)
-        if last:
-            break
-        # 4. Inverted regions turn, negatives start again; columns that are none get other rows.
-        if turn >= plan.median_from:
-            towards = np.median(images, axis=0).astype(np.float32)
-        twice = _repeated(turned, state, towards, plan.repeated)
-        again = twice | ((evidence < plan.undecided) & task.public & plan.regions)
-        none = again.copy()
-        if weighing.spread is not None:  # those that have hardly any rows yet may still find them
-            bound = min(plan.uneven, plan.outlier * float(np.median(weighing.spread)))
-            none = twice | (weighing.spread >= bound)
-            again |= none & np.isfinite(weighing.spread)
-        images = turned if task.public and plan.regions else images
-        if turn <= plan.search_until and none.any() and not none.all():
-            again[state.search(none, alike, rng)] = True
-        images[again] = towards
-        starts = [images]
-    # 5. Once more with the last weights. Without public images, like ones tell the sign of all.
-    mixture = state.mixture(leasts[-1])
+        last = turn == len(plan.hots) - 1
+        bound = readings[0].misfit * (plan.near if turn <= plan.commons else 1)
+        readings = [reading for reading in readings if reading.misfit <= bound]
+        for reading in readings:
+            if turn == plan.law_from or last:
+                reading.state.find_law(reading.weighing, rng)
+            reading.settle(leasts[turn], plan)
+        if not last:
+            starts = [reading.again(turn, plan, alike, rng) for reading in readings]
+        if turn < plan.commons and task.public and not copies.reach and youngest in readings:
+            common = _common(readings[0].images)
+            starts.append(replace(starts[0], images=common, free=prior.known))
+    best = readings[0]
+    # 4. Once more with the last weights. Without public images, like ones tell the sign of all.
+    state, x, E, mixture = best.state, best.images, best.signed, best.state.mixture(leasts[-1])
     for turn in range(plan.ends if task.public else 0):
-        state.find_public(E, images)
+        state.find_public(E, x)
         mixture = state.mixture(leasts[-1])
         epsilons = np.geomspace(2.0 if state.left is not None else 0.4, plan.finest, 5)
-        images, E = anneal(Y, mixture, images, prior, copies, epsilons, towards, sweeps=plan.sweeps)
+        x, E = anneal(Y, mixture, x, prior, copies, epsilons, best.towards, sweeps=plan.sweeps)
         if progress:
             progress("rounds", len(plan.hots) + turn + 1, len(plan.hots) + plan.ends)
         if state.left is None:
             break
     W = prior.whitener
-    if not task.public and (images.sum(axis=0) @ W) @ (prior.mean @ W) < 0:
-        images, E = -images, -E
-    return Found(images, E, mixture, weighing, evidence, state.task, members.epochs, state.listed)
+    if not task.public and (x.sum(axis=0) @ W) @ (prior.mean @ W) < 0:
+        x, E = -x, -E
+    return Found(
+        x, E, mixture, best.weighing, best.evidence, state.task, members.epochs, state.listed
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """What a round begins with: beliefs, images (n, d) and the image (d,) they are drawn to. free:
+    it favours no sign of the whole, as long as images are not known well enough to tell it."""
+
+    state: State
+    images: Floats
+    towards: Floats
+    free: bool = False
+
+
+@dataclass(eq=False)
+class Reading:
+    """What a round makes of encodings: beliefs, images (n, d), signed encodings (m, d), the image
+    that images are drawn to, their weighing; later the evidence for the sign of each (n,), and
+    images with the sign that their encodings ask for."""
+
+    state: State
+    images: Floats
+    signed: Floats
+    towards: Floats
+    weighing: Weighing
+    evidence: NDArray[np.float64]
+    turned: Floats
+
+    @property
+    def misfit(self) -> float:
+        return float(self.weighing.misfit.mean())
+
+    def settle(self, least: float, plan: Schedule) -> None:
+        """The scale of images, the signs of their regions and, without public images, of pixels."""
+        task = self.state.task
+        if not task.public:
+            signs = pixel_signs(self.images, task.prior)
+            self.images, self.signed = self.images * signs, self.signed * signs
+        if plan.scale:
+            self.images = self.state.rescale(self.images, self.weighing)
+        self.turned = self.images
+        if task.public and plan.regions:
+            mixture = self.state.mixture(least)
+            self.turned, self.evidence = turn_regions(
+                task.Y, mixture, self.images, task.prior, task.copies
+            )
+
+    def again(
+        self, turn: int, plan: Schedule, alike: Similarity, rng: np.random.Generator
+    ) -> Start:
+        """Images with regions turned; negatives start again, columns that are no image with other
+        rows."""
+        state, towards, images = self.state, self.towards, self.turned
+        if turn >= plan.median_from:
+            towards = np.median(self.images, axis=0).astype(np.float32)
+        again = self.evidence < plan.undecided
+        none, spread = again.copy(), self.weighing.spread
+        if spread is not None:  # those that have hardly any rows yet may still find them
+            none = spread >= min(plan.uneven, plan.outlier * float(np.median(spread)))
+            again |= none & np.isfinite(spread)
+        if turn <= plan.search_until and none.any() and not none.all():
+            again[state.search(none, alike, rng)] = True
+        images[again] = towards
+        return Start(state, images, towards)
+
+
+def _common(images: Floats) -> Floats:
+    """(n, d): what images have in common, whichever way round each is, for all of them."""
+    signs = np.where(np.linalg.svd(images, full_matrices=False)[0][:, :1] < 0, -1, 1)
+    return np.repeat(np.median(images * signs, axis=0)[None], len(images), axis=0)
+
+
+def _read(start: Start, turn: int, least: float, plan: Schedule) -> Reading:
+    """A round. Where no sign of the whole was favoured, the public mean tells it."""
+    # 1. Signs and images.
+    task, mixture, towards = start.state.task, start.state.mixture(least), start.towards
+    cold = plan.finest if turn == len(plan.hots) - 1 else plan.cold
+    epsilons = np.geomspace(plan.hots[turn], cold, plan.steps)
+    if start.free:
+        towards = np.zeros_like(towards)
+        mixture = replace(mixture, mean=towards)
+    x, E = anneal(
+        task.Y, mixture, start.images, task.prior, task.copies, epsilons, towards,
+        sweeps=plan.sweeps,
+    )  # fmt: skip
+    if start.free and polarity(task.Y, E, mixture, task.prior, task.copies) < 0:
+        x, E = -x, -E
+    # 2. What is known of the public part; members and weights.
+    state = replace(start.state)
+    if turn >= plan.public_from:
+        state.find_public(E, x)
+    weighing = state.weigh(E, x, least)
+    return Reading(state, x, E, start.towards, weighing, np.ones(len(x)), x)
 
 
 @dataclass(eq=False)
@@ -319,10 +392,11 @@ class State:
         total = np.bincount(name, weighing.best.ravel(), minlength=n)
         scale = np.clip(total / np.maximum(count, 1) / self.task.law.mean, 0.7, 1.4)
         scale = np.where(count > 3, scale, 1)
-        by = sparse.diags_array(np.tile(1 / scale, self.task.copies.count))
+        by = sparse.diags_array(np.tile(1 / scale, self.task.copies.count).astype(np.float32))
         A, self.S = sparse.csr_array(self.A @ by), sparse.csr_array(self.S @ by @ by)
         together = np.maximum(A.sum(axis=1), 1e-6)
-        self.A = sparse.csr_array(sparse.diags_array(np.minimum(1, 0.97 / together)) @ A)
+        less = np.minimum(1, 0.97 / together).astype(np.float32)
+        self.A = sparse.csr_array(sparse.diags_array(less) @ A)
         return ((images - mean) * scale[:, None] + mean).astype(np.float32)
 
     def search(
@@ -370,13 +444,3 @@ class State:
         self.A = sparse.csr_array(self.A @ others + A @ place)
         self.S = sparse.csr_array(self.S @ others + S @ place)
         return taken
-
-
-def _repeated(images: Floats, state: State, centre: Floats, same: float) -> NDArray[np.bool_]:
-    """(n,): images that repeat another one with more weight, either way round."""
-    n, W, copies = len(images), state.task.prior.whitener, state.task.copies
-    x = (copies.both(images) - centre) @ W
-    x /= np.linalg.norm(x, axis=1, keepdims=True) + np.float32(1e-9)
-    total = copies.of_images(state.A.sum(axis=0)) - 1e-9 * np.arange(n)
-    alike = (x[:n] @ x.T).reshape(n, -1, n).max(axis=1) > same
-    return np.asarray((alike & (total[None] > total[:, None])).any(axis=1))

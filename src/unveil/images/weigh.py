@@ -244,8 +244,8 @@ def shared_part(
     out, left = np.empty((m, len(W)), np.float32), np.empty(m, np.float32)
     for rows in epochs.slices():
         others = copies.both(residual(rows))
-        r = (others @ W).astype(np.float64)
-        N = r @ r.T / W.shape[1]
+        r = others @ W
+        N = (r @ r.T).astype(np.float64) / W.shape[1]
         N = (1 - alone) * N + alone * np.diag(np.diag(N) + 1e-9)
         P = np.linalg.inv(N)[: rows.stop - rows.start]
         tells = -P / np.diag(P)[:, None]
