@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import unveil
 from unveil.data.bundled import fashion_mnist
 from unveil.rivals.absolute import absolute
-from unveil.scoring.windows import psnr, ssim
+from unveil.scoring.images import psnr, ssim
 
 M, N = 60, 60
 Floats = NDArray[np.float32]

@@ -36,6 +36,7 @@ KINDS = (
     "one private",
     "half precision",
     "eight bits",
+    "eight-bit table",
     "own weights",
     "masks",
 )
@@ -69,13 +70,14 @@ def right_claim(kind: str, seed: int) -> Claim:
     k = 3 if kind == "few levels" and seed % 2 else k
     n = 11 if kind == "few records" else int(r.integers(20, 36))
     m, d = int(n * r.integers(4, 7)), int(r.choice([40, 80]))
+    m = 8 * n if kind == "eight-bit table" else m
     X = r.standard_normal((n, d)).astype(np.float32)
     if kind == "zeros":
         X *= r.random((n, d)) > 0.05
     if kind == "few levels":
         X[:, :5] = r.choice([-1, 0, 1], (n, 5))
-    if kind in ("table", "real table"):
-        X = _table(n, r) if kind == "table" else _real_table(n, r)
+    if "table" in kind:
+        X = _table(n, r) if kind == "table" else _real_table(n, r, wide="eight" in kind)
         n, d = X.shape
     rows = np.array([np.sort(r.choice(n, k, False)) for _ in range(m)])
     if kind in ("own weights", "masks"):
@@ -92,7 +94,7 @@ def right_claim(kind: str, seed: int) -> Claim:
     tolerance = 1e-2
     if kind == "half precision":
         Y = Y.astype(np.float16).astype(np.float32)
-    if kind == "eight bits":
+    if "eight" in kind:
         step = np.float32(Y.max() / 255)
         Y, tolerance = np.rint(Y / step) * step, 2 * float(step)
     encodings = unveil.Encodings(Y, scheme, pixel_rms=None)
@@ -107,11 +109,12 @@ def _table(n: int, r: np.random.Generator) -> Any:
     return ((X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)).astype(np.float32)
 
 
-def _real_table(n: int, r: np.random.Generator) -> Any:
-    """Different records of diabetes patients, standardised: age, sex and eight measurements."""
-    from sklearn.datasets import load_diabetes
+def _real_table(n: int, r: np.random.Generator, *, wide: bool) -> Any:
+    """Different records, standardised: diabetes patients (ten columns) or tumours (thirty)."""
+    from sklearn.datasets import load_breast_cancer, load_diabetes
 
-    X = r.permutation(np.unique(load_diabetes().data, axis=0))[:n]
+    data = load_breast_cancer().data if wide else load_diabetes().data
+    X = r.permutation(np.unique(data, axis=0))[:n]
     return ((X - X.mean(axis=0)) / X.std(axis=0)).astype(np.float32)
 
 

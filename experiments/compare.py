@@ -127,8 +127,11 @@ def scored(recovery: Recovery, family: Family, sim: Simulation) -> tuple[float, 
     return scores.exact / family.n, scores.wrong
 
 
-def attempt(attack: str, name: str, seed: int, pipe: Any) -> None:
+def attempt(attack: str, name: str, seed: int, pipe: Any, limit: float) -> None:
     """One attack on one instance, after a run on another that loads what is compiled."""
+    signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+    most = int(time.process_time() + limit) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
     family = FAMILIES[name]
     takes = signature(attack_called(attack)).parameters
     try:
@@ -155,7 +158,7 @@ def trial(attack: str, name: str, seed: int, limit: float) -> Facts:
     """What `attempt` says, or that it took more than `limit` CPU seconds."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_limited, args=(attack, name, seed, theirs, limit))
+    process = context.Process(target=attempt, args=(attack, name, seed, theirs, limit))
     process.start()
     theirs.close()
     try:
@@ -164,13 +167,6 @@ def trial(attack: str, name: str, seed: int, limit: float) -> Facts:
         facts = {"late": True}
     process.join()
     return facts
-
-
-def _limited(attack: str, name: str, seed: int, pipe: Any, limit: float) -> None:
-    signal.signal(signal.SIGXCPU, signal.SIG_DFL)
-    used = time.process_time()
-    resource.setrlimit(resource.RLIMIT_CPU, (int(used + limit) + 1, resource.RLIM_INFINITY))
-    attempt(attack, name, seed, pipe)
 
 
 def page(results: Facts) -> str:
@@ -190,12 +186,12 @@ def page(results: Facts) -> str:
         ]
 
     about = []
-    for name in results:
-        f = FAMILIES[name]
+    for name, f in FAMILIES.items():
         mixed = f"{f.scheme.k_private} + {f.scheme.k_public}"
-        about.append([name, f.about, mixed, str(f.n), str(f.m), str(f.d), f.measure])
-    every = [(a, run) for row in results.values() for a, runs in row.items() for run in runs]
-    wrong = sum(run.get("wrong", 0) for _, run in every)
+        if name in results:
+            about.append([name, f.about, mixed, str(f.n), str(f.m), str(f.d), f.measure])
+    every = [run for row in results.values() for runs in row.values() for run in runs]
+    wrong = sum(run.get("wrong", 0) for run in every)
     parts = [
         "# Which attack wins, where, at what cost?\n",
         "`python -m experiments.compare` measures everything on this page anew and writes it; "

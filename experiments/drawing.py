@@ -4,18 +4,21 @@ dash per series."""
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from unveil.engine.files import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Figures = dict[str, Any]
+"""Figures by the suffix of their name."""
 # Okabe, Ito, "Color Universal Design", 2008; grey is ours.
 COLOURS = {
     "black": "#000000",
@@ -63,6 +66,20 @@ def panels(rows: int, columns: int, size: tuple[float, float], **how: Any) -> tu
         axis.grid(alpha=0.25, linewidth=0.6)
         axis.spines[["top", "right"]].set_visible(False)
     return figure, axes
+
+
+def band(axis: Any, x: ArrayLike, values: Any, colour: str, *style: str, **look: Any) -> None:
+    """A line through values (value, low, high), and what lies between low and high, faint: lines
+    matter."""
+    value, low, high = values
+    axis.fill_between(x, low, high, color=COLOURS[colour], alpha=0.15, linewidth=0)
+    axis.plot(x, value, *style, color=COLOURS[colour], **look)
+
+
+def ticks(axis: Any, places: Sequence[int]) -> None:
+    """Ticks of a logarithmic axis at these places only."""
+    axis.set_xticks(places, labels=[str(place) for place in places])
+    axis.minorticks_off()
 
 
 def save(figure: Figure, path: Path) -> None:

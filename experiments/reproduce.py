@@ -9,23 +9,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import click
 from experiments.cells import Cells, Facts
-from experiments.drawing import save, style
+from experiments.drawing import Figures, save, style
 from experiments.section import Section, table
+from pandas import json_normalize
 
 from unveil._version import __version__
 from unveil.checks import InputError
 from unveil.engine import files
 from unveil.records import Progress
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 INTRODUCTION = """# The paper's numbers and figures, measured again
 
@@ -40,25 +37,19 @@ figure; the CSV files have the same in rows.
 """
 
 
-@dataclass(frozen=True)
-class Item:
-    """One thing the paper reports. measure, in one module; draw, rows and section, in the same or
-    in one for the page."""
+class Item(NamedTuple):
+    """One thing the paper reports. measure, in one module; draw and section, in the same or in one
+    for the page."""
 
-    name: str
     measure: Callable[[Cells, bool], Facts]
-    draw: Callable[[Facts], dict[str, Figure]]
-    rows: Callable[[Facts], list[Facts]]
+    draw: Callable[[Facts], Figures]
     section: Callable[[Facts], Section]
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """What an item came to, and the files that tell of it."""
 
-    name: str
     section: Section
-    facts: Facts
     files: tuple[Path, ...]
 
 
@@ -78,7 +69,7 @@ def item(name: str) -> Item:
     if name not in HOMES:
         raise InputError(f"no item {name!r}: choose one of {', '.join(ITEMS)}, or all")
     measured, told = (import_module(f"experiments.paper.{home}") for home in HOMES[name])
-    return Item(name, measured.measure, told.draw, told.rows, told.section)
+    return Item(measured.measure, told.draw, told.section)
 
 
 def reproduce(
@@ -95,51 +86,57 @@ def reproduce(
     with files.whole_set(folder) as part:
         base = part / f"reproduce-{name}"
         files.write_text(base.with_suffix(".json"), json.dumps(facts, sort_keys=True) + "\n")
-        files.write_csv(base.with_suffix(".csv"), it.rows(facts))
+        files.write_csv(base.with_suffix(".csv"), rows(facts))
         with style():
             for suffix, figure in it.draw(facts).items():
                 save(figure, part / f"reproduce-{name}{suffix}")
         written = tuple(folder / file.name for file in sorted(part.iterdir()))
     files.write_text(out / "reproduce.md", page(folder))
-    return Result(name, it.section(facts), facts, (*written, out / "reproduce.md"))
+    return Result(it.section(facts), (*written, out / "reproduce.md"))
+
+
+def rows(facts: Facts) -> list[Facts]:
+    """One row for each point that was measured, or for each step of a curve; facts within facts get
+    names with a dot."""
+    measured = next(facts[name] for name in ("points", "curves", "cells") if name in facts)
+    frame = json_normalize(measured)
+    lists = [name for name in frame if isinstance(frame[name].iloc[0], list)]
+    frame = frame.drop(columns=[name for name in lists if "." in name])
+    steps = [name for name in lists if "." not in name]
+    if steps:
+        frame = frame.explode(steps)
+        frame["step"] = frame.groupby(level=0).cumcount() + 1
+    out: list[Facts] = frame.to_dict("records")
+    return out
 
 
 def page(folder: Path) -> str:
-    """The page, in Markdown, from the numbers in `folder`; it stands beside that folder."""
-    # From files alone: items that were measured earlier keep their place on the page.
+    """The page, in Markdown, from the numbers in `folder`; it stands beside that folder. From files
+    alone: items that were measured earlier keep their place on the page."""
     found = {
         name: files.read_json(path)
         for name in ITEMS
         if (path := folder / f"reproduce-{name}.json").is_file()
     }
     sections = {name: item(name).section(facts) for name, facts in found.items()}
-    summary = table(
-        ["the paper says", "verdict"],
-        [[section.claim, section.verdict] for section in sections.values()],
-    )
+    claims = [[section.claim, section.verdict] for section in sections.values()]
     parts = [_markdown(name, section, found[name], folder) for name, section in sections.items()]
-    return "\n".join([INTRODUCTION, summary, *parts])
+    return "\n".join([INTRODUCTION, table(["the paper says", "verdict"], claims), *parts])
 
 
 def _markdown(name: str, section: Section, facts: dict[str, Any], folder: Path) -> str:
     size = "" if facts["full"] else " Quick version: few draws, wide intervals."
-    captions = section.captions or {"": section.title}
-    shown = [
-        f"![{text}]({folder.name}/reproduce-{name}{suffix}.svg)\n"
-        for suffix, text in captions.items()
+    parts = [
+        f"## {section.title}\n",
+        f"*The paper:* {section.claim}\n",
+        f"*Measured:* {section.ours}\n",
+        f"*Verdict:* **{section.verdict}**\n",
     ]
-    return "\n".join(
-        [
-            f"## {section.title}\n",
-            f"*The paper:* {section.claim}\n",
-            f"*Measured:* {section.ours}\n",
-            f"*Verdict:* **{section.verdict}**\n",
-            *shown,
-            section.body,
-            f"`python -m experiments.reproduce {name}{' --full' if facts['full'] else ''} "
-            f"--seed {facts['seed']}`, measured with Unveil {facts['unveil']}.{size}\n",
-        ]
-    )
+    for suffix, text in (section.captions or {"": section.title}).items():
+        parts.append(f"![{text}]({folder.name}/reproduce-{name}{suffix}.svg)\n")
+    command = f"`python -m experiments.reproduce {name}{' --full' if facts['full'] else ''} "
+    command += f"--seed {facts['seed']}`, measured with Unveil {facts['unveil']}.{size}\n"
+    return "\n".join([*parts, section.body, command])
 
 
 @click.command()

@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import unveil
 from unveil import cli
 from unveil.engine import files, runs
 from unveil.engine.files import PART
@@ -178,6 +179,32 @@ def test_score_killed_at_every_change(run: Path, tmp_path: Path) -> None:
         shutil.copytree(run, tmp_path / "run", dirs_exist_ok=True)
 
     assert killed_everywhere(tmp_path, fresh, "score", "run") > 2
+
+
+@pytest.mark.parametrize("target", ["t.csv", "t.html", "t.npz"])
+def test_export_killed_at_every_change(target: str, run: Path, tmp_path: Path) -> None:
+    def fresh() -> None:
+        shutil.copytree(run, tmp_path / "run", dirs_exist_ok=True)
+
+    assert killed_everywhere(tmp_path, fresh, "export", "run", target) > 2
+    is_whole(tmp_path / target)
+
+
+def test_audit_killed_at_every_change_leaves_old_or_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = unveil.audit(np.random.default_rng(0).standard_normal((8, 5)), m=40, seeds=1, rng=0)
+    monkeypatch.setattr("unveil.auditing.audit.audit", lambda *_, **__: found)
+    np.save(tmp_path / "x.npy", np.eye(8, 5))
+
+    def fresh() -> None:
+        shutil.rmtree(tmp_path / "new", ignore_errors=True)
+
+    for before in (fresh, lambda: None):
+        assert (
+            killed_everywhere(tmp_path, before, "audit", "--private", "x.npy", "--out", "new") > 4
+        )
+    assert {path.name for path in (tmp_path / "new").iterdir()} == {"audit.json", "report.html"}
 
 
 @pytest.mark.parametrize("how", ["at_size", "full_at"])

@@ -327,11 +327,11 @@ def test_a_run_tells_the_attack_of_its_crops_unless_it_is_told_otherwise(
     call("simulate", run, "--private", photos, "--m", 12, "--crops", 2, "--flips", "--seed", 1)
     seen: list[tuple[bool, int]] = []
 
-    def note(encodings: object, public: object, **told: object) -> object:
+    def note(encodings: object, public: object, name: str, told: dict, how: object) -> object:
         seen.append((bool(told.get("flips")), int(str(told.get("crops")))))
         raise InputError("seen")
 
-    monkeypatch.setattr("unveil.attacks.recover", note)
+    monkeypatch.setattr("unveil.attacks.recover_told", note)
     call("attack", run)
     call("attack", run, "--crops", 0)
     assert seen == [(True, 2), (False, 0)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import unveil
-from unveil.auditing.inputs import _labels
+from unveil.auditing.release import _labels
 from unveil.data import load_dataset
 
 NAMES = ["age", "income", "height", "weight", "pulse", "pressure"]

@@ -19,7 +19,7 @@ from unveil import (
 )
 from unveil.encode import encode
 from unveil.encodings import Selection
-from unveil.paper.overlap_levels import folded_levels
+from unveil.paper.overlap_engine import folded_levels
 from unveil.scheme import FIXED_WEIGHTINGS
 
 FEW = settings(deadline=None, derandomize=True, max_examples=25)

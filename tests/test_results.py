@@ -15,7 +15,7 @@ from PIL import Image
 
 import unveil
 from unveil.auditing.result import Audit, CurvePoint, RecordRisk, Verdict
-from unveil.data.images import load_image_folder
+from unveil.data import load_vectors
 from unveil.engine import runs
 from unveil.report.schema import audit_schema
 from unveil.shown import as_bytes, png_uri
@@ -192,7 +192,7 @@ def test_arrays_images_and_runs_come_back(tmp_path):
     folder = images.save(tmp_path / "found")
     assert len(list(folder.glob("recovered-*-verified.png"))) == int(images.verified.sum())
     (folder / "recovered.csv").unlink()
-    assert load_image_folder(folder).shape == images.vectors.shape
+    assert load_vectors(folder).shape == images.vectors.shape
     run = RESULTS["simulation"].save(tmp_path / "run")
     values = runs.read_encodings(run).values
     assert np.array_equal(values, RESULTS["simulation"].encodings.values)

@@ -2,6 +2,7 @@
 # Does the wheel work for someone who has nothing else? Builds it, installs it into a new environment,
 # and runs it in an empty folder, away from the repository. `make wheel` calls this.
 set -euo pipefail
+unset PYTHONPATH  # else the sources might be tried instead of the wheel
 root=$(cd "$(dirname "$0")/.." && pwd)
 python=${PYTHON:-python3}
 work=$(mktemp -d)

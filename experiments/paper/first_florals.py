@@ -14,10 +14,11 @@ vectors, or a 5-clique in the link of one vector. Cost of one check about m·n.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from unveil.checks import InputError
@@ -32,33 +33,38 @@ def first_m(subsets: Subsets, exists: Callable[[Subsets], bool], start: int) -> 
     """The smallest m such that `exists` holds for the first m subsets; None when it does not for
     all of them."""
     # Doubling until there is one, then bisection: existence is monotone in m.
-    low, high = 0, min(start, len(subsets))
+    high = min(start, len(subsets))
     while not exists(subsets[:high]):
         if high == len(subsets):
             return None
-        low, high = high, min(2 * high, len(subsets))
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if exists(subsets[:middle]) else (middle, high)
-    return high
+        high = min(2 * high, len(subsets))
+    return bisect_left(range(high), True, key=lambda m: exists(subsets[:m]))
 
 
 def has_subsets(subsets: Subsets, n: int) -> bool:
     """Whether all k-subsets of some k+2 of the n vectors are there."""
-    k = subsets.shape[1]
+    third, k = _completions(subsets), subsets.shape[1]
     if k == 2:
-        return bool(_has_clique(_pairs(subsets, n), 4))
-    if k == 3:
-        return bool(_has_complete(_triples(subsets, n), subsets))
-    raise InputError(f"k_private={k}: existence is decided for 2 and 3 only")
+        return _clique({a: third[(a,)] for a in range(n)}, (1 << n) - 1, 4)
+    if k != 3:
+        raise InputError(f"k_private={k}: existence is decided for 2 and 3 only")
+    # From a triple abc on: d and e that complete each of its pairs, and each other with a, b and c.
+    for a, b, c in np.unique(subsets, axis=0).tolist():
+        both = third[a, b] & third[a, c] & third[b, c]
+        for d in _bits(both):
+            if both & third[a, d] & third[b, d] & third[c, d]:
+                return True
+    return False
 
 
 def has_sunflower(subsets: Subsets, n: int) -> bool:
     """Whether k−2 vectors with all pairs of k+2 others are there."""
     if subsets.shape[1] == 2:
         return has_subsets(subsets, n)
-    present = _triples(subsets, n)
-    return any(bool(_has_clique(present[core], 5)) for core in range(n))
+    third, whole = _completions(subsets), (1 << n) - 1
+    return any(
+        _clique({a: third[core, a] for a in range(n)}, whole & ~(1 << core), 5) for core in range(n)
+    )
 
 
 def search_finds(subsets: Subsets, n: int) -> str:
@@ -72,62 +78,33 @@ def search_finds(subsets: Subsets, n: int) -> str:
     return "subsets" if len(np.unique(subsets[found.rows])) == k + 2 else "sunflower"
 
 
-def _pairs(subsets: Subsets, n: int) -> NDArray[np.bool_]:
-    graph = np.zeros((n, n), dtype=np.bool_)
-    graph[subsets[:, 0], subsets[:, 1]] = graph[subsets[:, 1], subsets[:, 0]] = True
-    return graph
+def _completions(subsets: Subsets) -> Mapping[tuple[int, ...], int]:
+    """For k−1 vectors, in any order, those that complete them to a subset, as the bits of a
+    number."""
+    out: dict[tuple[int, ...], int] = defaultdict(int)
+    for subset in subsets.tolist():
+        for last in subset:
+            others = [i for i in subset if i != last]
+            for key in (tuple(others), tuple(others[::-1])):
+                out[key] |= 1 << last
+    return out
 
 
-def _triples(subsets: Subsets, n: int) -> NDArray[np.bool_]:
-    """All six orders of every triple, so that a slice is the link of a vector."""
-    present = np.zeros((n, n, n), dtype=np.bool_)
-    for a, b, c in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)):
-        present[subsets[:, a], subsets[:, b], subsets[:, c]] = True
-    return present
+def _bits(number: int) -> Iterator[int]:
+    while number:
+        place = (number & -number).bit_length() - 1
+        yield place
+        number ^= 1 << place
 
 
-@njit(cache=True, nogil=True)
-def _has_clique(graph, size):  # type: ignore[no-untyped-def]
-    """Depth first; candidates of each level are the later common neighbours of those chosen."""
-    n = len(graph)
-    candidates = np.empty((size, n), np.int64)
-    counts, cursor = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    candidates[0] = np.arange(n)
-    counts[0] = n
-    level = 0
-    while level >= 0:
-        # Back where nothing is left to choose, or too little to complete the clique.
-        if cursor[level] >= counts[level] or counts[level] - cursor[level] < size - level:
-            level -= 1
-            continue
-        chosen = candidates[level, cursor[level]]
-        cursor[level] += 1
-        if level == size - 1:
+def _clique(near: Mapping[int, int], within: int, size: int) -> bool:
+    """Whether the graph with these neighbours has a clique of this size among `within`."""
+    if size == 0:
+        return True
+    for vertex in _bits(within):
+        within &= ~(1 << vertex)
+        if _clique(near, within & near[vertex], size - 1):
             return True
-        kept = 0
-        for a in range(cursor[level], counts[level]):
-            if graph[chosen, candidates[level, a]]:
-                candidates[level + 1, kept] = candidates[level, a]
-                kept += 1
-        level += 1
-        counts[level], cursor[level] = kept, 0
-    return False
-
-
-@njit(cache=True, nogil=True)
-def _has_complete(present, triples):  # type: ignore[no-untyped-def]
-    """Five vectors all of whose triples are present: from the smallest triple abc, then d, then
-    e."""
-    n = len(present)
-    for row in range(len(triples)):
-        a, b, c = triples[row]
-        for d in range(c + 1, n):
-            if not (present[a, b, d] and present[a, c, d] and present[b, c, d]):
-                continue
-            for e in range(d + 1, n):
-                if (
-                    present[a, b, e] and present[a, c, e] and present[b, c, e]
-                    and present[a, d, e] and present[b, d, e] and present[c, d, e]
-                ):  # fmt: skip
-                    return True
+        if within.bit_count() < size:
+            return False
     return False

@@ -9,22 +9,18 @@ exponent of k in the d at which one entry in a hundred is wrong.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import product
 
 import numpy as np
 from experiments.bands import power_law, share_band
 from experiments.cells import Cells, Facts
-from experiments.drawing import COLOURS, MARKERS, SERIES, panels
+from experiments.drawing import COLOURS, MARKERS, SERIES, Figures, band, panels, ticks
 from experiments.section import Section, table
-from numpy.typing import NDArray
 
 from unveil.encode import selection_matrix, simulate
 from unveil.encodings import Encodings
 from unveil.paper import gram_extract
 from unveil.scheme import Scheme
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 N, M = 100, 200
 """Vectors and encodings: 19,900 pairs in a draw, of which one in a hundred is a safe count."""
@@ -40,28 +36,24 @@ NEAR = 0.25
 only."""
 
 
+HEADS = ["k", "d for 1 in 100 wrong, as printed", "default"]
+HEADS += ["first d measured without a wrong entry, as printed", "default"]
+
+
 def measure(cells: Cells, full: bool) -> Facts:
     repeats, steps = (10, STEPS) if full else (2, STEPS[1:10:2])
     settings = [{"k": k, "steps": list(steps), "repeats": repeats} for k in KS]
     found = cells.run(_cell, settings)
-    curves = [{"k": setting["k"], **cell} for setting, cell in zip(settings, found, strict=True)]
-    for curve in curves:
-        curve["needed"] = {
-            how: _crossing(curve["d"], curve[how], curve["pairs"]) for how in ROUNDINGS
-        }
+    curves = [{"k": k, **cell} for k, cell in zip(KS, found, strict=True)]
     fits = {}
+    for curve in curves:
+        curve["needed"] = {h: _crossing(curve["d"], curve[h], curve["pairs"]) for h in ROUNDINGS}
     for how in ROUNDINGS:
         known = [(curve["k"], curve["needed"][how]) for curve in curves if curve["needed"][how]]
-        slope = power_law(*zip(*known, strict=True))
-        fits[how] = {name: round(value, 3) for name, value in slope._asdict().items()}
-    return {
-        "n_private": N,
-        "m": M,
-        "repeats": repeats,
-        "level": LEVEL,
-        "curves": curves,
-        "exponent": fits,
-    }
+        slope = power_law(*zip(*known, strict=True))._asdict()
+        fits[how] = {name: round(value, 3) for name, value in slope.items()}
+    about = {"n_private": N, "m": M, "repeats": repeats, "level": LEVEL}
+    return {**about, "curves": curves, "exponent": fits}
 
 
 def _cell(k: int, steps: list[int], repeats: int, seed: int) -> Facts:
@@ -73,65 +65,34 @@ def _cell(k: int, steps: list[int], repeats: int, seed: int) -> Facts:
         sim = simulate(Scheme(k), N, m=M, d=pixels[-1], rng=rng)
         W = selection_matrix(sim.selection.private, N)
         truth = (W @ W.T).toarray().astype(np.int64)
-        for place, d in enumerate(pixels):
+        for (place, d), how in product(enumerate(pixels), ROUNDINGS):
             part = Encodings(sim.encodings.values[:, :d], sim.encodings.scheme)
-            for how in ROUNDINGS:
-                found = gram_extract(part, method="printed" if how == "paper" else "fast").toarray()
-                wrong[how][place] += int(np.triu(found != truth, 1).sum())
-    return {
-        "d": pixels,
-        "pairs": repeats * M * (M - 1) // 2,
-        **{how: counts.tolist() for how, counts in wrong.items()},
-    }
+            found = gram_extract(part, method="printed" if how == "paper" else "fast").toarray()
+            wrong[how][place] += int(np.triu(found != truth, 1).sum())
+    counts = {how: each.tolist() for how, each in wrong.items()}
+    return {"d": pixels, "pairs": repeats * M * (M - 1) // 2, **counts}
 
 
 def _crossing(pixels: list[int], wrong: list[int], pairs: int) -> float | None:
     """The d at which the share of wrong entries falls to LEVEL; its logarithm is nearly straight in
     d."""
     # No wrong entry counts as half of one, so that its logarithm exists.
-    share = np.maximum(np.array(wrong, dtype=np.float64), 0.5) / pairs
-    for i in range(1, len(share)):
-        if share[i] <= LEVEL < share[i - 1]:
-            a, b = np.log(share[i - 1]), np.log(share[i])
-            return round(
-                float(pixels[i - 1] + (pixels[i] - pixels[i - 1]) * (a - np.log(LEVEL)) / (a - b)),
-                1,
-            )
+    share = np.log(np.maximum(np.array(wrong, dtype=np.float64), 0.5) / pairs)
+    level = np.log(LEVEL)
+    for d, end, a, b in zip(pixels, pixels[1:], share, share[1:], strict=False):
+        if b <= level < a:
+            return round(float(d + (end - d) * (a - level) / (a - b)), 1)
     return None
 
 
-def rows(facts: Facts) -> list[Facts]:
-    return [
-        {
-            "k": curve["k"],
-            "d": d,
-            "pairs": curve["pairs"],
-            **{f"wrong_{how}": curve[how][place] for how in ROUNDINGS},
-        }
-        for curve in facts["curves"]
-        for place, d in enumerate(curve["d"])
-    ]
-
-
-def draw(facts: Facts) -> dict[str, Figure]:
+def draw(facts: Facts) -> Figures:
     # 1. Wrong entries against d/k⁴, a panel for each rounding: curves of all k fall together.
     figure, axes = panels(1, 3, (11, 3.7))  # inches
     for axis, how in zip(axes[:2], ROUNDINGS, strict=True):
         for curve, name, marker in zip(facts["curves"], SERIES, MARKERS, strict=False):
             x, wrong = np.array(curve["d"]) / curve["k"] ** 4, np.array(curve[how])
-            share, low, high = share_band(wrong, curve["pairs"])
-            seen: NDArray[np.bool_] = wrong > 0
-            axis.fill_between(
-                x[seen],
-                low[seen],
-                high[seen],
-                color=COLOURS[name],
-                alpha=0.15,  # faint: the lines matter
-                linewidth=0,
-            )
-            axis.plot(
-                x[seen], share[seen], color=COLOURS[name], marker=marker, label=f"k = {curve['k']}"
-            )
+            values = [part[wrong > 0] for part in share_band(wrong, curve["pairs"])]
+            band(axis, x[wrong > 0], values, name, marker=marker, label=f"k = {curve['k']}")
         axis.axhline(LEVEL, color=COLOURS["grey"], linestyle=":", linewidth=1.5)
         # From less than one wrong entry of all draws to all of them.
         limits = (3e-7, 1.2)
@@ -139,27 +100,19 @@ def draw(facts: Facts) -> dict[str, Figure]:
     axes[0].set_ylabel("share of entries that are wrong")
     axes[0].legend(title="95% bands (Wilson)", ncols=2)
     # 2. The d that is needed against k, beside the lemma's k⁴.
-    ks = np.array(KS)
+    ks, last = np.array(KS), axes[2]
     for how, name, marker in (("paper", "vermilion", "o"), ("balanced", "black", "s")):
         needed = [curve["needed"][how] or np.nan for curve in facts["curves"]]
-        fit = facts["exponent"][how]
+        fit, colour = facts["exponent"][how], COLOURS[name]
         label = f"{ROUNDINGS[how]}: k^{fit['exponent']:.2f} ({fit['low']:.2f} to {fit['high']:.2f})"
-        axes[2].plot(ks, needed, marker, color=COLOURS[name], label=label)
-        axes[2].plot(ks, fit["scale"] * ks ** fit["exponent"], color=COLOURS[name], linewidth=1)
-    anchor = facts["curves"][0]["needed"]["paper"] or 1.0
-    axes[2].plot(
-        ks, anchor * (ks / 2.0) ** 4, "--", color=COLOURS["blue"], label="k⁴, the lemma's rate"
-    )
-    axes[2].set(
-        xscale="log",
-        yscale="log",
-        xlabel="k_private",
-        title=f"pixels d at which {LEVEL:.0%} of entries are wrong",
-        xticks=ks,
-    )
-    axes[2].set_xticks(ks, labels=[str(k) for k in KS])
-    axes[2].minorticks_off()
-    axes[2].legend(loc="upper left")
+        last.plot(ks, needed, marker, color=colour, label=label)
+        last.plot(ks, fit["scale"] * ks ** fit["exponent"], color=colour, linewidth=1)
+    rate = (facts["curves"][0]["needed"]["paper"] or 1.0) * (ks / 2.0) ** 4
+    last.plot(ks, rate, "--", color=COLOURS["blue"], label="k⁴, the lemma's rate")
+    title = f"pixels d at which {LEVEL:.0%} of entries are wrong"
+    last.set(xscale="log", yscale="log", xlabel="k_private", title=title)
+    ticks(last, KS)
+    last.legend(loc="upper left")
     return {"": figure}
 
 
@@ -169,8 +122,7 @@ def section(facts: Facts) -> Section:
         [
             str(curve["k"]),
             *(_number(curve["needed"][how]) for how in ROUNDINGS),
-            _clean(curve, "paper"),
-            _clean(curve, "balanced"),
+            *(_clean(curve, how) for how in ROUNDINGS),
         ]
         for curve in facts["curves"]
     ]
@@ -188,17 +140,7 @@ def section(facts: Facts) -> Section:
         + f"(R² at least {_straight(facts):.3f})"
         + (", and the default needs fewer pixels at every k." if _fewer(facts) else "."),
         body=f"m = {M} encodings of n = {N} vectors, {facts['repeats']} draws: "
-        f"{facts['curves'][0]['pairs']:,} pairs each.\n\n"
-        + table(
-            [
-                "k",
-                "d for 1 in 100 wrong, as printed",
-                "default",
-                "first d measured without a wrong entry, as printed",
-                "default",
-            ],
-            lines,
-        ),
+        f"{facts['curves'][0]['pairs']:,} pairs each.\n\n" + table(HEADS, lines),
     )
 
 
@@ -211,13 +153,11 @@ def _straight(facts: Facts) -> float:
     down to ten entries."""
     lowest = 1.0
     for curve in facts["curves"]:
-        seen = [
-            (d, np.log(w))
-            for d, w in zip(curve["d"], curve["paper"], strict=True)
-            if 10 <= w <= curve["pairs"] / 10
-        ]
-        if len(seen) > 2:
-            lowest = min(lowest, float(np.corrcoef(np.transpose(seen))[0, 1] ** 2))
+        d, wrong = np.array(curve["d"]), np.array(curve["paper"])
+        seen = (wrong >= 10) & (wrong <= curve["pairs"] / 10)
+        if seen.sum() > 2:
+            r = np.corrcoef(d[seen], np.log(wrong[seen]))[0, 1]
+            lowest = min(lowest, float(r**2))
     return lowest
 
 
@@ -228,12 +168,9 @@ def _fewer(facts: Facts) -> bool:
 
 
 def _clean(curve: Facts, how: str) -> str:
-    last = max((place for place, wrong in enumerate(curve[how]) if wrong), default=-1)
-    return (
-        f"{curve['d'][last + 1]:,}"
-        if last + 1 < len(curve["d"])
-        else f"more than {curve['d'][-1]:,}"
-    )
+    first = max((place for place, wrong in enumerate(curve[how]) if wrong), default=-1) + 1
+    d = curve["d"]
+    return f"{d[first]:,}" if first < len(d) else f"more than {d[-1]:,}"
 
 
 def _number(value: float | None) -> str:

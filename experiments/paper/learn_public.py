@@ -10,20 +10,17 @@ the same encodings.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from experiments.bands import mean_band
 from experiments.cells import Cells, Facts
-from experiments.drawing import COLOURS, MARKERS, SERIES, panels
+from experiments.drawing import COLOURS, MARKERS, SERIES, Figures, band, panels
 from experiments.section import Section, table
 
 from unveil.encode import simulate
 from unveil.paper import learn_public
 from unveil.scheme import Scheme, Weighting
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PIXELS = {2: 1000, 4: 1800, 6: 2400}
 """d for each k_public, as the paper has them."""
@@ -43,107 +40,44 @@ def measure(cells: Cells, full: bool) -> Facts:
         for k, d in PIXELS.items()
         for n in PUBLIC
     ]
-    found = cells.run(_cell, settings)
-    return {
-        "m": m,
-        "cells": [{**setting, **cell} for setting, cell in zip(settings, found, strict=True)],
-    }
+    pairs = zip(settings, cells.run(_cell, settings), strict=True)
+    return {"m": m, "cells": [{**setting, **cell} for setting, cell in pairs]}
 
 
 def _cell(n_public: int, k_public: int, d: int, weighting: Weighting, m: int, seed: int) -> Facts:
     """For each method the mean share of the support that was found, with its interval, and how many
     supports are exact."""
-    rng = np.random.SeedSequence([seed, n_public, k_public])
-    sim = simulate(
-        Scheme(2, k_public, weighting),
-        100,
-        n_public=n_public,
-        m=m,
-        d=d,
-        rng=np.random.default_rng(rng),
-    )
-    truth = sim.selection.public
-    out: Facts = {}
+    rng = np.random.default_rng(np.random.SeedSequence([seed, n_public, k_public]))
+    scheme = Scheme(2, k_public, weighting)
+    sim = simulate(scheme, 100, n_public=n_public, m=m, d=d, rng=rng)
+    truth, out = sim.selection.public, {}
     for method in METHODS:
         found = learn_public(sim.encodings, sim.public, method=method).indices
-        shares = np.array(
-            [
-                len(set(a) & set(b)) / k_public
-                for a, b in zip(found.tolist(), truth.tolist(), strict=True)
-            ]
-        )
-        share, low, high = mean_band(shares)
-        out[method] = {
-            "share": round(float(share), 4),
-            "low": round(float(low), 4),
-            "high": round(min(float(high), 1.0), 4),
-            "exact": int((shares == 1).sum()),
-        }
+        shares = (found[:, :, None] == truth[:, None]).any(axis=2).mean(axis=1)
+        share, low, high = (round(min(float(x), 1.0), 4) for x in mean_band(shares))
+        exact = int((shares == 1).sum())
+        out[method] = {"share": share, "low": low, "high": high, "exact": exact}
     return out
 
 
-def rows(facts: Facts) -> list[Facts]:
-    return [
-        {
-            **{name: cell[name] for name in ("weighting", "k_public", "d", "n_public", "m")},
-            "method": method,
-            **cell[method],
-        }
-        for cell in facts["cells"]
-        for method in METHODS
-    ]
-
-
-def draw(facts: Facts) -> dict[str, Figure]:
+def draw(facts: Facts) -> Figures:
     # A panel for each weighting; the paper's method in colour, the default dashed.
     figure, axes = panels(1, 2, (9, 3.7), sharey=True)  # inches
     for axis, weighting in zip(axes, WEIGHTINGS, strict=True):
+        here = [c for c in facts["cells"] if c["weighting"] == weighting]
         for (k, d), name, marker in zip(PIXELS.items(), SERIES, MARKERS, strict=False):
-            cells = [
-                c for c in facts["cells"] if c["weighting"] == weighting and c["k_public"] == k
-            ]
-            x = [c["n_public"] for c in cells]
-            share, low, high = (
-                [c["diagonal"][part] for c in cells] for part in ("share", "low", "high")
-            )
-            # Bands are faint: the lines matter.
-            axis.fill_between(x, low, high, color=COLOURS[name], alpha=0.15, linewidth=0)
-            axis.plot(
-                x,
-                share,
-                color=COLOURS[name],
-                marker=marker,
-                label=f"diagonal thresholding, k_public = {k}, d = {d}",
-            )
-        least = [
-            min(
-                c["folded-em"]["share"]
-                for c in facts["cells"]
-                if (c["weighting"], c["n_public"]) == (weighting, n)
-            )
-            for n in PUBLIC
-        ]
-        axis.plot(
-            PUBLIC,
-            least,
-            "--",
-            color=COLOURS["black"],
-            marker="P",
-            label="folded-em (default), the worst of the three",
-        )
-        axis.axhline(
-            CLAIM,
-            color=COLOURS["grey"],
-            linestyle=":",
-            linewidth=1.5,
-            label="the paper: at least 90%",
-        )
-        axis.set(
-            xlabel="public vectors n_public",
-            title=f"weighting {weighting}",
-            ylim=(0, 1.04),  # markers at 1 are seen whole
-            xticks=PUBLIC,
-        )
+            some = [c for c in here if c["k_public"] == k]
+            values = [[c["diagonal"][part] for c in some] for part in ("share", "low", "high")]
+            label = f"diagonal thresholding, k_public = {k}, d = {d}"
+            band(axis, [c["n_public"] for c in some], values, name, marker=marker, label=label)
+        least = [min(c["folded-em"]["share"] for c in here if c["n_public"] == n) for n in PUBLIC]
+        label = "folded-em (default), the worst of the three"
+        axis.plot(PUBLIC, least, "--", color=COLOURS["black"], marker="P", label=label)
+        grey = {"color": COLOURS["grey"], "linestyle": ":", "linewidth": 1.5}
+        axis.axhline(CLAIM, **grey, label="the paper: at least 90%")
+        # Markers at 1 are seen whole.
+        axis.set(xlabel="public vectors n_public", title=f"weighting {weighting}")
+        axis.set(ylim=(0, 1.04), xticks=PUBLIC)
     axes[0].set_ylabel("share of the support found, mean")
     axes[-1].legend(loc="lower left", title="95% bands")
     return {"": figure}

@@ -16,12 +16,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from experiments.bands import power_law
 from experiments.cells import Cells, Facts
-from experiments.drawing import COLOURS, panels
+from experiments.drawing import COLOURS, Figures, panels, ticks
 from experiments.section import Section, table
 from numpy.typing import NDArray
 from scipy import sparse
@@ -31,9 +30,6 @@ from unveil.engine.blocks import one_blas_thread
 from unveil.paper import find_all_florals, find_floral_submatrix, gram_extract
 from unveil.records import Overlaps
 from unveil.scheme import Scheme
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 VECTORS = {2: (300, 450, 700, 1000, 1400), 3: (20, 25, 31, 38, 46)}
 """n, by k: at the largest m is about 19,000 and 6,000."""
@@ -70,13 +66,9 @@ def measure(cells: Cells, full: bool) -> Facts:
     fits: Facts = {}
     for k in vectors:
         some = [point for point in points if point["k"] == k]
-        fits[str(k)] = {"m": _fit(some, "m"), **{stage: _fit(some, stage) for stage in STAGES}}
-    return {
-        "draws": draws,
-        "d": {str(k): d for k, d in PIXELS.items()},
-        "points": points,
-        "fits": fits,
-    }
+        fits[str(k)] = {what: _fit(some, what) for what in ("m", *STAGES)}
+    pixels = {str(k): d for k, d in PIXELS.items()}
+    return {"draws": draws, "d": pixels, "points": points, "fits": fits}
 
 
 def bounds(k: int) -> tuple[float, float]:
@@ -103,17 +95,13 @@ def _cell(k: int, n: int, draws: int, seed: int) -> Facts:
         W = selection_matrix(sim.selection.private, n).astype(np.int8)
         overlaps = Overlaps((W @ W.T).astype(np.int64).tocsr(), k)
         with one_blas_thread():
-            read = partial(gram_extract, sim.encodings, workers=1)
-            seconds["pixels"].append(_seconds(read))
+            seconds["pixels"].append(_seconds(partial(gram_extract, sim.encodings, workers=1)))
         seconds["matrix"].append(_seconds(partial(_write_down, W)))
         seconds["one"].append(_seconds(partial(find_floral_submatrix, overlaps)))
         seconds["all"].append(_seconds(partial(find_all_florals, overlaps)))
         there += find_floral_submatrix(overlaps) is not None
-    return {
-        "m": m,
-        "there": there,
-        **{stage: round(float(np.median(each)), 6) for stage, each in seconds.items()},
-    }
+    medians = {stage: round(float(np.median(each)), 6) for stage, each in seconds.items()}
+    return {"m": m, "there": there, **medians}
 
 
 def _write_down(W: sparse.csr_array) -> NDArray[np.int8]:
@@ -135,14 +123,7 @@ def _seconds(work: Callable[[], object]) -> float:
     return max(min(times), SHORTEST)
 
 
-def rows(facts: Facts) -> list[Facts]:
-    return [
-        {name: point[name] for name in ("k", "n", "m", "draws", "there", *STAGES)}
-        for point in facts["points"]
-    ]
-
-
-def draw(facts: Facts) -> dict[str, Figure]:
+def draw(facts: Facts) -> Figures:
     # A panel for each k: seconds of each stage against n, and the paper's slope beside them.
     figure, axes = panels(1, 2, (9, 3.9))  # inches
     for axis, k in zip(axes, map(int, facts["fits"]), strict=True):
@@ -150,35 +131,18 @@ def draw(facts: Facts) -> dict[str, Figure]:
         n = np.array([point["n"] for point in some], dtype=np.float64)
         for stage, (colour, marker) in LOOKS.items():
             fit = facts["fits"][str(k)][stage]
-            label = (
-                f"{STAGES[stage]}: n^{fit['exponent']:.2f} ± {(fit['high'] - fit['low']) / 2:.2f}"
-            )
-            axis.plot(
-                n,
-                [point[stage] for point in some],
-                marker=marker,
-                color=COLOURS[colour],
-                label=label,
-            )
-        anchor = some[-1]["pixels"] * 2
-        axis.plot(
-            n,
-            anchor * (n / n[-1]) ** bounds(k)[0],
-            "--",
-            color=COLOURS["grey"],
-            label=f"slope {bounds(k)[0]:.2f}, the paper's",
-        )
-        axis.set(
-            xscale="log",
-            yscale="log",
-            xlabel="private vectors n",
-            title=f"k = {k}, m = {FACTOR[k]:g}·n^{k - 2 / (k + 1):.2f}",
-        )
-        axis.set_xticks([point["n"] for point in some], labels=[str(point["n"]) for point in some])
-        axis.minorticks_off()
+            half = (fit["high"] - fit["low"]) / 2
+            label = f"{STAGES[stage]}: n^{fit['exponent']:.2f} ± {half:.2f}"
+            seconds = [point[stage] for point in some]
+            axis.plot(n, seconds, marker=marker, color=COLOURS[colour], label=label)
+        slope = some[-1]["pixels"] * 2 * (n / n[-1]) ** bounds(k)[0]
+        label = f"slope {bounds(k)[0]:.2f}, the paper's"
+        axis.plot(n, slope, "--", color=COLOURS["grey"], label=label)
+        title = f"k = {k}, m = {FACTOR[k]:g}·n^{k - 2 / (k + 1):.2f}"
+        axis.set(xscale="log", yscale="log", xlabel="private vectors n", title=title)
+        ticks(axis, [point["n"] for point in some])
         # Room above the lines for the legend.
-        low, high = axis.get_ylim()
-        axis.set_ylim(low, high * 30)
+        axis.set_ylim(top=axis.get_ylim()[1] * 30)
         axis.legend(loc="upper left", title="processor seconds, exponent with 95% interval")
     axes[0].set_ylabel("seconds on one core")
     return {"": figure}
@@ -199,9 +163,8 @@ def section(facts: Facts) -> Section:
         bare.append(last["all"] / last["matrix"])
         within.append(fit["all"]["low"] <= bounds(k)[1])
         for stage, name in STAGES.items():
-            paper = (
-                f"at most {bounds(k)[1]:.2f}" if stage in ("one", "all") else f"{bounds(k)[0]:.2f}"
-            )
+            search = stage in ("one", "all")
+            paper = f"at most {bounds(k)[1]:.2f}" if search else f"{bounds(k)[0]:.2f}"
             own = fit[stage]
             found = f"{own['exponent']:.2f} ({own['low']:.2f} to {own['high']:.2f})"
             lines.append([f"k={k}, {name}", paper, found, f"{last[stage] * THOUSAND:,.1f} ms"])

@@ -10,7 +10,9 @@ different encodings, below which no attack can (docs/attacks.md).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from functools import partial
+from itertools import product
 
 import numpy as np
 from experiments.bands import power_law
@@ -40,6 +42,8 @@ PIXELS = 2048
 """d of the attack on all vectors: enough that encodings are what limits it."""
 FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
 """Multiples of the least m possible that are tried in turn."""
+MEDIANS = ("subsets", "predicted", "sunflower", "twice", "attack")
+"""What grows with n: m at the first floral of either family, as expected, and for all vectors."""
 
 
 def exponent(k: int) -> float:
@@ -51,37 +55,22 @@ def measure(cells: Cells, full: bool) -> Facts:
     factors = list(FACTORS if full else FACTORS[3:])
     # 1. First florals, and all vectors, at each k and n.
     settings = [{"k": k, "n": n} for k, ns in vectors.items() for n in ns]
-    existing = cells.run(
-        _existence, [{**s, "draws": draws, "searched": searched} for s in settings], "florals"
-    )
-    attacked = cells.run(
-        _attack, [{**s, "draws": attacks, "factors": factors} for s in settings], "all vectors"
-    )
+    asked = [{**s, "draws": draws, "searched": searched} for s in settings]
+    existing = cells.run(_existence, asked, "florals")
+    asked = [{**s, "draws": attacks, "factors": factors} for s in settings]
+    attacked = cells.run(_attack, asked, "all vectors")
     points = [
         {**s, **floral, **attack}
         for s, floral, attack in zip(settings, existing, attacked, strict=True)
     ]
     # 2. Exponents of n, for each k.
-    fits: Facts = {}
-    for k in vectors:
+    fits: Facts = {str(k): {"theory": round(exponent(k), 4)} for k in vectors}
+    for k, what in product(vectors, MEDIANS):
         some = [point for point in points if point["k"] == k]
-        n = [point["n"] for point in some]
-        fits[str(k)] = {"theory": round(exponent(k), 4)}
-        for what in ("subsets", "predicted", "sunflower", "twice", "attack"):
-            fits[str(k)][what] = {
-                name: round(value, 4)
-                for name, value in power_law(n, [point[what]["median"] for point in some])
-                ._asdict()
-                .items()
-            }
-    return {
-        "draws": draws,
-        "searched": searched,
-        "attacks": attacks,
-        "d": PIXELS,
-        "points": points,
-        "fits": fits,
-    }
+        fit = power_law([point["n"] for point in some], [point[what]["median"] for point in some])
+        fits[str(k)][what] = {name: round(value, 4) for name, value in fit._asdict().items()}
+    about = {"draws": draws, "searched": searched, "attacks": attacks, "d": PIXELS}
+    return {**about, "points": points, "fits": fits}
 
 
 def _existence(k: int, n: int, draws: int, searched: int, seed: int) -> Facts:
@@ -89,44 +78,32 @@ def _existence(k: int, n: int, draws: int, searched: int, seed: int) -> Facts:
     first floral of any kind."""
     # Nested draws, long enough that a floral exists in nearly all of them.
     start = encodings_needed(n, k)
-    first: dict[str, list[int]] = {"subsets": [], "sunflower": []}
+    there = {"subsets": partial(has_subsets, n=n), "sunflower": partial(has_sunflower, n=n)}
+    first: dict[str, list[int]] = {family: [] for family in there}
     returned = {"asked": 0, "agrees": 0, "real": 0}
     for draw in range(draws):
-        drawn = _subsets(
-            k, n, 12 * start, np.random.default_rng(np.random.SeedSequence([seed, k, n, draw]))
-        )
-        there = {"subsets": partial(has_subsets, n=n), "sunflower": partial(has_sunflower, n=n)}
-        found = {
-            family: first_m(drawn, exists, start) or len(drawn) for family, exists in there.items()
-        }
-        for family, m in found.items():
-            first[family].append(m)
-        if draw < searched and found["subsets"] ** 2 * k * k / n <= LARGEST_SEARCH:
-            m = min(found.values())
-            before, at, real = (
-                search_finds(drawn[:size], n) for size in (m - 1, m, found["subsets"])
-            )
+        rng = np.random.default_rng(np.random.SeedSequence([seed, k, n, draw]))
+        drawn = draw_selection(Scheme(k), n, 0, 12 * start, rng, rng).private
+        for family, exists in there.items():
+            first[family].append(first_m(drawn, exists, start) or len(drawn))
+        subsets, m = first["subsets"][-1], min(ms[-1] for ms in first.values())
+        if draw < searched and subsets**2 * k * k / n <= LARGEST_SEARCH:
+            before, at, real = (search_finds(drawn[:size], n) for size in (m - 1, m, subsets))
             returned["asked"] += 1
             returned["agrees"] += before == "nothing" and at != "nothing"
             returned["real"] += real == "subsets"
-    return {
-        **{
-            family: {"median": float(np.median(ms)), "all": sorted(ms)}
-            for family, ms in first.items()
-        },
-        "predicted": {"median": _predicted(n, k, start)},
-        "search": returned,
-    }
+    medians = {family: _median(ms) for family, ms in first.items()}
+    return {**medians, "predicted": {"median": _predicted(n, k, start)}, "search": returned}
+
+
+def _median(ms: list[int]) -> Facts:
+    return {"median": float(np.median(ms)), "all": sorted(ms)}
 
 
 def _predicted(n: int, k: int, start: int) -> int:
     """The m at which florals number log 2 in expectation: the median, were they a Poisson
     process."""
-    low, high = 0, start
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if expected_florals(n, k, middle) >= np.log(2) else (middle, high)
-    return high
+    return bisect_left(range(start), np.log(2), key=partial(expected_florals, n, k))
 
 
 def _attack(k: int, n: int, draws: int, factors: list[float], seed: int) -> Facts:
@@ -148,17 +125,9 @@ def _attack(k: int, n: int, draws: int, factors: list[float], seed: int) -> Fact
         else:
             failed += 1
         needed.append(m)
-    medians = {
-        name: {"median": float(np.median(ms)), "all": sorted(ms)}
-        for name, ms in (("twice", twice), ("attack", needed))
-    }
-    return {**medians, "failed": failed}
+    return {"twice": _median(twice), "attack": _median(needed), "failed": failed}
 
 
 def _all_twice(subsets: Subsets, n: int) -> bool:
     different = np.unique(subsets, axis=0)
     return bool((np.bincount(different.ravel(), minlength=n) >= 2).all())
-
-
-def _subsets(k: int, n: int, m: int, rng: np.random.Generator) -> Subsets:
-    return draw_selection(Scheme(k), n, 0, m, rng, rng).private

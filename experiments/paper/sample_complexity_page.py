@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from experiments.bands import share_band
 from experiments.cells import Facts
-from experiments.drawing import COLOURS, SERIES, panels
-from experiments.paper.sample_complexity import exponent
+from experiments.drawing import COLOURS, SERIES, Figures, panels, ticks
+from experiments.paper.sample_complexity import MEDIANS, exponent
 from experiments.section import Section, table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LOOKS = {2: ("blue", "o"), 3: ("vermilion", "s")}
 """Colour and marker of each k_private, the keys."""
@@ -20,27 +17,7 @@ CLOSE = 0.15
 """The exponent agrees with the paper's where it is this close: n is too small for the limit."""
 
 
-def rows(facts: Facts) -> list[Facts]:
-    out = []
-    for point in facts["points"]:
-        medians = {
-            f"median_m_{what}": point[what]["median"]
-            for what in ("subsets", "predicted", "sunflower", "twice", "attack")
-        }
-        search = {f"search_{name}": count for name, count in point["search"].items()}
-        out.append(
-            {
-                "k": point["k"],
-                "n": point["n"],
-                **medians,
-                **search,
-                "attack_failed": point["failed"],
-            }
-        )
-    return out
-
-
-def draw(facts: Facts) -> dict[str, Figure]:
+def draw(facts: Facts) -> Figures:
     # 1. The probability that a floral exists, against m in the paper's unit, for k = 2 and 3.
     figure, axes = panels(1, 3, (12, 4))
     for axis, k in zip(axes[:2], LOOKS, strict=True):
@@ -51,60 +28,37 @@ def draw(facts: Facts) -> dict[str, Figure]:
                 _curve(axis, point, "sunflower", COLOURS[name], None)
         if k > 2:
             axis.plot([], [], "--", color=COLOURS["grey"], label="a sunflower instead")
-        power = f"{exponent(k):.3g}"
-        least = min(point["sunflower"]["all"][0] / point["n"] ** exponent(k) for point in some)
-        most = max(point["subsets"]["all"][-1] / point["n"] ** exponent(k) for point in some)
+        unit = [point["n"] ** exponent(k) for point in some]
+        least = min(p["sunflower"]["all"][0] / u for p, u in zip(some, unit, strict=True))
+        most = max(p["subsets"]["all"][-1] / u for p, u in zip(some, unit, strict=True))
+        axis.set(xlabel=f"m / n^{exponent(k):.3g}", title=f"k = {k}: a floral exists")
         # Some room around the data on each side.
-        bounds = {"xlim": (0.8 * least, 1.3 * most), "ylim": (-0.02, 1.02)}  # see above
-        axis.set(
-            xlabel=f"m / n^{power}",
-            **bounds,
-            title=f"k = {k}: a floral exists",
-        )
+        axis.set(xlim=(0.8 * least, 1.3 * most), ylim=(-0.02, 1.02))
         # The lemma speaks of probability 9/10.
         axis.axhline(0.9, color=COLOURS["grey"], linewidth=1, linestyle=":")
         axis.legend(loc="lower right", title=f"95% bands, {facts['draws']} draws")
     axes[0].set_ylabel("probability")
     # 2. Encodings needed against n: for a floral, for all vectors, and at least.
+    last = axes[2]
     for k, (name, marker) in LOOKS.items():
-        some = [point for point in facts["points"] if point["k"] == k]
-        n = np.array([point["n"] for point in some], dtype=np.float64)
-        fit = facts["fits"][str(k)]
-        colour = COLOURS[name]
+        some, fit = [p for p in facts["points"] if p["k"] == k], facts["fits"][str(k)]
+        n, colour = np.array([p["n"] for p in some], dtype=np.float64), COLOURS[name]
+        m = {what: np.array([p[what]["median"] for p in some]) for what in MEDIANS}
         label = f"k = {k}: a floral, median; n^{fit['subsets']['exponent']:.2f} "
         label += f"(paper n^{exponent(k):.2f})"
-        axes[2].plot(
-            n, [point["subsets"]["median"] for point in some], marker, color=colour, label=label
-        )
+        last.plot(n, m["subsets"], marker, color=colour, label=label)
         middle = len(n) // 2
-        anchor = some[middle]["subsets"]["median"]
-        axes[2].plot(n, anchor * (n / n[middle]) ** exponent(k), "-", color=colour, linewidth=1)
+        slope = m["subsets"][middle] * (n / n[middle]) ** exponent(k)
+        last.plot(n, slope, "-", color=colour, linewidth=1)
         label = f"k = {k}: all n vectors, exact; n^{fit['attack']['exponent']:.2f}"
-        axes[2].plot(
-            n,
-            [point["attack"]["median"] for point in some],
-            marker,
-            mfc="none",
-            ls="--",
-            color=colour,
-            label=label,
-        )
+        last.plot(n, m["attack"], marker, mfc="none", ls="--", color=colour, label=label)
         label = f"k = {k}: each vector used twice (least possible)"
-        axes[2].plot(
-            n, [point["twice"]["median"] for point in some], ":", color=colour, label=label
-        )
-    axes[2].set(
-        xscale="log",
-        yscale="log",
-        xlabel="private vectors n",
-        ylabel="encodings m",
-        title="encodings needed",
-    )
-    ticks = sorted({point["n"] for point in facts["points"]} & {20, 50, 100, 200, 500, 1000})
-    axes[2].set_xticks(ticks, labels=[str(tick) for tick in ticks])
-    axes[2].minorticks_off()
-    axes[2].set_ylim(top=axes[2].get_ylim()[1] * 60)
-    axes[2].legend(loc="upper left", fontsize=7)
+        last.plot(n, m["twice"], ":", color=colour, label=label)
+    last.set(xscale="log", yscale="log", xlabel="private vectors n")
+    last.set(ylabel="encodings m", title="encodings needed")
+    ticks(last, sorted({p["n"] for p in facts["points"]} & {20, 50, 100, 200, 500, 1000}))
+    last.set_ylim(top=last.get_ylim()[1] * 60)
+    last.legend(loc="upper left", fontsize=7)
     return {"": figure}
 
 
@@ -135,19 +89,17 @@ def section(facts: Facts) -> Section:
         )
     # 2. A line for each k and n.
     for point in facts["points"]:
-        asked = point["search"]["asked"]
+        search, asked = point["search"], point["search"]["asked"]
+        more = "more than " if 2 * point["failed"] > facts["attacks"] else ""
+        florals = [f"{point[what]['median']:,.0f}" for what in MEDIANS[:3]]
+        found = [f"{search['agrees']} of {asked}", f"{search['real']} of {asked}"]
         lines.append(
             [
                 f"k={point['k']}, n={point['n']}",
-                *(
-                    f"{point[what]['median']:,.0f}"
-                    for what in ("subsets", "predicted", "sunflower")
-                ),
-                f"{point['search']['agrees']} of {asked}" if asked else "too large",
-                f"{point['search']['real']} of {asked}" if asked else "–",
+                *florals,
+                *(found if asked else ["too large", "–"]),
                 f"{point['twice']['median']:,.0f}",
-                ("more than " if 2 * point["failed"] > facts["attacks"] else "")
-                + f"{point['attack']['median']:,.0f}",
+                f"{more}{point['attack']['median']:,.0f}",
             ]
         )
     # 3. How often the search agreed, and how far the exponent is off at most.

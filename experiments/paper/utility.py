@@ -63,14 +63,11 @@ def measure(cells: Cells, full: bool) -> Facts:
         for k in (ks if scheme != "vanilla" else (1,))
     ]
     found = cells.run(_cell, settings, "utility")
-    curves = [
-        curve
-        for setting, cell in zip(settings, found, strict=True)
-        for curve in _curves(setting, cell)
-    ]
     rights = {
         (s["data"], s["scheme"], s["k"]): cell for s, cell in zip(settings, found, strict=True)
     }
+    curves = [curve for s, cell in zip(settings, found, strict=True) for curve in _curves(s, cell)]
+    drops = [drop for data in DATA for scheme in SIGNS for drop in _drops(rights, data, scheme)]
     # 2. Other choices at the k at which the paper states its losses.
     few = [
         {"data": data, "scheme": scheme, "k": k, "seeds": 10, **change}
@@ -78,27 +75,22 @@ def measure(cells: Cells, full: bool) -> Facts:
         for data in DATA
         for scheme, k in (("vanilla", 1), ("mixup", FAR), ("absolute", FAR), ("random", FAR))
     ]
-    others = cells.run(_cell, few, "utility: other choices")
     names = [name for name in CHOICES for _ in range(len(few) // len(CHOICES))]
+    others = zip(names, few, cells.run(_cell, few, "utility: other choices"), strict=True)
     # 3. The printed initialisation.
-    printed = [{"data": data, "seeds": seeds, "alpha": alpha} for data in DATA for alpha in ALPHAS]
+    one = {"scheme": "vanilla", "k": 1, "seeds": seeds, "init": "printed"}
+    printed = [{**one, "data": data, "alpha": alpha} for data in DATA for alpha in ALPHAS]
+    started = zip(printed, cells.run(_cell, printed, "utility: printed start"), strict=True)
     return {
         "seeds": seeds,
         "k": list(ks),
         "curves": curves,
-        "drops": [
-            drop for data in DATA for scheme in SIGNS for drop in _drops(rights, data, scheme)
-        ],
+        "drops": drops,
         "choices": [
             {"choice": name, **_only(setting), "test": _round(_final(cell, "test").mean())}
-            for name, setting, cell in zip(names, few, others, strict=True)
+            for name, setting, cell in others
         ],
-        "printed": [
-            {**setting, **_behaviour(cell)}
-            for setting, cell in zip(
-                printed, cells.run(_cell_printed, printed, "utility: printed start"), strict=True
-            )
-        ],
+        "printed": [{**s, "test": _round(_final(cell, "test").mean())} for s, cell in started],
     }
 
 
@@ -174,28 +166,10 @@ def _cell(
 ) -> Facts:
     """How many originals are classified right: per seed and epoch, for training and test
     vectors."""
-    done = train(
-        [prepare(number, data, scheme, k, seed, **how) for number in range(seeds)], batch=batch
-    )
-    views = ("train", "test", "train of |x|", "test of |x|")[: done[0].right.shape[1]]
-    return {
-        view: [run.right[:, place].tolist() for run in done] for place, view in enumerate(views)
-    }
-
-
-def _cell_printed(data: str, seeds: int, alpha: float, seed: int) -> Facts:
-    done = train(
-        [
-            prepare(number, data, "vanilla", 1, seed, init="printed", alpha=alpha)
-            for number in range(seeds)
-        ]
-    )
-    return {
-        "train": [run.right[:, 0].tolist() for run in done],
-        "test": [run.right[:, 1].tolist() for run in done],
-        "logit": [run.logit for run in done],
-        "constant": [run.constant or not run.finite for run in done],
-    }
+    runs = [prepare(number, data, scheme, k, seed, **how) for number in range(seeds)]
+    done = train(runs, batch=batch)
+    views = ("train", "test", "train of |x|", "test of |x|")[: done[0].shape[1]]
+    return {view: [right[:, place].tolist() for right in done] for place, view in enumerate(views)}
 
 
 def _curves(setting: Facts, cell: Facts) -> list[Facts]:
@@ -204,17 +178,11 @@ def _curves(setting: Facts, cell: Facts) -> list[Facts]:
     # |x| is there for networks that have seen nothing but absolute values.
     for view, suffix in (("x", ""), ("|x|", " of |x|")):
         if f"test{suffix}" in cell:
-            test = mean_band(np.array(cell[f"test{suffix}"]) / (N - TRAIN))
-            out.append(
-                {
-                    **_only(setting),
-                    "view": view,
-                    "train": _round(np.mean(cell[f"train{suffix}"], axis=0) / TRAIN),
-                    "test": _round(test.value),
-                    "low": _round(test.low),
-                    "high": _round(test.high),
-                }
-            )
+            train = np.mean(cell[f"train{suffix}"], axis=0) / TRAIN
+            test, low, high = mean_band(np.array(cell[f"test{suffix}"]) / (N - TRAIN))
+            parts = {"train": train, "test": test, "low": low, "high": high}
+            rounded = {name: _round(part) for name, part in parts.items()}
+            out.append({**_only(setting), "view": view, **rounded})
     return out
 
 
@@ -223,30 +191,17 @@ def _drops(rights: dict[Any, Facts], data: str, scheme: str) -> list[Facts]:
     at k = 1; paired."""
     out = []
     for view, part in (("x", "test"), ("|x|", "test of |x|")):
-        if part in rights[data, scheme, FAR]:
-            far = _final(rights[data, scheme, FAR], part)
-            for against, base in (
-                ("vanilla", _final(rights[data, "vanilla", 1], "test")),
-                ("k=1", _final(rights[data, scheme, 1], part)),
-            ):
-                band = mean_band(100 * (base - far))
-                values = {
-                    name: _round(number, 1)
-                    for name, number in zip(("points", "low", "high"), band, strict=True)
-                }
-                out.append(
-                    {"data": data, "scheme": scheme, "view": view, "against": against, **values}
-                )
+        if part not in rights[data, scheme, FAR]:
+            continue
+        far = _final(rights[data, scheme, FAR], part)
+        own = {"data": data, "scheme": scheme, "view": view}
+        for against, base in (
+            ("vanilla", _final(rights[data, "vanilla", 1], "test")),
+            ("k=1", _final(rights[data, scheme, 1], part)),
+        ):
+            points, low, high = (_round(x, 1) for x in mean_band(100 * (base - far)))
+            out.append({**own, "against": against, "points": points, "low": low, "high": high})
     return out
-
-
-def _behaviour(cell: Facts) -> Facts:
-    return {
-        "train": _round(_final(cell, "train").mean()),
-        "test": _round(_final(cell, "test").mean()),
-        "logit": _round(float(np.median(cell["logit"])), 0),
-        "constant": _round(float(np.mean(cell["constant"]))),
-    }
 
 
 def _final(cell: Facts, part: str) -> NDArray[np.float64]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from experiments.cells import Facts
-from experiments.drawing import COLOURS, panels
+from experiments.drawing import COLOURS, Figures, band, panels
 from experiments.paper.utility import CHOICES, DATA, FAR
 from experiments.section import Section, table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLES = {
     "by-magnitude": "Gaussian vectors, labels by Σ|xᵢvᵢ|",
@@ -36,58 +33,38 @@ LIMITS = (0.4, 1.01)
 """Accuracies that are drawn: chance is 0.5, and a line at 1 is seen whole."""
 
 
-def rows(facts: Facts) -> list[Facts]:
-    return [
-        {**{name: curve[name] for name in ("data", "scheme", "k", "view")}, "epoch": epoch + 1}
-        | {name: curve[name][epoch] for name in ("train", "test", "low", "high")}
-        for curve in facts["curves"]
-        for epoch in range(len(curve["test"]))
-    ]
-
-
-def draw(facts: Facts) -> dict[str, Figure]:
+def draw(facts: Facts) -> Figures:
     """Accuracy after the last epoch against k; and for each data set the paper's panels, one k
     each."""
     return {"": _against_k(facts), **{f"-{data}": _against_epochs(facts, data) for data in DATA}}
 
 
-def _against_k(facts: Facts) -> Figure:
+def _against_k(facts: Facts) -> Any:
     figure, axes = panels(1, 3, (11, 3.7), sharey=True)  # inches
     ks = facts["k"]
     for axis, data in zip(axes, DATA, strict=True):
         for (scheme, view), (colour, style, marker, label) in LOOKS.items():
-            some = [
-                curve
-                for curve in facts["curves"]
-                if (curve["data"], curve["scheme"], curve["view"]) == (data, scheme, view)
-            ]
-            if not some:
-                continue
-            test, low, high = (
-                [curve[name][-1] for curve in some] for name in ("test", "low", "high")
-            )
-            if scheme == "vanilla":
+            which = (data, scheme, view)
+            some = [c for c in facts["curves"] if (c["data"], c["scheme"], c["view"]) == which]
+            values = [[curve[name][-1] for curve in some] for name in ("test", "low", "high")]
+            if some and scheme == "vanilla":
                 # Classical training has no k: a line with its band.
-                axis.axhspan(low[0], high[0], color=COLOURS[colour], alpha=0.12, linewidth=0)
-                axis.axhline(test[0], color=COLOURS[colour], label=label)
-                continue
-            # Bands are faint: the lines matter.
-            axis.fill_between(ks, low, high, color=COLOURS[colour], alpha=0.15, linewidth=0)
-            axis.plot(ks, test, style, marker=marker, color=COLOURS[colour], label=label)
+                axis.axhspan(values[1][0], values[2][0], color=COLOURS[colour], alpha=0.12, lw=0)
+                axis.axhline(values[0][0], color=COLOURS[colour], label=label)
+            elif some:
+                band(axis, ks, values, colour, style, marker=marker, label=label)
         axis.set(xlabel="k", title=TITLES[data], xticks=ks, ylim=LIMITS)
     axes[0].set_ylabel("test accuracy after 100 epochs")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=5,
-        title=f"means of {facts['seeds']} seeds, 95% bands",
-    )
+    _legend(figure, axes[0], f"means of {facts['seeds']} seeds, 95% bands")
     return figure
 
 
-def _against_epochs(facts: Facts, data: str) -> Figure:
+def _legend(figure: Any, axis: Any, title: str) -> None:
+    place = {"loc": "outside lower center", "ncols": 5, "title": title}
+    figure.legend(*axis.get_legend_handles_labels(), **place)
+
+
+def _against_epochs(facts: Facts, data: str) -> Any:
     ks = facts["k"]
     columns = min(4, len(ks))
     lines = -(-len(ks) // columns)
@@ -101,33 +78,24 @@ def _against_epochs(facts: Facts, data: str) -> Figure:
                 if which != (data, scheme, view) or (curve["k"] != k and scheme != "vanilla"):
                     continue
                 epochs = np.arange(1, len(curve["test"]) + 1)
-                axis.fill_between(
-                    epochs,
-                    curve["low"],
-                    curve["high"],
-                    color=COLOURS[colour],
-                    alpha=0.15,  # faint, as above
-                    linewidth=0,
-                )
                 # Test accuracy in front, training accuracy thin and dotted behind it.
-                test, train = {"linewidth": 1.3, "label": label}, {"linewidth": 0.9}  # in points
-                axis.plot(epochs, curve["test"], style, color=COLOURS[colour], **test)
-                axis.plot(epochs, curve["train"], ":", color=COLOURS[colour], **train)
+                values = [curve[name] for name in ("test", "low", "high")]
+                band(axis, epochs, values, colour, style, linewidth=1.3, label=label)
+                axis.plot(epochs, curve["train"], ":", color=COLOURS[colour], linewidth=0.9)
         axis.set(title=f"k = {k}", ylim=LIMITS, xlim=(0, len(epochs)))
     for axis in axes.reshape(-1, columns)[-1]:
         axis.set_xlabel("epoch")
     for axis in axes.reshape(-1, columns)[:, 0]:
         axis.set_ylabel("accuracy")
-    handles, labels = places[0].get_legend_handles_labels()
     title = f"{TITLES[data]}: lines test, dotted training vectors; "
-    title += f"means of {facts['seeds']} seeds, 95% bands"
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, title=title)
+    _legend(figure, places[0], f"{title}means of {facts['seeds']} seeds, 95% bands")
     return figure
 
 
 def section(facts: Facts) -> Section:
     drops = {(d["data"], d["scheme"], d["view"], d["against"]): d for d in facts["drops"]}
     text = [drops["by-magnitude", scheme, "x", "vanilla"] for scheme in ("absolute", "mixup")]
+    captions = {f"-{d}": f"Accuracy on original vectors while training: {TITLES[d]}" for d in DATA}
     losses = [f"{d['points']:.0f} points (95%: {d['low']:.0f} to {d['high']:.0f})" for d in text]
     return Section(
         title="Utility: learning from encodings",
@@ -137,13 +105,7 @@ def section(facts: Facts) -> Section:
         f"at k = {FAR} against classical training.",
         verdict=_verdict(facts, drops),
         body="\n".join([_losses(drops), _open(facts), _printed(facts)]),
-        captions={
-            "": "Test accuracy after 100 epochs against k; chance is 0.5",
-            **{
-                f"-{data}": f"Accuracy on original vectors while training: {TITLES[data]}"
-                for data in DATA
-            },
-        },
+        captions={"": "Test accuracy after 100 epochs against k; chance is 0.5", **captions},
     )
 
 
@@ -156,11 +118,8 @@ def _verdict(facts: Facts, drops: dict[Any, Facts]) -> str:
         for data, scheme, view in lost
         if scheme != "mixup" and _both(lost[data, scheme, view], lost[data, "mixup", "x"])
     ]
-    ahead = (
-        "MixUp is ahead at every k, as the paper says"
-        if _ahead(facts)
-        else "MixUp is not ahead at every k"
-    )
+    told = ("not ahead at every k", "ahead at every k, as the paper says")
+    ahead = f"MixUp is {told[_ahead(facts)]}"
     if "by-magnitude" in both:
         return f"Agrees; with the text's data and absolute values {ahead}."
     if both:
@@ -206,12 +165,8 @@ def _losses(drops: dict[Any, Facts]) -> str:
                 f"{d['points']:.1f} ({d['low']:.1f} to {d['high']:.1f})" for d in (drop, other)
             )
             lines.append([TITLES[data], label, *numbers])
-    heads = [
-        "data set",
-        "scheme",
-        f"points lost at k = {FAR} against classical training",
-        "against the same scheme at k = 1",
-    ]
+    heads = ["data set", "scheme", f"points lost at k = {FAR} against classical training"]
+    heads.append("against the same scheme at k = 1")
     return f"Paired over seeds, 95% intervals.\n\n{table(heads, lines)}"
 
 

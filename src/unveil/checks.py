@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from unveil.shown import room
 
@@ -34,8 +33,6 @@ TABLES = (".csv", ".tsv", ".txt", ".parquet")
 SIZES = (1e-30, 1e18)
 """Largest value of data, at least and at most, but for zeros: squares of others, summed over
 pixels, leave single precision."""
-EXACT_WHOLE = 2**53
-"""Whole numbers below this are exact in a double; beyond it "is whole" means nothing."""
 
 
 class InputError(ValueError):
@@ -54,7 +51,7 @@ def as_vectors(values: DataLike, name: str) -> NDArray[np.float32]:
     """(items, pixels) as float32 in C order, every number finite; memory-mapped float32 stays on
     disk."""
     array = as_array(values, name)
-    if array.dtype == object or array.dtype.kind not in "fiub":
+    if array.dtype.kind not in "fiub":
         raise InputError(f"{name} of dtype {array.dtype}: give real numbers (float32 is best)")
     if array.ndim != 2:
         raise InputError(
@@ -84,6 +81,11 @@ def as_vectors(values: DataLike, name: str) -> NDArray[np.float32]:
             "multiply all data by one number that brings it near 1"
         )
     return array
+
+
+def flat(array: NDArray[Any]) -> NDArray[Any]:
+    """(items, values) of (items, …)."""
+    return array.reshape(len(array), prod(array.shape[1:]))
 
 
 def as_shape(shape: Any, d: int) -> tuple[int, ...]:
@@ -163,18 +165,6 @@ def is_count(value: Any, least: int = 0) -> bool:
     # NumPy's integers are numbers too; a bool is an int in Python, but nobody means it as one.
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     return bool(whole and value >= least)
-
-
-def holds_whole_numbers(matrix: Any) -> bool:
-    """Whether every entry of a dense or sparse matrix of floats is a whole number."""
-    data: NDArray[Any] = np.asarray(
-        getattr(matrix, "data", matrix) if sparse.issparse(matrix) else matrix
-    )
-    return bool(
-        data.dtype.kind == "f"
-        and np.all(np.abs(data) < EXACT_WHOLE)
-        and np.all(data == np.rint(data))
-    )
 
 
 def row_blocks(array: NDArray[Any], numbers: int = 1 << 24) -> Iterator[tuple[int, NDArray[Any]]]:

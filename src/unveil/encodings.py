@@ -82,26 +82,23 @@ class Encodings(Shown):
         if not isinstance(scheme, Scheme):
             raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
         # 2. What is known of the private vectors.
-        if pixel_rms is not None and (
-            isinstance(pixel_rms, bool)
-            or not isinstance(pixel_rms, Real)
-            or not 0 < pixel_rms <= sys.float_info.max
-        ):
+        number = isinstance(pixel_rms, Real) and not isinstance(pixel_rms, bool)
+        if pixel_rms is not None and not (number and 0 < pixel_rms <= sys.float_info.max):
             raise InputError(
                 f"pixel_rms={pixel_rms!r}: give a positive number, or None when unknown"
             )
-        sizes = None if image_shape is None else as_shape(image_shape, d)
-        known = None if labels is None else _as_labels(labels, m)
         names = tuple(map(str, columns)) or column_names(values)
         if names and len(names) != d:
             raise InputError(f"{len(names)} columns of {d} values: give one name for each")
         # 3. Frozen from here on.
-        object.__setattr__(self, "values", vectors)
-        object.__setattr__(self, "scheme", scheme)
-        object.__setattr__(self, "pixel_rms", pixel_rms)
-        object.__setattr__(self, "image_shape", sizes)
-        object.__setattr__(self, "labels", known)
-        object.__setattr__(self, "columns", names)
+        vars(self).update(
+            values=vectors,
+            scheme=scheme,
+            pixel_rms=pixel_rms,
+            image_shape=None if image_shape is None else as_shape(image_shape, d),
+            labels=None if labels is None else _as_labels(labels, m),
+            columns=names,
+        )
 
     @property
     def m(self) -> int:
@@ -217,17 +214,15 @@ def as_public(public: DataLike | None, encodings: Encodings) -> NDArray[np.float
             )
         return None
     vectors = as_vectors(public, "public")
-    if vectors.shape[1] != encodings.d:
+    n, d = vectors.shape
+    if d != encodings.d:
         raise InputError(
-            f"public vectors have {vectors.shape[1]} pixels, encodings {encodings.d}: they must "
-            "come from the same space"
+            f"public vectors have {d} pixels, encodings {encodings.d}: they must come from the "
+            "same space"
         )
     # Each encoding uses k_public different ones.
-    if k_public > len(vectors):
-        raise InputError(
-            f"k_public={k_public} of only {len(vectors)} public vectors: lower k_public or add "
-            "vectors"
-        )
+    if k_public > n:
+        raise InputError(f"k_public={k_public} of only {n} public vectors: lower it or add vectors")
     return vectors
 
 

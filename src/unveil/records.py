@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from unveil.checks import InputError, as_array, holds_whole_numbers, is_count
+from unveil.checks import InputError, as_array, is_count
 from unveil.encodings import Encodings
 from unveil.recovery import AMBIGUOUS as AMBIGUOUS
 from unveil.recovery import UNRESOLVED as UNRESOLVED
@@ -69,19 +69,12 @@ class Supports(Shown):
         rows, columns = np.nonzero(self.indices >= 0)
         chosen = self.indices[rows, columns]
         if chosen.max(initial=-1) >= n_public:
-            raise InputError(
-                f"supports name public vectors beyond the {n_public} there are: learn them from "
-                "these vectors"
-            )
-        out = sparse.csr_array(
-            (np.ones(len(rows), dtype=np.int32), (rows, chosen)),
-            shape=(len(self.indices), n_public),
-        )
+            raise InputError(f"supports name public vectors beyond the {n_public} there are")
+        ones, m = np.ones(len(rows), dtype=np.int32), len(self.indices)
+        out = sparse.csr_array((ones, (rows, chosen)), shape=(m, n_public))
         # Equal places are added up by the constructor: a sum of 2 is a vector named twice.
         if out.nnz and out.max() > 1:
-            raise InputError(
-                "supports name a public vector twice in one encoding: give k_public different ones"
-            )
+            raise InputError("supports name a public vector twice in one encoding")
         return out
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
@@ -139,14 +132,17 @@ class Overlaps(Shown):
         if not is_count(k_private, 1):
             raise InputError(f"k_private={k_private!r}: give a whole number, 1 or more")
         # Sparse input stays sparse: m×m numbers may not fit.
-        given = (
-            sparse.csr_array(matrix) if sparse.issparse(matrix) else as_array(matrix, "overlaps")
-        )
+        dense = not sparse.issparse(matrix)
+        given: Any = as_array(matrix, "overlaps") if dense else matrix
         if len(given.shape) != 2 or given.shape[0] != given.shape[1] or given.shape[0] == 0:
             raise InputError(
                 f"overlaps of shape {given.shape}: give a square matrix, one row per encoding"
             )
-        if not (np.issubdtype(given.dtype, np.integer) or holds_whole_numbers(given)):
+        # Beyond 2⁵³ every double is whole.
+        data = np.asarray(given if dense else given.tocsr().data)
+        if data.dtype.kind not in "iu" and (
+            data.dtype.kind != "f" or not (np.abs(data) < 2**53).all() or (data % 1).any()
+        ):
             raise InputError(
                 "overlaps that are not whole numbers: round them first (see unveil.gram_extract)"
             )
@@ -155,9 +151,7 @@ class Overlaps(Shown):
         csr.sum_duplicates()
         csr.eliminate_zeros()
         if abs(csr - csr.T).sum():
-            raise InputError(
-                "overlaps that are not symmetric: pass (M + M.T) // 2 or recompute them"
-            )
+            raise InputError("overlaps that are not symmetric: pass (M + M.T) // 2")
         return cls(csr, int(k_private))
 
     @property

@@ -150,18 +150,21 @@ class Recovery(Shown):
         """Which vectors are verified."""
         return np.asarray(self.status == VERIFIED)
 
+    @property
+    def uses(self) -> NDArray[np.int64]:
+        """How many encodings mix each vector."""
+        return np.diff(self.members.tocsc().indptr).astype(np.int64)
+
     def __len__(self) -> int:
         return len(self.vectors)
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         """Evidence first, then the values; an open value is not a number."""
-        # A copy: the recovery keeps what was found there.
-        values = self.vectors.astype(np.float64)
-        if self.doubtful is not None:
-            values[self.doubtful] = np.nan
+        told = True if self.doubtful is None else ~self.doubtful
+        values = np.where(told, self.vectors.astype(np.float64), np.nan)
         return {
             "status": self.status,
-            "encodings": np.diff(self.members.tocsc().indptr),
+            "encodings": self.uses,
             "residual": self.residual,
             "reason": self.reasons,
             **value_columns(values, self.columns),
@@ -170,24 +173,16 @@ class Recovery(Shown):
     def facts(self, *, values: bool = True) -> dict[str, Any]:
         """The verdict and all evidence; values: with the vectors, and which of their values are
         open: without these an open value looks like any other."""
+        names = "attack signed explanation status reasons residual seconds evidence recognisable"
+        names += " vectors doubtful columns image_shape" * values
         out = {
             "verdict": self.verdict(),
-            "attack": self.attack,
             "verified": int(self.verified.sum()),
-            "recognisable": self.recognisable,
             "approximate": len(self._errors()),
-            "signed": self.signed,
-            "explanation": self.explanation,
-            "status": self.status,
-            "reasons": self.reasons,
-            "encodings_used": np.diff(self.members.tocsc().indptr),
-            "residual": self.residual,
-            "seconds": self.seconds,
-            "evidence": self.evidence,
+            "encodings_used": self.uses,
             "summary": self.summary(),
         }
-        names = ("vectors", "doubtful", "columns", "image_shape") if values else ()
-        facts: dict[str, Any] = plain({**out, **{name: getattr(self, name) for name in names}})
+        facts: dict[str, Any] = plain({**out, **{n: getattr(self, n) for n in names.split()}})
         return facts
 
     @property
@@ -212,9 +207,8 @@ class Recovery(Shown):
 
     def signs(self) -> str:
         """What is known of signs, in words."""
-        return (
-            "with their signs" if self.signed else "up to one sign per pixel that all of them share"
-        )
+        common = "up to one sign per pixel that all of them share"
+        return "with their signs" if self.signed else common
 
     def summary(self, *, most: int = 5, nearly_all: float = 0.95) -> list[str]:
         """What was recovered, with what evidence, what was not and why.
@@ -277,13 +271,18 @@ class Recovery(Shown):
     def _sentence(self) -> str:
         return " ".join([f"{self.attack}: {self.explanation}.", *self.summary()])
 
-    def _pictures(self) -> str:
-        """The first recovered images; stacks of other channels than one or three have none."""
+    def _pixels(self, most: int | None = None) -> NDArray[Any] | None:
+        """The first images as bytes; None where vectors are none, or have other channels than
+        files of images: one or three."""
         shape = self.image_shape
-        if shape is None or not len(self) or shape[2:] not in ((), (1,), (3,)):
-            return ""
-        pixels = as_bytes(self.vectors[:12]).reshape(-1, *shape)
-        return "".join(png_tag(image, f"recovered image {i}") for i, image in enumerate(pixels))
+        if shape is None or shape[2:] not in ((), (1,), (3,)):
+            return None
+        return as_bytes(self.vectors[:most]).reshape(-1, *shape)
+
+    def _pictures(self) -> str:
+        images = self._pixels(12) if len(self) else None
+        named = enumerate([] if images is None else images)
+        return "".join(png_tag(image, f"recovered image {i}") for i, image in named)
 
     def plot(self) -> Figure:
         """Images where the vectors are images; else how well each is supported."""
@@ -293,8 +292,9 @@ class Recovery(Shown):
             titles = [f"{i}: {status}" for i, status in enumerate(self.status)]
             return draw_images(self.vectors, self.image_shape, titles, self.explanation)
         # The best supported first, status by status: bars of one colour stand together.
-        uses = np.diff(self.members.tocsc().indptr)
-        order = np.lexsort((-uses, np.array([STATUSES.index(status) for status in self.status])))
+        uses = self.uses
+        ranks = [STATUSES.index(status) for status in self.status]
+        order = np.lexsort((-uses, np.array(ranks)))
         figure = new_figure(8, 4)
         axis = figure.add_subplot()
         axis.bar(range(len(order)), uses[order], color=[COLOURS[self.status[i]] for i in order])
@@ -317,14 +317,14 @@ class Recovery(Shown):
         elif target.suffix or self.image_shape is None:
             return False
         else:
-            if self.image_shape[2:] not in ((), (1,), (3,)):
+            images = self._pixels()
+            if images is None:
                 raise InputError(
                     f"images of {self.image_shape[2]} channels: PNG files take 1 or 3; save as "
                     ".npy instead"
                 )
             with files.whole_folder(target) as part:
-                pixels = as_bytes(self.vectors).reshape(len(self), *self.image_shape)
-                for number, image in enumerate(pixels):
+                for number, image in enumerate(images):
                     name = f"recovered-{number:04d}-{self.status[number]}.png"
                     files.write_bytes(part / name, png_of(image))
                 self.save(part / "recovered.csv")

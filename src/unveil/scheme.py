@@ -13,25 +13,16 @@ from typing import Literal, get_args
 
 from unveil.checks import InputError, is_count
 
-Weighting = Literal[
-    "equal",
-    "paper",
-    "convex",
-    "half-normal",
-    "released",
-    "uniform",
-    "dirichlet",
-    "sorted",
-    "dominant",
-    "unknown",
-]
+Fixed = Literal["equal", "paper", "convex"]
+Drawn = Literal["half-normal", "released", "uniform", "dirichlet", "sorted", "dominant"]
+Weighting = Literal[Fixed, Drawn, "unknown"]
 Signs = Literal["absolute", "random", "kept", "masked"]
 Pairing = Literal["independent", "epochs", "epochs-in-order"]
 
 WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
 SIGNS: tuple[Signs, ...] = get_args(Signs)
 PAIRINGS: tuple[Pairing, ...] = get_args(Pairing)
-FIXED_WEIGHTINGS: tuple[Weighting, ...] = ("equal", "paper", "convex")
+FIXED_WEIGHTINGS: tuple[Weighting, ...] = get_args(Fixed)
 EXACT_WEIGHTINGS: tuple[Weighting, ...] = (*FIXED_WEIGHTINGS, "half-normal")
 """Those the attacks that recover exact values take on."""
 MOST_MIXED = 10**9
@@ -179,6 +170,5 @@ class Scheme:
             return 0.0
         self.require_weighting(*FIXED_WEIGHTINGS)
         total = self.k_private + self.k_public
-        return {"equal": 1 / sqrt(total), "paper": 1 / sqrt(part), "convex": 1 / total}[
-            self.weighting
-        ]
+        one = {"equal": 1 / sqrt(total), "paper": 1 / sqrt(part), "convex": 1 / total}
+        return one[self.weighting]

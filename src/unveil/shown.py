@@ -89,19 +89,15 @@ class Shown:
         if suffix and not target.parent.is_dir():
             raise room("checks").InputError(f"no folder {target.parent}: make it first")
         if suffix == ".csv":
-            columns = self._columns()
-            rows = [
-                dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
-            ]
             # Without rows the header would be lost, and an empty file says nothing.
-            files.write_csv(target, rows or [dict.fromkeys(columns)])
+            rows = self.to_frame().astype(object).to_dict("records")
+            files.write_csv(target, rows or [dict.fromkeys(self._columns())])
         elif suffix == ".json":
             files.write_text(target, self.to_json() + "\n")
         elif suffix == ".html":
-            head = (
-                '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>Unveil</title>'
-            )
-            files.write_text(target, f"{head}\n{self._repr_html_()}\n</html>\n")
+            head = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">'
+            page = f"{head}\n<title>Unveil</title>\n{self._repr_html_()}\n</html>\n"
+            files.write_text(target, page)
         elif suffix in (".png", ".svg", ".pdf") and type(self).plot is not Shown.plot:
             # In memory first: a drawing that fails leaves no half file.
             made = io.BytesIO()
@@ -179,9 +175,13 @@ def png_of(pixels: NDArray[Any]) -> bytes:
     from PIL import Image
 
     made = io.BytesIO()
-    grey = pixels[..., 0] if pixels.shape[2:] == (1,) else pixels
-    Image.fromarray(grey).save(made, "PNG", optimize=True)
+    Image.fromarray(_drawable(pixels)).save(made, "PNG", optimize=True)
     return made.getvalue()
+
+
+def _drawable(pixels: NDArray[Any]) -> NDArray[Any]:
+    """Grey images without their one channel, as Pillow and matplotlib want them."""
+    return pixels[..., 0] if pixels.shape[2:] == (1,) else pixels
 
 
 def png_uri(pixels: NDArray[Any]) -> str:
@@ -218,8 +218,7 @@ def draw_images(
     for place, image in enumerate(pixels):
         axis = figure.add_subplot(down, across, place + 1)
         # A fixed range: else matplotlib would stretch each image by itself.
-        grey = image[..., 0] if image.shape[2:] == (1,) else image
-        axis.imshow(grey, cmap="gray", vmin=0, vmax=255)
+        axis.imshow(_drawable(image), cmap="gray", vmin=0, vmax=255)
         axis.set_axis_off()
         axis.set_title(titles[place], fontsize=7)
     more = f"; {len(vectors) - count} more" if len(vectors) > count else ""

@@ -191,7 +191,7 @@ def test_the_global_generator_is_left_as_it_was():
         (None, "give a function"),
         (lambda private: private, "must take"),
         (lambda private, public, rng: 1 / 0, "ZeroDivisionError"),
-        (lambda private, public, rng: private[:, :3], "number of values"),
+        (lambda private, public, rng: private[:, :3], "as many values"),
         (lambda private, public, rng: np.full((4, 50), np.nan), "NaN"),
     ],
 )

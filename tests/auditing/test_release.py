@@ -12,8 +12,8 @@ X = np.random.default_rng(0).standard_normal((20, 30)).astype(np.float32)
 def test_a_draw_is_the_same_whenever_it_is_made():
     a, b = (Release(X, None, unveil.Scheme(2), 50, 0.0, 7) for _ in range(2))
     b.draw(0)
-    assert np.array_equal(a.draw(1).values, b.draw(1).values)
-    assert not np.array_equal(a.draw(0).values, a.draw(1).values)
+    assert np.array_equal(a.draw(1)[0], b.draw(1)[0])
+    assert not np.array_equal(a.draw(0)[0], a.draw(1)[0])
 
 
 def test_a_sample_keeps_encodings_per_record():
@@ -29,6 +29,27 @@ def test_the_records_behind_encodings(k):
     assert np.array_equal(found, sim.selection.private)
     noise = np.random.default_rng(1).standard_normal((60, 30)).astype(np.float32)
     assert members_of(noise, X, unveil.Scheme(k), None) is None
+
+
+@pytest.mark.parametrize("laws", ["equal", "drawn"])
+def test_who_an_encoder_mixes_is_read_off_unit_vectors(laws):
+    def encode(private, public, rng):
+        chosen = np.array([rng.choice(len(private), 3, replace=False) for _ in range(70)])
+        weights = np.ones((70, 3)) if laws == "equal" else rng.dirichlet(np.ones(3), 70)
+        mixed = np.einsum("mk,mkd->md", weights, private[chosen])
+        return mixed * rng.choice([-1, 1], mixed.shape)
+
+    # More records than columns: too many sums of three for a search.
+    x = np.random.default_rng(1).standard_normal((50, 7)).astype(np.float32)
+    release = Release(x, None, unveil.Scheme(3), 0, 0.0, 0, None, encode)
+    members = release.draw(0)[1]
+    assert members.shape == (70, 3)
+    assert np.array_equal(np.sort(members), np.sort(_chosen(release)))
+
+
+def _chosen(release):
+    rng = release._rng(0)
+    return np.array([rng.choice(len(release.private), 3, replace=False) for _ in range(70)])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from scipy import sparse
 
 import unveil
 from unveil import Scheme
-from unveil.certificate.own_weights import judge_own_weights
+from unveil.certificate import certify
 
 KEPT = Scheme(2, weighting="dirichlet", signs="kept")
 HIDDEN = Scheme(2, weighting="half-normal")
@@ -19,8 +19,13 @@ def claim(scheme, n=15, m=200, d=60, seed=0):
     return sim, sim.private.astype(np.float64), W
 
 
+def found(encodings, x, W, **known):
+    weights = sparse.csr_array(W)
+    return certify(encodings, x, weights.astype(bool), weights=weights, **known)
+
+
 def judged(encodings, x, W, **known):
-    return judge_own_weights(encodings, x, sparse.csr_array(W), **known)[0]
+    return found(encodings, x, W, **known).status
 
 
 @pytest.mark.parametrize("scheme", [KEPT, HIDDEN, Scheme(3, weighting="half-normal")])
@@ -95,9 +100,9 @@ def test_values_that_the_claim_leaves_open_stay_open():
     doubtful = np.zeros(x.shape, bool)
     doubtful[2, 4] = True
     x[2, 4] += 3
-    found = judge_own_weights(sim.encodings, x, sparse.csr_array(W), doubtful=doubtful)
-    assert found.open_values[2, 4]
-    assert found.status[0] == "verified"
+    recovery = found(sim.encodings, x, W, doubtful=doubtful)
+    assert recovery.doubtful[2, 4]
+    assert recovery.status[0] == "verified"
 
 
 def test_a_record_may_be_a_public_vector_that_is_not_listed():
@@ -119,5 +124,5 @@ def test_declaring_values_open_makes_no_wrong_record_verified():
     doubtful = np.zeros(x.shape, bool)
     doubtful[2, 3:] = True
     x[2, 3:] = 7
-    found = judge_own_weights(sim.encodings, x, sparse.csr_array(W), doubtful=doubtful)
-    assert found.status[2] != "verified"
+    recovery = found(sim.encodings, x, W, doubtful=doubtful)
+    assert recovery.status[2] != "verified"

@@ -3,7 +3,6 @@ unpacked, and never a pickle."""
 
 import errno
 import io
-import json
 import os
 import pickle
 import shutil
@@ -293,20 +292,17 @@ def test_json_and_tables(tmp_path):
 
 
 def test_what_was_kept_comes_back_under_its_name_only(tmp_path):
-    files.keep_arrays(tmp_path / "a.npz", "one", {"x": np.arange(30)})
-    files.keep_json(tmp_path / "a.json", "one", {"x": 3})
-    assert files.kept_arrays(tmp_path / "a.npz", "one")["x"].tolist() == list(range(30))
-    assert files.kept_json(tmp_path / "a.json", "one") == {"x": 3}
-    for name, read in (("a.npz", files.kept_arrays), ("a.json", files.kept_json)):
-        shutil.copy(tmp_path / name, tmp_path / f"b{name[1:]}")
-        assert read(tmp_path / f"b{name[1:]}", "two") is None
-        assert read(tmp_path / f"no{name[1:]}", "one") is None
-        content = (tmp_path / name).read_bytes()
-        for length in range(0, len(content) - 1, 7):
-            (tmp_path / name).write_bytes(content[:length])
-            assert read(tmp_path / name, "one") is None
-    (tmp_path / "a.json").write_text(json.dumps({"kept as": "one", "facts": 3}))
-    assert files.kept_json(tmp_path / "a.json", "one") is None
+    kept = files.Kept(tmp_path, "facts")
+    kept.write((1, 2), {"x": np.arange(30)})
+    assert kept.read((1, 2))["x"].tolist() == list(range(30))
+    path = kept.folder / "block-1-2.npz"
+    shutil.copy(path, kept.folder / "block-3-4.npz")
+    assert kept.read((3, 4)) is None
+    assert kept.read((5, 6)) is None
+    content = path.read_bytes()
+    for length in range(0, len(content) - 1, 7):
+        path.write_bytes(content[:length])
+        assert kept.read((1, 2)) is None
 
 
 def test_everything_counts_for_the_name():

@@ -60,7 +60,7 @@ def test_open_values_are_those_in_which_solutions_differ() -> None:
         x = np.random.default_rng(seed).integers(0, 2, 6) + 1.0
         y = np.abs(x[members].sum(axis=1)).astype(np.float32)[:, None]
         problem = Problem(y, None, 2, np.full(1, 1e-6))
-        values, opened = solve_columns(problem, members, np.full((6, 1), np.nan))
+        values, opened = solve_columns(problem, members, 6)
         fits = grid[(np.abs(grid[:, members].sum(axis=2)) == y[:, 0]).all(axis=1)]
         assert np.abs(values[members, 0].sum(axis=1)) - y[:, 0] == pytest.approx(0, abs=1e-5)
         for v in np.flatnonzero(opened[:, 0]):  # shown means that there is another solution

@@ -46,12 +46,12 @@ def test_an_attack_that_fails_or_takes_too_long_is_a_result(monkeypatch):
     def fails(*_, **__):
         raise ValueError("on purpose")
 
-    monkeypatch.setattr(compare, "recover", fails)
+    monkeypatch.setattr(compare, "recover_told", fails)
     assert trial("exact", "k2", 0, 60) == {"crashed": "ValueError: on purpose"}
 
     def hangs(*_, **__):
         while True:
             pass
 
-    monkeypatch.setattr(compare, "recover", hangs)
+    monkeypatch.setattr(compare, "recover_told", hangs)
     assert trial("exact", "k2", 0, 1) == {"late": True}

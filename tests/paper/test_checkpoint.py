@@ -12,7 +12,6 @@ import pytest
 
 from unveil import Encodings, Scheme, Supports, gram_extract, simulate
 from unveil.engine.blocks import using
-from unveil.paper._checkpoint import Checkpoint
 from unveil.paper.gram_extract import overlap_engine
 
 SMALL = {"memory_limit": 200_000}
@@ -70,8 +69,7 @@ def test_whatever_decides_the_blocks_changes_the_folder(tmp_path):
         (sim.encodings, sim.public, moved, {}),
         (sim.encodings, sim.public, S, {"statistic": "folded"}),
     ):
-        engine = overlap_engine(encodings, public, supports=supports, memory_limit=10**9, **options)
-        Checkpoint(tmp_path, *engine.decided_by())
+        gram_extract(encodings, public, supports=supports, checkpoint=tmp_path, **options)
     assert len(list(tmp_path.iterdir())) == 5
 
 

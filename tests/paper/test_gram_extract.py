@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 import unveil
 from unveil.paper import psi, psi_inverse
-from unveil.paper.overlap_levels import folded_levels, lattice
+from unveil.paper.overlap_engine import folded_levels, lattice
 
 
 def truth(sim):

@@ -53,23 +53,11 @@ def test_exact_overlaps_vote_for_the_right_family_only(k, n_more):
 
 
 @pytest.mark.parametrize("k", EVERY_K)
-def test_the_names_of_every_encoding_are_read_off(k):
-    sets, floral = system(k, "subsets", 2 * k + 4, 200)
-    reading = read_floral(Overlaps.from_array(gram(sets), k), floral)
-    names = np.array([[name in s for name in range(k + 2)] for s in sets])
-    np.testing.assert_allclose(reading.tau, names, atol=1e-9)
-    np.testing.assert_array_equal(reading.members, names)
-    np.testing.assert_array_equal(reading.witnesses, np.flatnonzero(names.sum(axis=1) == 1))
-
-
-@pytest.mark.parametrize("k", EVERY_K)
 @pytest.mark.parametrize("family", ["subsets", "sunflower"])
 def test_without_other_encodings_nothing_is_decided(k, family):
     sets, floral = system(k, family, 2 * k, 0)
     reading = read_floral(Overlaps.from_array(gram(sets), k), floral)
     assert (reading.subsets, reading.sunflower) == (0, 0)
-    assert reading.witnesses.size == 0
-    np.testing.assert_array_equal(reading.members, floral.incidence == 1)
 
 
 @pytest.mark.parametrize("k", EVERY_K)
@@ -136,5 +124,4 @@ def test_renaming_vectors_and_moving_rows_keep_the_votes(k):
     order = rng.permutation(len(sets))
     moved = Floral(np.argsort(order)[floral.rows], floral.labels)
     reading = read_floral(Overlaps.from_array(gram([sets[i] for i in order]), k), moved)
-    assert (reading.subsets, reading.sunflower) == (expected.subsets, expected.sunflower)
-    np.testing.assert_array_equal(reading.members, expected.members[order])
+    assert reading == expected

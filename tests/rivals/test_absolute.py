@@ -7,7 +7,7 @@ import pytest
 from unveil import Encodings, InputError, Scheme, image_scores, recover, simulate
 from unveil.data.bundled import fashion_mnist
 from unveil.rivals.absolute import absolute
-from unveil.scoring.windows import ssim
+from unveil.scoring.images import ssim
 
 SHAPE = (28, 28)
 IMAGES = fashion_mnist()[0].reshape(240, -1).astype(np.float32) / np.float32(127.5) - 1

@@ -5,16 +5,15 @@ import numpy as np
 import pytest
 
 from unveil import Encodings, InputError, Scheme, learn_public, recover, simulate
-from unveil.rivals.phase_retrieval import METHODS, STARTS, retrieve_weights
+from unveil.rivals.phase_retrieval import METHODS, retrieve_weights
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("start", STARTS)
-def test_every_start_and_method_finds_dense_weights_at_generous_d(start, method):
+def test_every_method_finds_dense_weights_at_generous_d(method):
     rng = np.random.default_rng(0)
     P, w = rng.standard_normal((15, 240)), rng.standard_normal((8, 15))
     found, residual = retrieve_weights(
-        np.abs(w @ P).astype(np.float32), P.astype(np.float32), rng, start=start, method=method
+        np.abs(w @ P).astype(np.float32), P.astype(np.float32), rng, method=method
     )
     solved = residual < 1e-4
     assert solved.mean() >= 0.8

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
-from tests.scoring.test_windows import images, twin
+from tests.scoring.test_ssim import images, twin
 
 from unveil.checks import InputError
-from unveil.scoring.images import challenge_scores, image_scores
-from unveil.scoring.windows import ssim
+from unveil.scoring.images import challenge_scores, image_scores, ssim
 
 
 def test_matching_is_one_to_one_and_the_best_there_is():

@@ -5,7 +5,7 @@ the truth, and say so.
     2  sample    some of the records with as many encodings each: the first answer, in seconds
     3  whole     all of them at once, by every attacker, who knows least first      `trial`
     4  again     more draws, and fewer encodings: intervals and the curve
-    5  beside    what if, what the encoder gives away, who can be linked    `what_if`, `lint`
+    5  beside    what if, and what the encoder gives away           `_changed`, `lint`
     6  words     the verdict, from what was measured and from nothing else          `verdict`
 
 The work is fixed by the data and the seed. The clock can only end it: then what the sample gave up
@@ -16,38 +16,23 @@ fewer records, so the size of a table cannot turn "all" into "some".
 from __future__ import annotations
 
 import time as clock_time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import pairwise
-from math import sqrt
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from unveil.auditing import verdict as words
 from unveil.auditing.attacker import ATTACKERS, PUBLIC, Attacker, Clock
-from unveil.auditing.inputs import Case, Data, axes_of, load, seconds_of
 from unveil.auditing.lint import lint_encoder, lint_encodings
-from unveil.auditing.meaning import links_of, meanings_of
-from unveil.auditing.outcome import distinct
-from unveil.auditing.pictures import draw_pictures
-from unveil.auditing.release import Encoder, Release
-from unveil.auditing.result import Audit, Finding, WhatIf
+from unveil.auditing.release import Case, Data, Encoder, Release, axes_of, load, seconds_of
+from unveil.auditing.result import Audit, Finding, Pictures, WhatIf
 from unveil.auditing.trial import Trial, run_trial
-from unveil.auditing.verdict import (
-    Result,
-    Words,
-    columns_of,
-    curve_of,
-    describe,
-    level_of,
-    records_of,
-    threats_of,
-    verdict_of,
-    weakest,
-)
-from unveil.auditing.what_if import what_if as what_if_points
-from unveil.checks import DataLike, InputError, Rng, root
+from unveil.auditing.verdict import Result, describe, weakest
+from unveil.checks import DataLike, InputError, Rng, is_count, root
 from unveil.encodings import Encodings
 from unveil.engine import runs
 from unveil.engine.files import name_of
@@ -107,7 +92,8 @@ def audit(
     encodings : path or array
         Instead, encodings that were made of `private`: they are attacked.
     sensitive : int or str
-        Place or name of a column whose values are to be protected.
+        A column whose values are to be protected: its place from 0 on; or, as a text, its name or
+        its number from 1 on.
     labels : array or path
         Class of each record, for what encodings are worth in `what_if`.
     what_if : "noise", "k", "m" or "all"
@@ -121,355 +107,335 @@ def audit(
         Verdict, columns, attackers, records, curve and findings; `Audit.facts()` as JSON takes it.
     """
     start = clock_time.perf_counter()
-    if isinstance(seeds, bool) or not 1 <= seeds <= 1000:
+    if not is_count(seeds, 1) or seeds > 1000:
         raise InputError(f"seeds={seeds!r}: give how many independent draws to make, 1 to 1000")
     if not relative_tolerance > 0:
         raise InputError(f"relative_tolerance={relative_tolerance!r}: give a positive number")
     axes, limit = axes_of(what_if), seconds_of(time)
-    seed = _seed(rng)
-    case = load(
-        private,
-        public,
-        scheme,
-        m=m,
-        noise=noise,
-        seed=seed,
-        sample=sample,
-        encoder=encoder,
-        encodings=encodings,
-        sensitive=sensitive,
-        labels=labels,
-    )
+    # Refuses what is no seed, with the words that every command uses.
+    family = np.random.default_rng(root(rng))
+    seed = int(rng) if isinstance(rng, (int, np.integer)) else int(family.integers(1 << 62))
+    rows = sample, encoder, encodings, sensitive, labels
+    case = load(private, public, scheme, m, noise, seed, *rows)
     bench = _Bench(case, relative_tolerance, seeds, limit, progress)
     results = bench.attack()
-    curve = bench.curve(results)
-    points: tuple[WhatIf, ...] = ()
-    if axes:
-        bench.enter("")
-        points = what_if_points(
-            case.release.changed(encoder=None, given=None),
-            axes,
-            tolerance=relative_tolerance,
-            labels=None if case.labels is None else case.labels[case.places],
-            clock=bench.clock,
-            progress=bench.report,
-        )
-    facts = {
-        "seed": seed,
-        "draws": seeds,
-        "relative_tolerance": relative_tolerance,
-        "time": limit,
-        "seconds": clock_time.perf_counter() - start,
-    }
-    return _said(case, bench, results, curve, points, facts)
+    points = bench.curve(weakest(results))
+    changed = bench.what_if(axes, case.labels)
+    findings = _findings(case.release, bench)
+    # What is shown, each part from what was measured.
+    release, main, threats = case.release, weakest(results), words.threats_of(results)
+    trial, threat = main.best, threats[results.index(main)]
+    nothing = trial.level() == "nothing"
+    links = words.links_of(release) if nothing or not release.stated else None
+    linked = links[0].words if links and links[1] and nothing else ""
+    curve = words.curve_of(points)
+    places = (case.places[bench.small_rows] if main.sampled else case.places)[trial.rows]
+    law = {**vars(release.scheme), "noise": release.noise}
+    shown = ("k_private", "k_public", "weighting", "signs", "pairing", "noise")
+    maker = "the encoder" if release.encoder else "somebody else"
+    return Audit(
+        verdict=words.verdict_of(results, curve, case, linked),
+        scheme=law,
+        data={
+            **case.data.facts(),
+            "public records": 0 if release.public is None else len(release.public),
+            "different records": len(release.distinct[0]),
+            "records attacked": trial.records,
+        },
+        m=release.m,
+        attack=threat.tried[0].attack if threat.tried else "none",
+        explanation="" if trial.recovery is None else trial.recovery.explanation,
+        records=words.records_of(main, case, [one.best for _, one in points], places),
+        columns=() if case.images else words.columns_of(main, case),
+        threats=threats,
+        curve=curve,
+        what_if=changed,
+        meanings=(*words.meanings_of(trial, threat, case), *(links[:1] if links else ())),
+        findings=findings,
+        assumed={
+            **{name: law[name] for name in shown},
+            "m": release.m,
+            "encodings made by": "the scheme" if release.stated else maker,
+        },
+        run=runs.manifest(
+            "audit",
+            seed=seed,
+            draws=seeds,
+            relative_tolerance=relative_tolerance,
+            time=limit,
+            seconds=clock_time.perf_counter() - start,
+        ),
+        provenance={
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "data": name_of([], case.data.values),
+        },
+        pictures=_pictures(trial, [case.data.names[row] for row in places]),
+    )
 
 
+@dataclass(eq=False)
 class _Bench:
-    """The trials of one audit, and what they found so far."""
+    """The trials of one audit, and what they found so far.
 
-    def __init__(
-        self,
-        case: Case,
-        tolerance: float,
-        seeds: int,
-        limit: float | None,
-        progress: Progress | None,
-        few: int = 100,
-        patience: float = 120.0,
-    ) -> None:
-        """few: records of a sample, which also stand for all in further draws and the curve;
-        patience: seconds of work where no limit is stated. The sample has half of them."""
-        self.case, self.tolerance, self.seeds = case, tolerance, seeds
-        self.clock = Clock(limit or patience, working=limit is None)
-        self._first = Clock((limit or patience) / 2, working=limit is None)
-        self._progress, self._said, self._stage = progress, "", ""
-        self._told = (0.0, 0.0, 0.0)
-        release = case.release
-        n = len(release.private)
-        self.small: Release | None = None
-        self.small_rows = np.arange(n)
+    few : records of a sample, which also stand for all in further draws and the curve; patience :
+    seconds of work where no limit is stated, of which the sample has half.
+    """
+
+    case: Case
+    tolerance: float
+    seeds: int
+    limit: float | None
+    progress: Progress | None
+    few: int = 100
+    patience: float = 120.0
+    stage: str = ""
+    found: str = ""
+
+    def __post_init__(self) -> None:
+        seconds, release = self.limit or self.patience, self.case.release
+        working, n = self.limit is None, len(release.private)
+        self.clock = Clock(seconds, self.report, working=working)
+        self.first = Clock(seconds / 2, self.report, working=working)
+        self.small, self.small_rows = release, np.arange(n)
         # Encodings that are there cannot be made again of fewer records.
-        if n > few and release.given is None:
-            chosen = np.random.default_rng([release.seed, n]).choice(n, few, replace=False)
+        if n > self.few and release.given is None:
+            chosen = np.random.default_rng([release.seed, n]).choice(n, self.few, replace=False)
             self.small_rows = np.sort(chosen)
             self.small = release.sample(self.small_rows)
-        first = len(distinct(release.private)[0])
-        names = case.data.columns or tuple(f"{i + 1}" for i in range(release.private.shape[1]))
-        self.words = Words(names, case.data.noun, n, first, release.m, release.shape is not None)
-
-    def enter(self, stage: str) -> None:
-        """What is worked at from now on."""
-        self._stage = stage
 
     def report(self, stage: str, done: int, total: int) -> None:
         """Where the work is, and what was found so far."""
-        if self._progress is not None:
-            said = f"; so far: {self._said}" if self._said else ""
-            self._progress(f"{self._stage}{stage}{said}", done, total)
+        if self.progress is not None:
+            found = f"; so far: {self.found}" if self.found else ""
+            self.progress(f"{self.stage}{stage}{found}", done, total)
+
+    def run(self, part: Release, attacker: Attacker, best: Trial | None, **which: Any) -> Trial:
+        how = {"clock": self.clock, "tolerance": self.tolerance, **which}
+        return run_trial(part, attacker, best=best, **how)
 
     def attack(self) -> list[Result]:
         """Every attacker on the sample and on the whole; further draws for the one of the
         headline."""
-        release, results = self.case.release, []
-        best: dict[bool, Trial | None] = {True: None, False: None}
+        release, results = self.case.release, list[Result]()
+        best, most = dict[bool, Trial](), (0.0, 0.0, 0.0)
+        parts = {True: self.small, False: release}
         for attacker in ATTACKERS:
             if attacker is PUBLIC and not release.scheme.k_public:
                 continue
-            pair: dict[bool, Trial | None] = {True: None, False: None}
-            for small, part in ((True, self.small), (False, release)):
-                if part is None:
+            trials = dict[bool, Trial]()
+            for small, part in parts.items():
+                if small and part is release:
                     continue
-                self._stage = f"{attacker.key}, {'a sample' if small else 'all records'}: "
+                self.stage = f"{attacker.key}, {'a sample' if small else 'all records'}: "
                 self.report("", 0, 1)
-                trial = self._trial(part, attacker, small, best[small])
-                pair[small] = trial
+                clock = self.first if small and not best else self.clock
+                trials[small] = trial = self.run(part, attacker, best.get(small), clock=clock)
                 if trial.tried:
                     best[small] = trial
-                self._found(trial, small)
-            results.append(Result(pair[False], pair[True]))
+                if trial.level() != "nothing" and trial.worth > most:
+                    self.found, most = describe(trial, small, self.case), trial.worth
+            results.append(Result(trials[False], trials.get(True)))
         main = weakest(results)
-        return [self._again(result) if result is main else result for result in results]
+        return [self.again(result) if result is main else result for result in results]
 
-    def _trial(
-        self,
-        part: Release,
-        attacker: Attacker,
-        small: bool,
-        best: Trial | None,
-        m: int | None = None,
-    ) -> Trial:
-        clock = self._first if small and best is None else self.clock
-        return run_trial(
-            part,
-            attacker,
-            0,
-            m,
-            tolerance=self.tolerance,
-            clock=clock,
-            progress=self.report,
-            best=best,
-        )
-
-    def _found(self, trial: Trial, small: bool) -> None:
-        """What is told so far: the best of those who have all records still to find."""
-        if level_of(trial) != "nothing" and (not self._said or trial.worth > self._told):
-            self._said, self._told = describe(trial, small, self.words), trial.worth
-
-    def _again(self, result: Result) -> Result:
+    def again(self, result: Result) -> Result:
         """Further draws of what counts, on the sample where there is one."""
-        part = self.small or self.case.release
-        again = []
-        for number in range(1, self.seeds if part.given is None else 1):
+        trials = []
+        for number in range(1, self.seeds if self.small.given is None else 1):
             if self.clock.over:
                 break
-            self._stage = f"draw {number + 1} of {self.seeds}: "
+            self.stage = f"draw {number + 1} of {self.seeds}: "
             self.report("", number, self.seeds)
-            again.append(self._draw(part, result.best.attacker, number, None))
-        return replace(result, again=tuple(again))
+            trials.append(self.draw(result.best.attacker, number))
+        return replace(result, again=tuple(trials))
 
-    def _draw(self, part: Release, attacker: Attacker, number: int, m: int | None) -> Trial:
-        """One attacker on one draw, with what those who know less got from it."""
+    def draw(self, attacker: Attacker, number: int, m: int | None = None) -> Trial:
+        """One attacker on one draw of the sample, with what those who know less got from it. Who
+        knows more has the same attacks and better ones: those alone are run again."""
         best: Trial | None = None
         for one in ATTACKERS[: ATTACKERS.index(attacker) + 1]:
-            # Who knows more has the same attacks and better ones: those alone are run again.
             if one is attacker or one.released:
-                trial = run_trial(
-                    part,
-                    one,
-                    number,
-                    m,
-                    tolerance=self.tolerance,
-                    clock=self.clock,
-                    progress=self.report,
-                    best=best,
-                )
-                best = trial if trial.tried or one is attacker else best
+                best = self.run(self.small, one, best, number=number, m=m)
         assert best is not None
         return best
 
-    def curve(
-        self, results: Sequence[Result], most: int = 5, flat: float = 0.1
-    ) -> list[list[Trial]]:
-        """Trials by number of encodings, where the share of values changes: the ends first, then
-        the middle of the steepest interval.
+    def curve(self, main: Result, steps: int = 4, flat: float = 0.02) -> list[tuple[int, Result]]:
+        """What came back from so many encodings, from few to all.
 
-        most : int      Numbers of encodings besides all of them.
-        flat : float    Rise of the share that is not worth another trial.
+        steps : int     Of equal ratio.
+        flat : float    Share of values that may be missing: more encodings give no more.
         """
-        main = weakest(results)
-        part = self.small or self.case.release
-        high = part.m
-        whole = (main.sample or main.whole, *main.again)
-        points: dict[int, list[Trial]] = {high: [trial for trial in whole if trial is not None]}
-        low = min(
-            max(part.scheme.k_private + 2, round(self.case.low * high / self.case.release.m)), high
-        )
-        if level_of(main.best) == "nothing" or low == high:
-            return list(points.values())
-        attacker = main.best.attacker
-        wanted: int | None = low
-        while wanted is not None and len(points) <= most and not self.clock.over:
-            self._stage = f"from {round(wanted * self.case.release.m / high):,} encodings: "
-            self.report("", len(points), most + 1)
-            points[wanted] = [self._draw(part, attacker, 0, wanted)]
-            wanted = _middle({m: trials[0].share() for m, trials in points.items()}, flat)
-        return list(points.values())
+        part, case, whole = self.small, self.case, (main.sample or main.whole).share()
+        low, scale = case.low / case.release.m, case.release.m / part.m
+        points: list[tuple[int, Result]] = []
+        for step in range(steps if low < 1 and main.best.level() != "nothing" else 0):
+            if self.clock.over or (points and points[-1][1].whole.share() > whole - flat):
+                break
+            m = max(part.scheme.k_private + 2, round(part.m * low ** (1 - step / steps)))
+            self.stage = f"from {round(m * scale):,} encodings: "
+            self.report("", step, steps)
+            trial = self.draw(main.best.attacker, 0, m)
+            points.append((round(m * scale), Result(trial, None)))
+        return [*points, (case.release.m, main)]
+
+    def what_if(
+        self,
+        axes: Sequence[str],
+        labels: NDArray[np.int64] | None,
+        records: int = 40,
+        columns: int = 768,
+    ) -> tuple[WhatIf, ...]:
+        """Every attacker again as noise, k or m change, on the same data; a cure must hold against
+        all of them.
+
+        Points of every axis: one for each value and each attacker, the strongest first. A sample is
+        attacked, with as many encodings per record; worth and ε are those of the whole.
+
+        records, columns : int    Attacked of more: a point then takes seconds. Under noise fewer
+                                  columns give a little less away.
+        """
+        release = self.case.release.changed(encoder=None, given=None)
+        n, d = release.private.shape
+        rows = np.linspace(0, n - 1, min(n, records)).astype(np.int64)
+        some = np.linspace(0, d - 1, min(d, columns)).astype(np.int64)
+        attackers = [one for one in ATTACKERS if one is not PUBLIC or release.scheme.k_public]
+        out: list[WhatIf] = []
+        for axis, value, whole in _values(release, axes, len(rows)):
+            self.stage = f"what if {axis} = {value:g}: "
+            part = whole.sample(rows)
+            part = part.changed(
+                private=np.ascontiguousarray(part.private[:, some]),
+                public=None if part.public is None else part.public[:, some],
+                shape=part.shape if len(some) == d else None,
+            )
+            worth = utility(whole, labels), epsilon(whole) if axis == "noise" else None
+            trial: Trial | None = None
+            points = []
+            for attacker in attackers:
+                # Who has no attack of its own has what those before have.
+                trial = self.run(part, attacker, trial)
+                share = trial.back(2) / max(1, trial.records)
+                shares = share, *words.share_interval([share], trial.records), trial.share()
+                points.append(WhatIf(axis, value, attacker.key, *shares, *worth))
+            out += points[::-1]
+        return tuple(out)
 
 
-def _middle(shares: dict[int, float], flat: float) -> int | None:
-    """The number of encodings to try next; None where the curve is known well enough."""
-    ordered = sorted(shares)
-    gaps = []
-    for a, b in pairwise(ordered):
-        middle, rise = round(sqrt(a * b)), abs(shares[b] - shares[a])
-        if rise >= flat and b / a >= 1.2 and middle not in (a, b):
-            gaps.append((rise * np.log(b / a), middle))
-    return max(gaps)[1] if gaps else None
+def _values(release: Release, axes: Sequence[str], n: int) -> Iterator[tuple[str, float, Release]]:
+    """Half a decade apart for noise; published schemes mix 2 to 8; halves and doubles for m."""
+    rms = float(np.sqrt(np.mean(np.square(release.private, dtype=np.float64))))
+    if "noise" in axes:
+        for share in (0.0, 0.01, 0.03, 0.1, 0.3, 1.0):
+            yield "noise", share, release.changed(noise=share * rms)
+    if "k" in axes:
+        for k in (k for k in (2, 3, 4, 6, 8) if 2 * k <= n):
+            yield "k", float(k), release.changed(scheme=replace(release.scheme, k_private=k))
+    if "m" in axes:
+        for share in (1 / 8, 1 / 4, 1 / 2, 1, 2):
+            m = max(release.scheme.k_private + 2, round(share * release.m))
+            yield "m", float(m), release.changed(m=m)
 
 
-def _said(
-    case: Case,
-    bench: _Bench,
-    results: list[Result],
-    points: Any,
-    changed: Any,
-    facts: dict[str, Any],
-) -> Audit:
-    """Everything in its place of the record."""
-    release, data, words = case.release, case.data, bench.words
-    main = weakest(results)
-    trial = main.best
-    part = bench.small if main.sampled and bench.small is not None else release
-    places = case.places[bench.small_rows] if main.sampled else case.places
-    nothing = level_of(trial) == "nothing"
-    linked = links_of(release) if nothing or not release.stated else None
-    curve = curve_of(points, release.m / max(1, (bench.small or release).m))
-    threats = threats_of(results)
-    group = distinct(part.private)[1]
-    members = part.draw(trial.draw).members
-    flat = [one for several in points for one in several if one.draw == 0]
-    attack = next((attempt.attack for attempt in threats[results.index(main)].tried), "none")
-    shown = {**vars(release.scheme), "noise": release.noise}
-    assumed = {
-        **{key: shown[key] for key in ("k_private", "k_public", "weighting", "signs", "pairing")},
-        "m": release.m,
-        "noise": release.noise,
-    }
-    assumed["encodings made by"] = (
-        "the scheme" if release.stated else "the encoder" if release.encoder else "somebody else"
-    )
-    return Audit(
-        verdict=verdict_of(
-            results,
-            curve,
-            words,
-            _attacked(case, results, main),
-            _asides(case, bench),
-            "" if linked is None or not linked.sure or not nothing else linked.words,
-            own_make=not release.stated,
-        ),
-        scheme=shown,
-        data={
-            **data.facts(),
-            "public records": 0 if release.public is None else len(release.public),
-            "different records": words.distinct,
-            "records attacked": trial.records,
-        },
-        m=release.m,
-        attack=attack,
-        explanation="" if trial.recovery is None else trial.recovery.explanation,
-        records=records_of(main, data, flat, places, None if members is None else group[members]),
-        columns=() if words.images else columns_of(main, words.names),
-        threats=threats,
-        curve=curve,
-        what_if=changed,
-        meanings=meanings_of(
-            main,
-            threats[results.index(main)],
-            case.column,
-            "" if case.column is None else words.names[case.column],
-            linked,
-        ),
-        findings=_findings(case, bench),
-        assumed=assumed,
-        run=runs.manifest("audit", **facts),
-        provenance={
-            "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            "data": name_of([], data.values),
-        },
-        pictures=draw_pictures(part, trial, tuple(data.names[places[row]] for row in trial.rows)),
-    )
+def utility(
+    release: Release, labels: NDArray[np.int64] | None = None, ridge: float = 1e-2
+) -> float | None:
+    """What the encodings of draw 0 are worth. Where labels are given: the share of records that a
+    ridge classifier names right which was trained on the encodings and their mixed labels. Else one
+    minus the relative error of the magnitudes of a record, when an encoding that mixes it stands in
+    for it, on the best common scale.
+
+    ridge : float    Of the classifier, relative to the power of a feature.
+    """
+    values, members = release.draw(0)
+    if members is None:
+        return None
+    first = release.distinct[0]
+    Y, X = (np.abs(part).astype(np.float64) for part in (values, release.private[first]))
+    if labels is None:
+        # One of the records it mixes: by symmetry any of them says the same.
+        record = X[members[:, 0]]
+        scale = float((Y * record).sum()) / max(float((Y * Y).sum()), 1e-30)
+        miss = float(np.linalg.norm(scale * Y - record)) / max(float(np.linalg.norm(record)), 1e-30)
+        return max(0.0, 1 - miss)
+    own = labels[first]
+    target = np.eye(int(own.max()) + 1)[own[members]].mean(axis=1)
+    A, level = Y - Y.mean(axis=0), target.mean(axis=0)
+    gram = A.T @ A
+    gram[np.diag_indices_from(gram)] += ridge * float(np.trace(gram))
+    weights = np.linalg.solve(gram, A.T @ (target - level))
+    scores = (X - X.mean(axis=0)) @ weights + level
+    return float((scores.argmax(axis=1) == own).mean())
 
 
-def _attacked(case: Case, results: Sequence[Result], main: Result) -> str:
-    """What was attacked, and what that means for the rest."""
-    n, total = len(case.release.private), len(case.data.names)
-    parts = []
-    if case.left_out:
-        parts.append(
-            f"Of {total:,} records {n:,} were drawn at random and encoded with as many encodings "
-            "per record; shares hold for the others within the intervals."
-        )
-    stopped = [result for result in results if result.whole is not None and result.whole.stopped]
-    if main.sampled:
-        why = "was stopped by the clock" if stopped else "got less"
-        parts.append(
-            f"Counts are of a sample of {main.best.records} of {n:,} records with as many "
-            f"encodings per record, all of which were attacked; the attack on all {n:,} at once "
-            f"{why}. What a sample gives up, the whole does to an attacker with more time."
-        )
-    elif stopped:
-        names = ", ".join(f"“{result.best.attacker.knows}”" for result in stopped)
-        parts.append(
-            f"Time ran out for the attacker who {names}: what more it would get is not known; "
-            "give more with time."
-        )
-    elif not parts:
-        parts.append(f"All {n:,} records were attacked, with all {case.release.m:,} encodings.")
-    return " ".join(parts)
+def epsilon(release: Release, delta: float = 1e-5) -> float | None:
+    """ε of differential privacy that the noise of this release is sure to give, at δ, for all
+    encodings together: with σ the noise and Δ the sensitivity, ρ = Δ²/2σ² and ε = ρ + 2√(ρ·log 1/δ)
+    (M. Bun and T. Steinke, TCC 2016, proposition 1.3). One record is replaced by another of the
+    data: each of its u encodings moves by at most w·‖x − x′‖, all together by √u times that, and
+    taking absolute values moves them no further."""
+    members = release.draw(0)[1]
+    if members is None or not release.noise:
+        return None
+    uses = int(np.bincount(members.ravel()).max())
+    X = release.private.astype(np.float64)
+    power = np.einsum("ij,ij->i", X, X)
+    far = max(0.0, float((power[:, None] + power - 2 * X @ X.T).max()))
+    # Where weights are drawn, one record may have all of it.
+    weight = release.scheme.private_weight if release.scheme.fixed_weights else 1.0
+    rho = weight**2 * uses * far / (2 * release.noise**2)
+    return rho + 2 * sqrt(rho * log(1 / delta))
 
 
-def _asides(case: Case, bench: _Bench) -> list[str]:
-    scheme, n = case.release.scheme, bench.words.distinct
-    if case.release.stated and n == 2 * scheme.k_private and not scheme.k_public:
-        return [
-            f"With {n} records, twice as many as an encoding mixes, two sets of records give the "
-            "same encodings: which of them is the true one cannot be told from the encodings."
-        ]
-    return []
-
-
-def _findings(case: Case, bench: _Bench) -> tuple[Finding, ...]:
+def _findings(release: Release, bench: _Bench) -> tuple[Finding, ...]:
     """What the encodings show of how they were made, and what the encoder does."""
-    release = case.release
-    draw = release.draw(0)
-    encodings = Encodings(draw.values, release.scheme, None, release.shape)
+    values, members = release.draw(0)
     found = list(
         lint_encodings(
-            encodings,
-            chosen=draw.members,
-            n_private=len(release.private),
+            Encodings(values, release.scheme, None, release.shape),
+            chosen=members,
+            n_private=len(release.distinct[0]),
             weights=release.encoder is None,
         )
     )
     if release.encoder is not None:
         # Two hundred unit vectors show every slip; more would only take longer.
         n, pool = min(len(release.private), 200), release.public
+        p = 0 if pool is None else min(200, len(pool))
         try:
-            found += lint_encoder(
-                release.encoder,
-                n,
-                0 if pool is None else min(200, len(pool)),
-                progress=bench.report,
-            )
+            found += lint_encoder(release.encoder, n, p, progress=bench.report)
         except InputError as error:
             found.append(Finding(f"The encoder cannot be looked into: {error}.", "low", ""))
     return tuple(found)
 
 
-def _seed(rng: Rng) -> int:
-    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
-        # Refuses what is no seed, with the words that every command uses.
-        root(rng)
-        return int(rng)
-    return int(np.random.default_rng(root(rng)).integers(1 << 62))
+def _pictures(
+    trial: Trial, names: Sequence[str], most: int = 100, pixels: int = 1 << 20
+) -> Pictures:
+    """Originals, encodings and recoveries of images side by side, those that came back best first.
+
+    most, pixels : int    Images shown, and pixels of them in all.
+    """
+    shape, truth, outcome = trial.release.shape, trial.yard.truth, trial.outcome
+    if shape is None:
+        return Pictures()
+    count = min(most, len(truth), max(1, pixels // truth.shape[1]))
+    right = np.abs(np.nan_to_num(outcome.values, nan=np.inf) - truth).mean(axis=1)
+    order = np.lexsort((right, -outcome.record))[:count]
+    # One encoding that uses each record; where that is not known, just the first ones.
+    using = np.arange(count) % trial.m
+    if trial.incidence is not None:
+        using = trial.incidence.tocsc()[:, order].argmax(axis=0)
+    mixed = np.abs(trial.values[np.ravel(using)])
+    low, high = float(truth.min()), float(truth.max())
+
+    def image(part: NDArray[np.float64]) -> NDArray[np.float32]:
+        scaled = (part - low) / max(high - low, 1e-30)
+        return np.asarray(scaled.clip(0, 1), np.float32).reshape(count, *shape)
+
+    return Pictures(
+        originals=image(truth[order]),
+        encodings=(mixed / max(float(mixed.max(initial=0)), 1e-30)).reshape(count, *shape),
+        # Black stands for what did not come back: a grey square would look like a result.
+        recoveries=image(np.nan_to_num(outcome.values[order], nan=low)),
+        names=tuple(names[i] for i in order),
+    )

@@ -29,10 +29,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 from scipy.stats import binom
 
 from unveil.records import Recovery
@@ -60,6 +63,8 @@ class Yardstick:
         Spread of a column; largest error of a value that is back exactly, approximately.
     varies : array of bool of shape (d,)
         Columns in which records differ; the others have nothing to give away.
+    likeness : float
+        Correlation from which on people take a recovered image for the original.
     """
 
     truth: Doubles
@@ -68,6 +73,7 @@ class Yardstick:
     bound: Doubles
     near: Doubles
     varies: Flags
+    likeness: float = 0.9
 
     @classmethod
     def of(
@@ -85,38 +91,34 @@ class Yardstick:
     def surprise(self) -> tuple[Doubles, Doubles]:
         """−log of the share of other records that a value is right for, exactly and nearly; a share
         of none is taken for that of a normal column."""
-        out = []
-        for bound in (self.bound, self.near):
-            low, high = self._window(bound)
+
+        def of(bound: Doubles) -> Doubles:
             normal = bound / np.maximum(self.spread, 1e-300) / np.sqrt(np.pi)
-            share = np.maximum((high - low - 1) / len(self.truth), np.minimum(normal, 0.5))
-            out.append(np.where(self.varies, -np.log(np.minimum(share, 1.0)), 0.0))
-        return out[0], out[1]
+            share = (self._within(-bound, bound) - 1) / len(self.truth)
+            share = np.clip(share, np.minimum(normal, 0.5), 1.0)
+            return np.where(self.varies, -np.log(share), 0.0)
+
+        return of(self.bound), of(self.near)
 
     @cached_property
     def guesses(self) -> tuple[Doubles, Doubles]:
         """Share of the records (d,) that one guess for all has right, exactly and nearly."""
-        return self._guess(self.bound), self._guess(self.near)
 
-    def _guess(self, bound: Doubles) -> Doubles:
-        ordered = np.sort(self.truth, axis=0)
-        n, d = ordered.shape
-        # The best guess is half way between the ends of the fullest window of width 2·bound.
-        ends = [
-            np.searchsorted(ordered[:, j], ordered[:, j] + 2 * bound[j], side="right")
-            for j in range(d)
-        ]
-        most = np.array([np.max(end - np.arange(n)) for end in ends])
-        return np.where(self.varies, most / n, 1.0)
+        def of(bound: Doubles) -> Doubles:
+            # The best guess is half way between the ends of the fullest window of width 2·bound.
+            most = self._within(np.zeros_like(bound), 2 * bound).max(axis=0)
+            return np.where(self.varies, most / len(self.truth), 1.0)
 
-    def _window(self, bound: Doubles) -> tuple[Indices, Indices]:
-        """First and last place of what is as near as `bound` to each value, in each column."""
-        low, high = np.empty(self.truth.shape, np.int64), np.empty(self.truth.shape, np.int64)
+        return of(self.bound), of(self.near)
+
+    def _within(self, low: Doubles, high: Doubles) -> Indices:
+        """How many values of a column are from `low` to `high` above each of them."""
+        out = np.empty(self.truth.shape, np.int64)
         for j, column in enumerate(self.truth.T):
             ordered = np.sort(column)
-            low[:, j] = np.searchsorted(ordered, column - bound[j], side="left")
-            high[:, j] = np.searchsorted(ordered, column + bound[j], side="right")
-        return low, high
+            first = np.searchsorted(ordered, column + low[j], side="left")
+            out[:, j] = np.searchsorted(ordered, column + high[j], side="right") - first
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,10 +176,6 @@ class Outcome:
         first = exact if exact > 0.02 * self.value.size else 0
         return first, int(self.record.sum()), int(self.value.sum())
 
-    def complete(self, yard: Yardstick) -> bool:
-        """Whether nothing is left for another attack."""
-        return bool((self.value[:, yard.varies] == EXACT).all())
-
 
 def assess(
     recovery: Recovery,
@@ -185,10 +183,6 @@ def assess(
     incidence: sparse.csr_array | None = None,
     *,
     free_scale: bool = False,
-    likeness: float = 0.9,
-    most: float = 0.8,
-    chance: float = 1e-2,
-    columns: int = 256,
 ) -> Outcome:
     """Hold a recovery against the truth.
 
@@ -198,35 +192,26 @@ def assess(
         Vectors with their open values and members.
     yard : Yardstick
         The records.
-    incidence : bool csr array of shape (m, n), or None
+    incidence : csr array of shape (m, n), or None
         Which encodings really mix which records, where that is known.
     free_scale : bool
         The weights were not known, so that one factor common to all vectors is free, and signs
         too.
-    likeness : float
-        Correlation from which on people take a recovered image for the original.
-    most : float
-        Share of its values from which on a record is known.
-    chance : float
-        Probability that any pair of vector and record is taken for one by chance.
-    columns : int
-        Columns that tell which vector is which record, at most.
     """
     if not len(recovery):
         return Outcome.nothing(yard)
     vectors = recovery.vectors.astype(np.float64)
-    signed = recovery.signed
     if free_scale:
         vectors = vectors * _factor(vectors, yard.truth)
     doubt = np.zeros(vectors.shape, bool) if recovery.doubtful is None else recovery.doubtful
     shared = 0.0 if incidence is None else _shared(recovery.members, incidence)
     found: list[Outcome] = []
-    for hidden in sorted({not signed, free_scale or not signed}):
-        pairs = _pairs(vectors, doubt, yard, shared, hidden, chance, columns, likeness)
-        turned = _turned(vectors, yard, pairs) if hidden else vectors
+    for hidden in {not recovery.signed, free_scale or not recovery.signed}:
+        turned = vectors
         if hidden:
-            pairs = _pairs(turned, doubt, yard, shared, False, chance, columns, likeness)
-        found.append(_outcome(turned, doubt, yard, pairs, recovery, likeness, most))
+            turned = _turned(vectors, yard, _pairs(vectors, doubt, yard, shared, hidden=True))
+        pairs = _pairs(turned, doubt, yard, shared)
+        found.append(_outcome(turned, doubt, yard, pairs, recovery.verified))
     return max(found, key=lambda outcome: outcome.worth)
 
 
@@ -235,13 +220,18 @@ def _pairs(
     doubt: Flags,
     yard: Yardstick,
     shared: Doubles | float,
-    hidden: bool,
-    chance: float,
-    columns: int,
-    likeness: float,
+    *,
+    hidden: bool = False,
+    chance: float = 1e-2,
+    columns: int = 256,
 ) -> Doubles:
-    """Evidence (r, n) that a vector is a record, in nats above what chance reaches; hidden: signs
-    are not known yet. Of images likeness is evidence too, beyond that with permuted columns."""
+    """Evidence (r, n) that a vector is a record, in nats above what chance reaches. Of images
+    likeness is evidence too, beyond that with permuted columns.
+
+    hidden : bool     Signs are not known yet.
+    chance : float    Probability that any pair of vector and record is taken for one by chance.
+    columns : int     Columns that tell which vector is which record, at most.
+    """
     some = np.flatnonzero(yard.varies)
     some = some[np.linspace(0, len(some) - 1, min(len(some), columns)).astype(np.int64)]
     rng = np.random.default_rng(0)
@@ -264,8 +254,8 @@ def _pairs(
         middle = yard.truth.mean(axis=0)
         sides = vectors - middle, yard.truth - middle, rng.permuted(yard.truth, axis=0) - middle
         x, t, other = (np.abs(side) if hidden else side for side in sides)
-        alike = _correlations(x, t)
-        bar = max(likeness, float(_correlations(x, other).max()))
+        alike = correlations(x, t)
+        bar = max(yard.likeness, float(correlations(x, other).max()))
         level = np.where(alike > bar, np.maximum(level, alike), level)
     return np.asarray(level)
 
@@ -300,11 +290,11 @@ def _outcome(
     doubt: Flags,
     yard: Yardstick,
     pairs: Doubles,
-    recovery: Recovery,
-    likeness: float,
-    most: float,
+    verified: Flags,
+    most: float = 0.8,
 ) -> Outcome:
-    """Every record with the vector that has most evidence of being it."""
+    """Every record with the vector that has most evidence of being it; most: share of its values
+    from which on a record is known."""
     out = Outcome.nothing(yard)
     varies = yard.varies
     best = pairs.argmax(axis=1)
@@ -323,7 +313,8 @@ def _outcome(
     known = ((out.value >= NEAR)[:, varies]).mean(axis=1) >= most if varies.any() else some
     if yard.images:
         middle = yard.truth.mean(axis=0)
-        known = known | (_correlation(out.values - middle, yard.truth - middle) > likeness)
+        alike = correlations(np.nan_to_num(out.values - middle), yard.truth - middle).diagonal()
+        known = known | (alike > yard.likeness)
     back = np.zeros(len(some), bool)
     back[rows] = whole[order]
     # A column speaks where more of its values are right than one guess for all would have.
@@ -332,19 +323,12 @@ def _outcome(
     exact = (out.value == EXACT)[:, speaks].any(axis=1)
     for state, which in ((1, exact), (2, known), (3, back)):
         out.record[some & which] = state
-    wrong = int((recovery.verified & ~(whole & (level > 0))).sum())
+    wrong = int((verified & ~(whole & (level > 0))).sum())
     return replace(out, wrong=wrong)
 
 
-def _correlation(a: Doubles, b: Doubles) -> Doubles:
-    """Of rows; 0 where there is nothing."""
-    a = np.nan_to_num(a)
-    size = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    return np.asarray((a * b).sum(axis=1) / np.maximum(size, 1e-300))
-
-
-def _correlations(a: Doubles, b: Doubles) -> Doubles:
-    """Of every row of a with every row of b."""
+def correlations(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """Cosine of every row of a with every row of b; 0 where there is nothing."""
     sizes = np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1))
     return np.asarray(a @ b.T / np.maximum(sizes, 1e-300))
 
@@ -355,7 +339,7 @@ def _factor(vectors: Doubles, truth: Doubles, sure: float = 0.98) -> float:
     x, t = np.abs(vectors), np.abs(truth)
     size = np.maximum(np.linalg.norm(x, axis=1), 1e-150)
     product = x @ t.T
-    cosine = product / (size[:, None] * np.maximum(np.linalg.norm(t, axis=1), 1e-300))
+    cosine = correlations(x, t)
     best = cosine.argmax(axis=1)
     top = cosine[np.arange(len(x)), best]
     use = top >= min(sure, float(top.max()))
@@ -384,9 +368,8 @@ def disguised(vectors: NDArray[np.float32], yard: Yardstick, rounds: int = 4) ->
     for align in (_shifted, _reordered):
         shown, aligned = align(x, yard, rounds)
         if shown.sum() > max(best.record.sum() / 2, n / 3, 2 * align(x, null, rounds)[0].sum()):
-            value = np.where(shown[:, None], NEAR, LOST).astype(np.int8) * np.ones((1, d), np.int8)
-            values = np.where(shown[:, None], aligned, np.nan).astype(np.float32)
-            best = replace(best, value=value, record=2 * shown.astype(np.int8), values=values)
+            best = Outcome.nothing(yard)
+            best.value[shown], best.record[shown], best.values[shown] = NEAR, 2, aligned[shown]
     return best
 
 
@@ -394,19 +377,16 @@ def _shifted(x: Doubles, yard: Yardstick, rounds: int) -> tuple[Flags, Doubles]:
     """Records (n,) that some vector equals after one factor, and a sign and shift per column."""
     truth = yard.truth
     # Magnitudes of what differs from the median depend neither on signs nor on a shift.
-    a, b = (np.abs(part - np.median(part, axis=0)) for part in (x, truth))
-    alike = (a @ b.T) / np.maximum(
-        np.linalg.norm(a, axis=1)[:, None] * np.linalg.norm(b, axis=1), 1e-300
-    )
+    alike = correlations(*(np.abs(part - np.median(part, axis=0)) for part in (x, truth)))
     for _ in range(rounds):
         best = alike.argmax(axis=1)
         top = np.argsort(-alike[np.arange(len(best)), best], kind="stable")[: max(3, len(x) // 2)]
-        t0, v0 = truth[best[top]], x[top]
-        t0c, v0c = t0 - t0.mean(axis=0), v0 - v0.mean(axis=0)
-        sign = np.where((t0c * v0c).sum(axis=0) < 0, -1.0, 1.0)
-        factor = float((t0c * v0c * sign).sum()) / max(float((v0c * v0c).sum()), 1e-300)
-        turned = factor * sign * x
-        shown = turned + np.median(t0 - turned[top], axis=0)
+        t, v = truth[best[top]], x[top]
+        v = v - v.mean(axis=0)
+        product = ((t - t.mean(axis=0)) * v).sum(axis=0)
+        factor = float(np.abs(product).sum()) / max(float((v * v).sum()), 1e-300)
+        turned = np.where(product < 0, -factor, factor) * x
+        shown = turned + np.median(t - turned[top], axis=0)
         alike = 2 * shown @ truth.T - np.square(truth).sum(axis=1)
     aligned = shown[alike.argmax(axis=0)]
     return (np.abs(aligned - truth) <= yard.bound)[:, yard.varies].all(axis=1), aligned
@@ -414,26 +394,20 @@ def _shifted(x: Doubles, yard: Yardstick, rounds: int) -> tuple[Flags, Doubles]:
 
 def _reordered(x: Doubles, yard: Yardstick, rounds: int) -> tuple[Flags, Doubles]:
     """Records (n,) that some vector equals after one factor and one order of the columns."""
-    from scipy.optimize import linear_sum_assignment
-    from scipy.spatial.distance import cdist
-
-    truth = yard.truth
+    truth = np.abs(yard.truth)
     if truth.shape[1] > 512:
         return np.zeros(len(truth), bool), truth
-    moved = x * (np.abs(truth).mean() / max(float(np.abs(x).mean()), 1e-300))
+    moved = np.abs(x) * (truth.mean() / max(float(np.abs(x).mean()), 1e-300))
     # Sorted values of a record do not depend on the order of the columns.
-    sizes, others = (np.sort(np.abs(part), axis=1) for part in (truth, moved))
-    near = cdist(sizes, others).argmin(axis=1)
+    near = cdist(np.sort(truth, axis=1), np.sort(moved, axis=1)).argmin(axis=1)
     for _ in range(rounds):
-        pick = np.abs(moved[near])
         # Columns by the records that the vectors are nearest to, and records again.
-        moved = moved[:, linear_sum_assignment(cdist(np.abs(truth).T, pick.T))[1]]
-        near = cdist(np.abs(truth), np.abs(moved)).argmin(axis=1)
-    pick = np.abs(moved[near])
-    scale = float((pick * np.abs(truth)).sum() / max(float((pick * pick).sum()), 1e-300))
-    aligned = np.copysign(scale * pick, truth)
+        moved = moved[:, linear_sum_assignment(cdist(truth.T, moved[near].T))[1]]
+        near = cdist(truth, moved).argmin(axis=1)
+    pick = moved[near]
+    aligned = pick * float((pick * truth).sum() / max(float((pick * pick).sum()), 1e-300))
     right = (np.abs(aligned - truth) <= yard.bound)[:, yard.varies]
-    return right.mean(axis=1) > 0.9, aligned
+    return right.mean(axis=1) > 0.9, np.copysign(aligned, yard.truth)
 
 
 def beyond_guessing(

@@ -14,13 +14,14 @@ are used less than twice. Beyond that each attack has a need of its own:
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from math import ceil, comb
 from typing import Any
 
 import numpy as np
 
-from unveil.checks import InputError
+from unveil.checks import InputError, is_count
 from unveil.exact.relations import expected_relations
 from unveil.paper.floral import encodings_needed, expected_florals
 from unveil.scheme import Scheme
@@ -127,24 +128,23 @@ def plan(
     >>> unveil.plan(n_private=100, m=50).feasible
     False
     """
-    scheme = Scheme() if scheme is None else scheme
+    scheme = scheme or Scheme()
     if not isinstance(scheme, Scheme):
         raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
-    counts = (("n_private", n_private, 1), ("m", 1 if m is None else m, 1), ("d", d, 1))
-    for name, value, least in (*counts, ("n_public", n_public, 0)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+    counts = {"n_private": n_private, "m": 1 if m is None else m, "d": d, "n_public": n_public}
+    for name, value in counts.items():
+        least = 0 if name == "n_public" else 1
+        if not is_count(value, least):
             raise InputError(f"{name}={value!r}: give a whole number, {least} or more")
-    k = scheme.k_private
-    if k > n_private:
-        raise InputError(
-            f"k_private={k} of only {n_private} private vectors: lower k_private or raise n_private"
-        )
-    if scheme.k_public > n_public:
-        raise InputError(
-            f"k_public={scheme.k_public} of only {n_public} public vectors: lower k_public or "
-            "raise n_public"
-        )
-    if k < 1:
+    for part, k, n in (
+        ("private", scheme.k_private, n_private),
+        ("public", scheme.k_public, n_public),
+    ):
+        if k > n:
+            raise InputError(
+                f"k_{part}={k} of only {n} {part} vectors: lower k_{part} or raise n_{part}"
+            )
+    if scheme.k_private < 1:
         raise InputError("k_private=0: nothing private is mixed; use k_private of 1 or more")
     m = encodings_for_all(scheme, n_private) if m is None else int(m)
     needs = tuple(_needs(scheme, n_private, m, d, noise))
@@ -178,49 +178,42 @@ def _uses(n: int, seldom: float = 0.1) -> float:
 def _needs(scheme: Scheme, n: int, m: int, d: int, noise: float) -> list[Need]:
     k, twice = scheme.k_private, ceil(_uses(n) * n / max(1, scheme.k_private))
     out = []
+
+    def need(attack: str, least: int, why: str, *, records: str = "all", able: bool = True) -> None:
+        out.append(Need(attack, least, records, able and m >= least, why))
+
     if not scheme.fixed_weights:
         kept = scheme.signs == "kept"
-        many = (10 if kept else 20) * n
-        why = "signs kept: encodings lie in the simplex of the records"
-        if not kept:
-            why = "weights drawn anew and signs hidden; needs many columns of generic values"
-        out.append(Need("mixing", max(many, twice), "all", m >= max(many, twice), why))
-        images = "weights drawn anew, pixels of natural images; 50 per image are usual, 5 a start"
-        out.append(Need("natural", 50 * n, "all", m >= 50 * n, images))
+        why = "weights drawn anew and signs hidden; needs many columns of generic values"
+        if kept:
+            why = "signs kept: encodings lie in the simplex of the records"
+        need("mixing", max((10 if kept else 20) * n, twice), why)
+        why = "weights drawn anew, pixels of natural images; 50 per image are usual, 5 a start"
+        need("natural", 50 * n, why)
         return out
     if scheme.signs == "kept":
         why = f"plain sums: rank n, and every record used twice ({m * k / n:.1f} uses each)"
-        out.append(Need("mixing", max(n, twice), "all", m >= max(n, twice), why))
+        need("mixing", max(n, twice), why)
     if k >= 2 and n > 2 * k:
-        related = _encodings_for_relations(n, k)
-        least = max(related, twice)
         why = "relations, two per encoding; four columns are enough, of any distribution"
         if noise:
             why = "relations hold up to noise: only for small noise and many columns"
-        out.append(Need("exact", least, "all", m >= least and d >= 4 and not noise, why))
-    needed = encodings_for_all(scheme, n)
+        able = d >= 4 and not noise
+        need("exact", max(_encodings_for_relations(n, k), twice), why, able=able)
     columns = 30 * k * k
     why = f"similarities, from {columns:,} or more columns of generic values ({d:,} here)"
-    out.append(Need("exact", needed, "all", m >= needed and d >= columns, why))
+    need("exact", encodings_for_all(scheme, n), why, able=d >= columns)
     if n >= k + 2 and k >= 2:
-        floral = encodings_needed(n, k)
         why = f"a floral submatrix: {expected_florals(n, k, m):.2g} are to be expected"
-        out.append(Need("paper", floral, f"{k + 2}", m >= floral, why))
+        need("paper", encodings_needed(n, k), why, records=f"{k + 2}")
     return sorted(out, key=lambda need: (need.records != "all", not need.enough, need.encodings))
 
 
 def _encodings_for_relations(n: int, k: int) -> int:
     """The least m with two relations per encoding, by bisection."""
-    low, high = k + 2, min(comb(n, k), 10**7)
-    if expected_relations(n, high, k) < 2 * high:
-        return high
-    while low < high:
-        middle = (low + high) // 2
-        if expected_relations(n, middle, k) >= 2 * middle:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    counts = range(k + 2, min(comb(n, k), 10**7))
+    least = bisect_left(counts, True, key=lambda m: expected_relations(n, m, k) >= 2 * m)
+    return counts.start + least
 
 
 def _advice(needs: tuple[Need, ...], n: int, m: int) -> str:

@@ -8,7 +8,7 @@ Every part can be read by itself; pictures are arrays, everything else turns int
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.checks import InputError
-from unveil.shown import Shown, new_figure, room
+from unveil.shown import Shown, new_figure, plain, room
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -135,8 +135,8 @@ class Threat:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Shares of records back from m encodings, the mean over `runs` draws: exactly, and besides
-    approximately; low, high: interval of both together."""
+    """Shares of records back from m encodings in the draw that is shown: exactly, and besides
+    approximately; low, high: interval of both together, over `runs` draws."""
 
     m: int
     exact: float
@@ -229,11 +229,9 @@ class Audit(Shown):
 
     def facts(self) -> dict[str, Any]:
         """Everything but the pictures, as JSON takes it."""
-        return {
-            item.name: _plain(getattr(self, item.name))
-            for item in fields(self)
-            if item.name != "pictures"
-        }
+        facts = asdict(replace(self, pictures=Pictures()))
+        del facts["pictures"]
+        return {name: plain(value) for name, value in facts.items()}
 
     def _sentence(self) -> str:
         return " ".join((self.verdict.headline, *self.verdict.sentences))
@@ -244,14 +242,11 @@ class Audit(Shown):
             raise InputError(
                 "this audit has no leakage curve: audit records and a scheme, not encodings"
             )
-        # The curve was measured by bisection, in no order.
-        points = sorted(self.curve, key=lambda point: point.m)
-        m = [point.m for point in points]
+        m, low, high = ([getattr(p, name) for p in self.curve] for name in ("m", "low", "high"))
         figure = new_figure(8, 4)
         axis = figure.add_subplot()
-        band = [point.low for point in points], [point.high for point in points]
-        axis.fill_between(m, *band, alpha=0.2, color="#D55E00", label="95% interval")
-        axis.plot(m, [point.exact for point in points], "o-", color="#D55E00", label="exactly")
+        axis.fill_between(m, low, high, alpha=0.2, color="#D55E00", label="95% interval")
+        axis.plot(m, [p.exact for p in self.curve], "o-", color="#D55E00", label="exactly")
         axis.axvline(self.m, color="black", linestyle="--", linewidth=1, label="this release")
         axis.set(xlabel="encodings released", ylabel="records that come back", ylim=(-0.02, 1.02))
         axis.set_title(self.verdict.headline, wrap=True, fontsize=10)
@@ -260,25 +255,9 @@ class Audit(Shown):
 
     def save(self, path: str | PathLike[str]) -> Path:
         """As every result; .html is the report, .json what `unveil audit --json` prints."""
-        page, target = room("report.page"), Path(path)
-        if target.suffix == ".html" and target.parent.is_dir():
-            page.write_report(self, target)
-        elif target.suffix == ".json" and target.parent.is_dir():
-            page.write_json(self, target)
-        else:
+        target = Path(path)
+        kind = {".html": "write_report", ".json": "write_json"}.get(target.suffix)
+        if kind is None or not target.parent.is_dir():
             return super().save(target)
+        getattr(room("report.page"), kind)(self, target)
         return target
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, (np.ndarray, np.generic)):
-        return _plain(value.tolist())
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value

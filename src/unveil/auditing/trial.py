@@ -1,53 +1,44 @@
 """One trial: so many encodings of one draw, one attacker, held against the truth.
 
-    1  lay the encodings before the attacker, with what it knows
-    2  run its attacks in turn until nothing is left to get, or time is over
-    3  hold each recovery against the truth; the best one counts
-
-A trial may be of a sample of the records, encoded with as many encodings per record: small enough
-to finish, and the same question. What was stopped by the clock says so; it is no evidence of
-safety.
+Encodings of a draw are nested: fewer are the first m of many. A trial may be of a sample of the
+records, encoded with as many encodings per record: small enough to finish, and the same question.
+The attacker's attacks run in turn until nothing is left to get, or time is over; what each returns
+is held against the truth, and the best one counts. What was stopped by the clock says so; it is no
+evidence of safety.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from unveil.auditing.attacker import (
-    INSIDER,
-    Attack,
-    Attacker,
-    Clock,
-    OutOfTime,
-    Sight,
-    attacks_of,
-)
-from unveil.auditing.outcome import EXACT, NEAR, Outcome, Yardstick, assess, disguised, distinct
-from unveil.auditing.release import Draw, Release
-from unveil.auditing.result import Attempt
+from unveil.auditing import outcome as outcomes
+from unveil.auditing.attacker import INSIDER, Attack, Attacker, Clock, OutOfTime, attacks_of
+from unveil.auditing.outcome import EXACT, NEAR, Outcome, Yardstick
+from unveil.auditing.release import Floats, Members, Release
+from unveil.auditing.result import Attempt, Level
 from unveil.checks import InputError
-from unveil.records import Progress, Recovery
+from unveil.encodings import Encodings
+from unveil.records import Recovery
+from unveil.scheme import Scheme
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What one attacker got from m encodings of one draw.
+    """What one attacker got from so many encodings of one draw.
 
     Attributes
     ----------
-    attacker, draw, m : Attacker, int, int
-        Who, which draw, from how many encodings.
-    rows : int array of shape (n,)
-        The distinct records that were attacked, as places in the release's records.
-    counted : bool array of shape (n,)
-        Those that count: an insider's own do not.
+    release, attacker, draw : Release, Attacker, int
+        Of what, who, and which draw.
+    values, members : arrays of shape (m, d), (m, k) or None
+        The encodings, and the distinct records that each of them mixes.
     yard, outcome : Yardstick, Outcome
-        These records, and what became of them.
+        The distinct records, and what became of them.
     recovery : Recovery or None
         What the best attack returned.
     tried : tuple of Attempt
@@ -58,11 +49,11 @@ class Trial:
         The clock ended it.
     """
 
+    release: Release
     attacker: Attacker
     draw: int
-    m: int
-    rows: NDArray[np.int64]
-    counted: NDArray[np.bool_]
+    values: Floats
+    members: Members
     yard: Yardstick
     outcome: Outcome
     recovery: Recovery | None = None
@@ -71,41 +62,107 @@ class Trial:
     stopped: bool = False
 
     @property
-    def records(self) -> int:
-        """How many records count."""
-        return int(self.counted.sum())
-
-    @cached_property
-    def complete(self) -> bool:
-        return self.outcome.complete(self.yard)
+    def m(self) -> int:
+        return len(self.values)
 
     @property
-    def wrong(self) -> int:
-        return self.outcome.wrong
+    def rows(self) -> NDArray[np.int64]:
+        """Where the distinct records stand among those of the release."""
+        return self.release.distinct[0]
+
+    @property
+    def vectors(self) -> Floats:
+        """The distinct records, of which an insider knows some."""
+        return self.release.private[self.rows]
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """The records that an insider knows, which do not count."""
+        known = np.zeros(len(self.rows), bool)
+        known[::2] = self.attacker is INSIDER
+        return known
+
+    @property
+    def incidence(self) -> sparse.csr_array | None:
+        """(m, n): which encodings mix which records."""
+        if self.members is None:
+            return None
+        at = np.repeat(np.arange(self.m), self.members.shape[1]), self.members.ravel()
+        return sparse.csr_array((np.ones(at[0].size, bool), at), (self.m, len(self.rows)))
+
+    @property
+    def shown(self) -> Floats:
+        """What is released, without signs that are known to be coins."""
+        coins = self.release.stated and self.release.scheme.signs == "random"
+        return np.abs(self.values) if coins else self.values
+
+    def encodings(self, scheme: Scheme | None = None, values: Floats | None = None) -> Encodings:
+        """The encodings, taken for those of a scheme."""
+        scheme = scheme or self.release.scheme
+        if self.release.stated and scheme.signs == "random":
+            scheme = replace(scheme, signs="absolute")
+        values = self.shown if values is None else values
+        return Encodings(values, scheme, None, self.release.shape)
+
+    @property
+    def records(self) -> int:
+        """How many records count."""
+        return int((~self.known).sum())
 
     def back(self, least: int = 2) -> int:
         """Records that are back: exactly (3), also approximately (2), also in part (1)."""
-        return int((self.outcome.record[self.counted] >= least).sum())
+        return int((self.outcome.record[~self.known] >= least).sum())
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Records that are back exactly, besides approximately, and besides in part."""
+        exact, almost, part = (self.back(least) for least in (3, 2, 1))
+        return exact, almost - exact, part - almost
 
     def columns(self, least: int = EXACT) -> NDArray[np.int64]:
         """Values that are back (d,), of each column."""
-        return np.asarray((self.outcome.value[self.counted] >= least).sum(axis=0))
+        return np.asarray((self.outcome.value[~self.known] >= least).sum(axis=0))
 
     def share(self, least: int = EXACT) -> float:
         """Of all values that vary."""
-        varies = self.yard.varies
-        found = self.outcome.value[self.counted][:, varies] >= least
-        return float(found.mean()) if found.size else 0.0
+        right = self.columns(least)[self.yard.varies]
+        return float(right.sum()) / max(1, right.size * self.records)
 
     @property
     def worth(self) -> tuple[float, float, float]:
         """What counts between two trials, also of samples of different sizes."""
-        n = max(1, self.records)
-        return (
-            self.share(EXACT),
-            float(self.outcome.record[self.counted].sum()) / n,
-            self.share(NEAR),
+        records = float(self.outcome.record[~self.known].sum()) / max(1, self.records)
+        return self.share(EXACT), records, self.share(NEAR)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left for another attack."""
+        return bool((self.outcome.value[~self.known][:, self.yard.varies] == EXACT).all())
+
+    def beyond(self, least: int = EXACT) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Share of each column beyond guessing, and the columns where it is more than chance."""
+        right, count = self.columns(least), max(1, self.records)
+        guess = self.yard.guesses[0 if least == EXACT else 1]
+        return right / count - guess, outcomes.beyond_guessing(
+            right, count, guess, self.yard.varies
         )
+
+    @property
+    def leaking(self) -> NDArray[np.bool_]:
+        """Columns of which more comes back, exactly or approximately, than chance explains."""
+        return self.beyond(EXACT)[1] | self.beyond(NEAR)[1]
+
+    def level(self, few: float = 0.1) -> Level:
+        """What this trial would be called by itself; few: the share beyond guessing up to which
+        values that come back are "partly"."""
+        excess, speaks = self.beyond(EXACT)
+        whole, almost = self.back(3) > few * self.records, self.back(2) > few * self.records
+        values = bool((excess[speaks] > few).any())
+        if self.attacker is INSIDER:
+            return "partly" if almost or values else "nothing"
+        if self.attacker.released and (whole or (values and not self.yard.images)):
+            return "leaks"
+        return "partly" if self.back(2) or self.leaking.any() else "nothing"
 
 
 def run_trial(
@@ -116,45 +173,37 @@ def run_trial(
     *,
     tolerance: float = 1e-2,
     clock: Clock | None = None,
-    progress: Progress | None = None,
     best: Trial | None = None,
 ) -> Trial:
     """One attacker on the first m encodings of a draw; best: what somebody who knows less got from
     the same encodings, which this attacker has as well."""
-    draw = release.draw(number)
-    m = len(draw.values) if m is None else min(m, len(draw.values))
-    first, group = distinct(release.private)
-    shown = draw.first(m)
-    # Equal records are one record, also in the memberships.
-    members = None if shown.members is None else group[shown.members]
-    records = release.private[first]
-    yard = (
-        Yardstick.of(records, tolerance, release.shape is not None) if best is None else best.yard
-    )
-    known = np.arange(len(first)) % 2 == 0
-    counted = ~known if attacker is INSIDER else np.ones(len(first), bool)
-    clock = clock or Clock()
-    shown = Draw(shown.values, members)
-    sight = Sight(release, shown, records, known, clock, clock.bounding(progress))
-    trial = Trial(attacker, number, m, first, counted, yard, Outcome.nothing(yard))
-    if best is not None:
-        trial = replace(trial, outcome=best.outcome, recovery=best.recovery)
-    if best is not None and best.complete:
+    values, members = release.draw(number)
+    members = None if members is None else members[:m]
+    if best is None:
+        records = release.private[release.distinct[0]]
+        yard = Yardstick.of(records, tolerance, release.shape is not None)
+        nothing = Outcome.nothing(yard)
+        trial = Trial(release, attacker, number, values[:m], members, yard, nothing)
+    else:
+        trial = replace(best, attacker=attacker, tried=(), why_not="", stopped=False)
+    if trial.complete:
         return replace(trial, why_not="nothing was left to recover")
-    attacks = attacks_of(attacker, sight)
+    clock = clock or Clock()
+    attacks = attacks_of(trial, clock)
     if isinstance(attacks, str):
         return replace(trial, why_not=attacks)
+    trial = replace(trial, outcome=trial.outcome.without(trial.known))
     for attack in attacks:
-        trial = _attempt(trial, attack, sight)
+        trial = _after(trial, attack, clock)
         if trial.complete or trial.stopped:
             break
     return trial
 
 
-def _attempt(trial: Trial, attack: Attack, sight: Sight) -> Trial:
+def _after(trial: Trial, attack: Attack, clock: Clock) -> Trial:
     """The trial after one more attack."""
-    start, allowed = time.perf_counter(), sight.clock.for_an_attack
-    if sight.clock.over:
+    start, allowed = time.perf_counter(), clock.for_an_attack
+    if clock.over:
         return replace(trial, stopped=True)
     stopped = False
     try:
@@ -163,33 +212,24 @@ def _attempt(trial: Trial, attack: Attack, sight: Sight) -> Trial:
         stopped = allowed is not None and time.perf_counter() - start >= allowed
     except OutOfTime:
         stopped = True
-        recovery = Recovery.empty(sight.encodings(), attack.name, "stopped: time was over", {})
+        recovery = Recovery.empty(trial.encodings(), attack.name, "stopped: time was over", {})
     except InputError as error:
         # What one attack refuses, a limit of memory or a make of data, is its own result.
-        recovery = Recovery.empty(sight.encodings(), attack.name, f"refused: {error}", {})
-    incidence = sight.draw.incidence(len(sight.records))
-    outcome = assess(recovery, trial.yard, incidence, free_scale=attack.free)
+        recovery = Recovery.empty(trial.encodings(), attack.name, f"refused: {error}", {})
+    outcome = outcomes.assess(recovery, trial.yard, trial.incidence, free_scale=attack.free)
     if attack.free:
-        vectors = recovery.vectors[: 2 * len(sight.records)]
-        other = disguised(vectors, trial.yard)
+        other = outcomes.disguised(recovery.vectors[: 2 * len(trial.rows)], trial.yard)
         outcome = max(outcome, other, key=lambda o: (o.value[:, trial.yard.varies].sum(), o.worth))
-    if trial.attacker is INSIDER:
-        outcome = outcome.without(sight.known)
-    if attack.free:
         # A wrong vector is a fault of the attack only where it was told the true scheme.
         outcome = replace(outcome, wrong=0)
-    state = outcome.record[trial.counted]
+    after = replace(trial, outcome=outcome.without(trial.known), recovery=recovery)
     done = Attempt(
         recovery.attack if attack.name == "recover" else attack.name,
-        int((state == 3).sum()),
-        int((state == 2).sum()),
-        float((outcome.value[trial.counted][:, trial.yard.varies] == EXACT).mean()),
+        *after.counts[:2],
+        after.share(),
         time.perf_counter() - start,
         recovery.explanation,
         stopped,
     )
-    before = trial.outcome.without(sight.known) if trial.attacker is INSIDER else trial.outcome
-    trial = replace(trial, tried=(*trial.tried, done), outcome=before)
-    if outcome.worth > before.worth:
-        trial = replace(trial, outcome=outcome, recovery=recovery)
-    return replace(trial, stopped=stopped and not trial.complete)
+    better = after if after.outcome.worth > trial.outcome.worth else trial
+    return replace(better, tried=(*trial.tried, done), stopped=stopped and not better.complete)

@@ -14,22 +14,27 @@ draws is mostly seen too small, so what exceeds chance is taken for the lower th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import binomtest, chi2
 
-from unveil.auditing.outcome import EXACT, NEAR, RECORDS, beyond_guessing
-from unveil.auditing.result import Column, CurvePoint, Level, RecordRisk, Threat, Verdict
+from unveil.auditing.outcome import EXACT, NEAR, RECORDS, correlations
+from unveil.auditing.release import Case, Floats, Release, run_encoder
+from unveil.auditing.result import Column, CurvePoint, Level, Meaning, RecordRisk, Threat, Verdict
 from unveil.auditing.trial import Trial
-from unveil.data import Dataset
+from unveil.checks import InputError
+
+LEVELS: tuple[Level, ...] = ("nothing", "partly", "leaks")
 
 
 def share_interval(
-    shares: Sequence[float], records: int, believed: float = 8.0
+    shares: Sequence[float] | np.ndarray, records: float, believed: float = 8.0
 ) -> tuple[float, float]:
-    """95% interval of the mean of `shares`, one of `records` records for each draw.
+    """95% interval of the mean of `shares`, one for each draw of `records` records on the mean; the
+    first of them, which is the one that is shown, is inside.
 
     believed : float    Less scatter than chance is believed as if so many draws spoke for chance:
                         records compete for encodings, so that a little less is common.
@@ -47,318 +52,284 @@ def share_interval(
     observations = max(1, round(count))
     found = binomtest(round(share * observations), observations).proportion_ci(method="wilson")
     # Counts are whole: the share itself stays inside.
-    return min(share, float(found.low)), max(share, float(found.high))
+    ends = share, float(shares[0]), float(found.low), float(found.high)
+    return min(ends), max(ends)
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """All trials of one attacker.
+    """All trials of one attacker: on all records; on a sample of them, None where they are few; and
+    further draws of the one that counts."""
 
-    whole : on all records; None where they were too many, or none was made.
-    sample : on a sample of them; None where all were attacked at once.
-    again : further draws of the trial that counts.
-    """
-
-    whole: Trial | None
+    whole: Trial
     sample: Trial | None
     again: tuple[Trial, ...] = ()
 
     @property
     def best(self) -> Trial:
         """The one that got more: a sample asks the same question, so that what it gives up is not
-        taken back by an attack on the whole that ran out of time."""
-        both = [trial for trial in (self.whole, self.sample) if trial is not None]
-        # Less than one record in twenty is no difference between two draws; then the whole counts.
-        if len(both) == 2:
-            values, records = (
-                b - a for a, b in zip(both[0].worth[:2], both[1].worth, strict=False)
-            )
-            if values < 0.05 and records < 0.15:
-                return both[0]
-        return max(both, key=lambda trial: trial.worth)
+        taken back by an attack on the whole that ran out of time. Less than one record in twenty is
+        no difference between two draws; then the whole counts."""
+        if self.sample is None:
+            return self.whole
+        more = np.subtract(self.sample.worth, self.whole.worth)
+        if more[0] < 0.05 and more[1] < 0.15:
+            return self.whole
+        return max(self.whole, self.sample, key=lambda trial: trial.worth)
+
+    @property
+    def both(self) -> tuple[Trial, ...]:
+        return (self.whole,) if self.sample is None else (self.whole, self.sample)
 
     @property
     def sampled(self) -> bool:
         return self.best is self.sample
 
     @property
-    def undecided(self) -> bool:
-        """The clock ended every trial before it had all."""
-        return all(trial.stopped for trial in (self.whole, self.sample) if trial is not None)
-
-    @property
     def draws(self) -> tuple[Trial, ...]:
         return (self.best, *self.again)
 
-
-def level_of(trial: Trial, few: float = 0.1) -> Level:
-    """What this trial would be called by itself; few: the share beyond guessing up to which values
-    that come back are "partly"."""
-    n = max(1, trial.records)
-    whole = trial.back(3) / n
-    excess, speaks = _excess(trial, EXACT)
-    nearly = bool(_excess(trial, NEAR)[1].any())
-    if trial.attacker.key == "insider":
-        large = trial.back(2) > few * n or bool((excess[speaks] > few).any())
-        return "partly" if large else "nothing"
-    strong = whole > few or (not trial.yard.images and bool((excess[speaks] > few).any()))
-    if strong and trial.attacker.released:
-        return "leaks"
-    some = trial.back(2) > 0 or bool(speaks.any()) or nearly
-    return "partly" if some else "nothing"
-
-
-def _excess(trial: Trial, least: int) -> tuple[np.ndarray, np.ndarray]:
-    """Share beyond guessing of each column, and which columns have more than chance."""
-    yard, n = trial.yard, max(1, trial.records)
-    guess = yard.guesses[0 if least == EXACT else 1]
-    right = trial.columns(least)
-    return right / n - guess, beyond_guessing(right, n, guess, yard.varies)
+    def interval(self, backs: Sequence[float] | NDArray[np.int64]) -> tuple[float, float]:
+        """Of a share, from how many of the records of each draw are back."""
+        records = np.array([max(1, trial.records) for trial in self.draws])
+        return share_interval(np.asarray(backs) / records, float(records.mean()))
 
 
 def weakest(results: Sequence[Result]) -> Result:
     """The attacker of the headline: who knows least of those with the gravest level."""
-    for level in ("leaks", "partly"):
-        for result in results:
-            if level_of(result.best) == level:
-                return result
-    return results[0]
+    levels = [result.best.level() for result in results]
+    return results[levels.index(max(levels, key=LEVELS.index))]
 
 
 def threats_of(results: Sequence[Result]) -> tuple[Threat, ...]:
     """Every attacker, as it is reported. Who knows more is no less of a threat."""
     out: list[Threat] = []
-    order: tuple[Level, ...] = ("nothing", "partly", "leaks")
     for result in results:
-        one = _threat(result)
-        before = out[-1].level if out else "nothing"
-        out.append(replace(one, level=max(one.level, before, key=order.index)))
+        trial, who = result.best, result.best.attacker
+        ends = result.interval([one.back(2) for one in result.draws])
+        every = sorted((a for one in result.both for a in one.tried), key=lambda a: -a.values)
+        guesses = trial.yard.guesses[0][trial.yard.varies]
+        guess = float(guesses.mean()) if len(guesses) else 1.0
+        level = max(trial.level(), out[-1].level if out else "nothing", key=LEVELS.index)
+        counts, values = (*trial.counts, trial.records), (trial.share(), guess)
+        columns, stopped = int(trial.leaking.sum()), any(one.stopped for one in result.both)
+        tried = result.sampled, stopped, tuple(every), "" if every else trial.why_not
+        out.append(Threat(who.key, who.knows, level, *counts, *ends, columns, *values, *tried))
     return tuple(out)
 
 
-def _threat(result: Result) -> Threat:
-    trial = result.best
-    n = max(1, trial.records)
-    shares = [one.back(2) / max(1, one.records) for one in result.draws]
-    low, high = share_interval(shares, n)
-    tried = [attempt for one in (result.whole, result.sample) if one for attempt in one.tried]
-    varies = trial.yard.varies
-    guess = trial.yard.guesses[0][varies]
-    speaks = _excess(trial, EXACT)[1] | _excess(trial, NEAR)[1]
-    return Threat(
-        key=trial.attacker.key,
-        knows=trial.attacker.knows,
-        level=level_of(trial),
-        exact=trial.back(3),
-        approximate=trial.back(2) - trial.back(3),
-        in_part=trial.back(1) - trial.back(2),
-        records=trial.records,
-        low=min(low, shares[0]),
-        high=max(high, shares[0]),
-        columns=int(speaks.sum()),
-        values=trial.share(),
-        guess=float(guess.mean()) if len(guess) else 1.0,
-        sampled=result.sampled,
-        stopped=any(one is not None and one.stopped for one in (result.whole, result.sample)),
-        tried=tuple(sorted(tried, key=lambda attempt: -attempt.values)),
-        why_not=trial.why_not if not tried else "",
-    )
-
-
-def columns_of(result: Result, names: Sequence[str]) -> tuple[Column, ...]:
+def columns_of(result: Result, case: Case) -> tuple[Column, ...]:
     """Every column of a table, those that leak most first."""
-    trial = result.best
-    n, yard = max(1, trial.records), trial.yard
-    exact, near, guess = trial.columns(EXACT), trial.columns(NEAR), yard.guesses[0]
-    speaks = _excess(trial, EXACT)[1] | _excess(trial, NEAR)[1]
-    opened = trial.outcome.open[trial.counted].sum(axis=0)
+    trial, known = result.best, result.best.known
+    n, guess = max(1, trial.records), trial.yard.guesses[0]
+    exact, near = trial.columns(EXACT), trial.columns(NEAR)
+    opened = trial.outcome.open[~known].sum(axis=0)
+    draws = np.array([one.columns(EXACT) for one in result.draws])
+    # Who gets less than a guess would guess.
+    lift = np.maximum(trial.beyond(EXACT)[0] / np.maximum(1 - guess, 1e-9), 0)
+    counts = exact, near - exact, opened, guess, lift, trial.leaking
     out = []
-    for j, name in enumerate(names):
-        shares = [float(one.columns(EXACT)[j]) / max(1, one.records) for one in result.draws]
-        low, high = share_interval(shares, n)
-        share = shares[0]
-        out.append(
-            Column(
-                name=name,
-                exact=int(exact[j]),
-                approximate=int(near[j] - exact[j]),
-                records=n,
-                open=int(opened[j]),
-                low=min(low, share),
-                high=max(high, share),
-                guess=float(guess[j]),
-                lift=float((share - guess[j]) / (1 - guess[j])) if guess[j] < 1 else 0.0,
-                leaks=bool(speaks[j]),
-            )
-        )
+    for name, backs, *found in zip(case.columns, draws.T, *counts, strict=True):
+        e, a, o, g, up, leaks = (value.item() for value in found)
+        out.append(Column(name, e, a, n, o, *result.interval(backs), g, up, leaks))
     return tuple(sorted(out, key=lambda column: (-column.exact, -column.lift)))
 
 
 def records_of(
-    result: Result,
-    data: Dataset,
-    points: Sequence[Trial],
-    places: np.ndarray,
-    members: np.ndarray | None,
+    result: Result, case: Case, points: Sequence[Trial], places: np.ndarray
 ) -> tuple[RecordRisk, ...]:
-    """Every record that was attacked, as the trial of the headline shows it; places: where its rows
-    stand in the data; members: of its encodings."""
+    """Every record that was attacked, as the trial of the headline shows it; points: of the curve;
+    places: where the trial's records stand in the data."""
     trial, out = result.best, []
-    outcome, yard = trial.outcome, trial.yard
+    outcome, yard, recovery = trial.outcome, trial.yard, trial.recovery
     uses = np.full(len(trial.rows), -1)
-    if members is not None:
-        uses = np.array([np.count_nonzero((members == i).any(axis=1)) for i in range(len(uses))])
+    if trial.incidence is not None:
+        uses = trial.incidence.sum(axis=0)
+    gaps = np.where(outcome.open, 0.0, np.abs(outcome.values - yard.truth)).max(axis=1)
     middle = yard.truth.mean(axis=0)
-    for i in np.flatnonzero(trial.counted):
-        vector = int(outcome.vector[i])
-        seen = vector >= 0 and trial.recovery is not None
-        error = correlation = None
-        if seen:
-            gap = np.abs(outcome.values[i] - yard.truth[i])
-            error = float(np.max(gap, where=~outcome.open[i], initial=0.0))
-            a, b = outcome.values[i] - middle, yard.truth[i] - middle
-            size = float(np.linalg.norm(a) * np.linalg.norm(b))
-            correlation = float(a @ b) / size if size else 0.0
-        came = sorted(
-            p.m for p in points if len(p.rows) == len(trial.rows) and p.outcome.record[i] >= 2
-        )
-        row = int(places[trial.rows[i]])
-        status, reason = "", "no recovered vector is near it"
-        if seen and trial.recovery is not None:
-            status = str(trial.recovery.status[vector])
-            reason = trial.recovery.reasons[vector]
-        elif uses[i] in (0, 1):
-            reason = "no encoding uses it" if uses[i] == 0 else "appears in one encoding only"
-        out.append(
-            RecordRisk(
-                index=row,
-                name=data.names[row],
-                outcome=RECORDS[outcome.record[i]],  # type: ignore[arg-type]
-                values=int((outcome.value[i, yard.varies] == EXACT).sum()),
-                open=int(outcome.open[i, yard.varies].sum()),
-                error=error,
-                correlation=correlation,
-                encodings=max(0, int(uses[i])),
-                from_m=came[0] if came else trial.m if outcome.record[i] >= 2 else None,
-                status=status,
-                reason=reason,
-            )
-        )
+    alike = correlations(np.nan_to_num(outcome.values - middle), yard.truth - middle).diagonal()
+    exact = (outcome.value == EXACT)[:, yard.varies].sum(axis=1)
+    opened = outcome.open[:, yard.varies].sum(axis=1)
+    points = [point for point in points if len(point.rows) == len(trial.rows)]
+    unused = {0: "no encoding uses it", 1: "appears in one encoding only"}
+    for i in np.flatnonzero(~trial.known):
+        row, vector, state = int(places[i]), int(outcome.vector[i]), int(outcome.record[i])
+        came = [point.m for point in points if point.outcome.record[i] >= 2]
+        from_m = min(came) if came else trial.m if state >= 2 else None
+        status, reason = "", unused.get(int(uses[i]), "no recovered vector is near it")
+        near: tuple[float | None, float | None] = None, None
+        if recovery is not None and vector >= 0:
+            status, reason = str(recovery.status[vector]), recovery.reasons[vector]
+            near = float(gaps[i]), float(alike[i])
+        what = case.data.names[row], RECORDS[state], int(exact[i]), int(opened[i])
+        out.append(RecordRisk(row, *what, *near, max(0, int(uses[i])), from_m, status, reason))
     return tuple(out)
 
 
-def curve_of(points: Sequence[Sequence[Trial]], scale: float) -> tuple[CurvePoint, ...]:
-    """One point per list of trials, which are draws of the same number of encodings; scale: how
-    many times as many encodings the whole release has as the records of these trials."""
+def curve_of(points: Sequence[tuple[int, Result]]) -> tuple[CurvePoint, ...]:
+    """What came back from so many encodings; the last of them are all."""
     out = []
-    for trials in points:
-        n = max(1, trials[0].records)
-        exact = [trial.back(3) / max(1, trial.records) for trial in trials]
-        back = [trial.back(2) / max(1, trial.records) for trial in trials]
-        low, high = share_interval(back, n)
-        values = float(np.mean([trial.share() for trial in trials]))
-        mean = float(np.mean(exact))
-        m = round(trials[0].m * scale)
-        out.append(CurvePoint(m, mean, float(np.mean(back)) - mean, low, high, values, len(trials)))
-    return tuple(sorted(out, key=lambda point: point.m))
+    for m, result in points:
+        trial = result.best
+        exact, almost, _ = (count / max(1, trial.records) for count in trial.counts)
+        ends = result.interval([one.back(2) for one in result.draws])
+        out.append(CurvePoint(m, exact, almost, *ends, trial.share(), len(result.draws)))
+    return tuple(out)
 
 
-@dataclass(frozen=True)
-class Words:
-    """What a record is made of, and how many there are: nouns for sentences."""
-
-    names: Sequence[str]
-    noun: str
-    total: int
-    distinct: int
-    m: int
-    images: bool
-
-    @property
-    def record(self) -> str:
-        return "image" if self.images else "record"
-
-
-def describe(trial: Trial, sampled: bool, words: Words) -> str:
+def describe(trial: Trial, sampled: bool, case: Case) -> str:
     """What came back, for a headline: columns of a table, images of images."""
-    n = trial.records
-    of = f"{n} {words.record}s of a sample" if sampled else f"{n} {words.record}s"
-    exact, almost = trial.back(3), trial.back(2) - trial.back(3)
-    if words.images:
-        return _of_records(exact, almost, of)
-    varies = trial.yard.varies
-    d = int(varies.sum())
-    for least, how in ((EXACT, ""), (NEAR, " approximately")):
-        right, speaks = trial.columns(least), _excess(trial, least)[1]
-        full = np.flatnonzero((right == n) & varies)
-        if len(full) == d:
-            return f"all {d} {words.noun}s of all {of} come back{how or ' exactly'}"
-        if len(full):
-            rest = int((speaks & (right < n)).sum())
-            more = f"; {rest} more for some" if rest else ""
-            verb = "come" if len(full) > 1 else "comes"
-            return (
-                f"{len(full)} of {d} {words.noun}s {verb} back{how} for all {of} "
-                f"({_listed(full, words)}){more}"
-            )
-        if speaks.any():
-            most = int(right[speaks].max())
-            strong = np.flatnonzero(speaks & (right >= most / 2))
-            strong = strong[np.argsort(-right[strong], kind="stable")]
-            least_of = int(right[strong].min())
-            count = f"{least_of} to {most}" if least_of < most else f"{most}"
-            verb = "come" if len(strong) > 1 else "comes"
-            return (
-                f"{len(strong)} of {d} {words.noun}s {verb} back{how} for {count} of {of} "
-                f"({_listed(strong, words)})"
-            )
-    return _of_records(exact, almost, of)
-
-
-def _of_records(exact: int, almost: int, of: str) -> str:
+    n, varies = trial.records, trial.yard.varies
+    of = f"{n} {case.record}s{' of a sample' if sampled else ''}"
+    for least, how in ((EXACT, "exactly"), (NEAR, "approximately")):
+        right, speaks = trial.columns(least), trial.beyond(least)[1]
+        full = (right == n) & varies
+        if case.images or not (full | speaks).any():
+            continue
+        if (full | ~varies).all():
+            return f"all {int(varies.sum())} {case.data.noun}s of all {of} come back {how}"
+        which, whom, rest = np.flatnonzero(full), f"all {of}", int((speaks & ~full).sum())
+        if not full.any():
+            # Those that come back at least half as often as the one that does most.
+            which = np.flatnonzero(speaks & (right >= right[speaks].max() / 2))
+            which = which[np.argsort(-right[which], kind="stable")]
+            fewest, most, rest = int(right[which].min()), int(right[which].max()), 0
+            whom = f"{f'{fewest} to ' if fewest < most else ''}{most} of {of}"
+        names = ", ".join(case.columns[j] for j in which[:6])
+        names += f" and {len(which) - 6} more" if len(which) > 6 else ""
+        verb = "come back" if len(which) > 1 else "comes back"
+        count, more = f"{len(which)} of {int(varies.sum())}", f"; {rest} more for some"
+        return f"{count} {case.data.noun}s {verb} {how} for {whom} ({names}){more if rest else ''}"
+    exact, almost, _ = trial.counts
     if exact and almost:
         return f"{exact} of {of} come back exactly and {almost} more approximately"
     return f"{exact or almost} of {of} come back {'exactly' if exact else 'approximately'}"
 
 
-def _listed(columns: np.ndarray, words: Words, most: int = 6) -> str:
-    """Names of columns, the first of them."""
-    names = [words.names[j] for j in columns[:most]]
-    rest = len(columns) - len(names)
-    return ", ".join(names) + (f" and {rest} more" if rest else "")
+def meanings_of(trial: Trial, threat: Threat, case: Case) -> tuple[Meaning, ...]:
+    """Singling out, and inference of the sensitive column, by the attacker of the headline."""
+    n, column = max(1, threat.records), case.column
+    back = threat.exact + threat.approximate
+    words = f"{back} of {n} records came back whole"
+    out = [Meaning("singling out", words, back / n, threat.low, threat.high, 0.0)]
+    if column is not None:
+        guess = float(trial.yard.guesses[1][column])
+        # Where a value is not known somebody still guesses.
+        rate = max(float(trial.columns(NEAR)[column]) / n, guess)
+        words = (
+            f"{case.columns[column]} is known to a tenth of its spread for {rate:.0%} of the "
+            f"records; one guess for all is right for {guess:.0%}"
+        )
+        out.append(Meaning("inference", words, rate, *share_interval([rate], n), guess))
+    return tuple(out)
+
+
+def links_of(
+    release: Release, draws: int = 8, halves: int = 4, unlikely: float = 1e-4, least: float = 0.1
+) -> tuple[Meaning, bool] | None:
+    """Can encodings be linked to records by somebody who holds candidates? Noise can keep every
+    value from coming back and still leave each encoding nearest to the record it was made of.
+
+        name       for every encoding the candidate that it is most like, by correlation over the
+                   columns, each candidate's scores in units of their spread over all encodings
+        truth      the records that an encoding mixes, where they are known; else rows in the order
+                   of the records, over several draws; else the records that the user's encoder was
+                   given, half of all, drawn anew in each run: is the one that is named among them?
+        chance     what a guess gets: k of n, one of n, a half
+
+    Returns how many are linked, and whether that is no chance; None: it cannot be told. Costs a
+    product of all encodings with all records.
+
+    draws : int         Draws of an encoder that rows are compared over: two dozen records of one
+                        draw do not tell 20 percent from 4.
+    halves : int        Runs of the encoder on half of the records.
+    unlikely : float    Probability that a guess links as many, above which it may be chance.
+    least : float       The share beyond guessing that is worth a word in the headline.
+    """
+    found = None
+    for rate, count, chance, what in _linked(release, draws, halves):
+        hits, ends = round(rate * count), share_interval([rate], count)
+        luck = binomtest(hits, count, chance, alternative="greater").pvalue if hits else 1.0
+        words = (
+            f"{rate:.0%} of the encodings {what} by someone who holds candidate records; "
+            f"{chance:.0%} by guessing"
+        )
+        sure = bool(luck < unlikely and rate - chance > least * (1 - chance))
+        found = Meaning("linkability", words, rate, *ends, chance), sure
+        if sure:
+            break
+    return found
+
+
+def _linked(release: Release, draws: int, halves: int) -> Iterator[tuple[float, int, float, str]]:
+    """Share of the encodings that are linked, of how many, a guess's share, and to what."""
+    truth, to_record = release.private[release.distinct[0]], "can be linked to their record"
+    values, members = release.draw(0)
+    m, n, encoder = len(values), len(release.private), release.encoder
+    if min(m, len(truth)) < 10:
+        return
+    best = [named(values, truth)]
+    if members is not None:
+        guess = float(np.mean([len(set(row)) for row in members.tolist()])) / len(truth)
+        yield float((members == best[0][:, None]).any(axis=1).mean()), m, guess, to_record
+        return
+    if m % n == 0:
+        for number in range(1, draws if encoder is not None and values.size < 1 << 22 else 1):
+            again = release.encoded(number)
+            # An encoder that draws nothing makes the same again, which says nothing new.
+            if np.array_equal(again, values):
+                break
+            best.append(named(again, truth))
+        orders = np.arange(m) % n, np.arange(m) // (m // n)
+        rate = max(float((release.distinct[1][order] == best).mean()) for order in orders)
+        yield rate, m * len(best), 1 / len(truth), to_record
+    if encoder is None:
+        return
+    rng, right, size = np.random.default_rng(0), [], len(truth) // 2
+    for _ in range(halves):
+        half = np.sort(rng.permutation(len(truth))[:size])
+        try:
+            names = named(run_encoder(encoder, truth[half], release.public, rng), truth)
+        except InputError:
+            return  # an encoder may need all records
+        right.append(float(np.isin(names, half).mean()))
+    # Encodings of one record are not independent: a record counts once.
+    count = halves * min(len(names), size)
+    yield float(np.mean(right)), count, size / len(truth), "point to a released record"
+
+
+def named(values: Floats, truth: Floats) -> NDArray[np.int64]:
+    """For every encoding the record that it is most like."""
+    # Where encodings have no negative value, signs were taken off, or never were there.
+    records = np.abs(truth) if bool((values >= 0).all()) else truth
+    alike = correlations(values - values.mean(axis=0), records - records.mean(axis=0))
+    alike = alike - alike.mean(axis=0)
+    return np.asarray((alike / np.maximum(alike.std(axis=0), 1e-12)).argmax(axis=1))
 
 
 def verdict_of(
-    results: Sequence[Result],
-    curve: Sequence[CurvePoint],
-    words: Words,
-    attacked: str,
-    asides: Sequence[str] = (),
-    linked: str = "",
-    *,
-    own_make: bool = False,
+    results: Sequence[Result], curve: Sequence[CurvePoint], case: Case, linked: str = ""
 ) -> Verdict:
     """Level, headline and sentences; linked: what somebody who holds candidate records can do,
     where nothing came back otherwise. Of a mixture that is to be expected, and is said; an encoder
-    of somebody's own make (own_make) may not be relied on then."""
+    of somebody's own make may not be relied on then."""
     main = weakest(results)
     trial = main.best
-    level = level_of(trial)
+    level, recovery, n = trial.level(), trial.recovery, trial.records
     sentences: list[str] = []
     if level == "nothing":
         tried = dict.fromkeys(a.attack for r in results for t in r.draws for a in t.tried)
-        names = ", ".join(tried) or "no attack"
         headline = (
-            f"Nothing recovered: {names} got nothing of {trial.records} {words.record}s from "
-            f"{words.m:,} encodings. This is no proof of safety."
+            f"Nothing recovered: {', '.join(tried) or 'no attack'} got nothing of {n} "
+            f"{case.record}s from {case.release.m:,} encodings. This is no proof of safety."
         )
-        if any(result.undecided for result in results):
+        if any(all(one.stopped for one in result.both) for result in results):
             level = "partly"
             headline = (
-                f"Do not rely on this: time ran out before all attacks on {trial.records} "
-                f"{words.record}s had ended. Nothing had come back by then; give them more time."
+                f"Do not rely on this: time ran out before all attacks on {n} {case.record}s had "
+                "ended. Nothing had come back by then; give them more time."
             )
-        elif linked and own_make:
+        elif linked and not case.release.stated:
             level = "partly"
             sentences.append(headline)
             headline = f"Do not rely on this: nothing comes back, but {linked}."
@@ -366,84 +337,92 @@ def verdict_of(
             sentences.append(f"{linked[:1].upper()}{linked[1:]}.")
     else:
         start = "Do not release" if level == "leaks" else "Do not rely on this"
-        told = describe(trial, main.sampled, words)
-        headline = f"{start}: {told}, from {words.m:,} encodings{trial.attacker.once}."
-        if not words.images:
-            sentences.append(_records_sentence(trial, words))
-        sentences += _open_values(trial, words)
-        sentences += _since(curve, words)
-    sentences += _others(results, main, words)
-    if words.total > words.distinct:
+        told = describe(trial, main.sampled, case)
+        headline = f"{start}: {told}, from {case.release.m:,} encodings{trial.attacker.once}."
+        sentences += _counted(trial, case, curve)
+    sentences += _others(results, main, case)
+    total, different = len(case.release.private), len(case.release.distinct[0])
+    if total > different:
         sentences.append(
-            f"Equal records count once: {words.total} records, {words.distinct} of them different."
+            f"Equal records count once: {total} records, {different} of them different."
         )
-    recovery = trial.recovery
     if level != "nothing" and recovery is not None and not recovery.signed:
+        sentences.append(f"Exactly is up to one sign per {case.data.noun} that all records share.")
+    scheme = case.release.scheme
+    if case.release.stated and different == 2 * scheme.k_private and not scheme.k_public:
         sentences.append(
-            f"Exactly is up to one sign per {words.noun} that all records share; relative signs "
-            "are recovered."
+            f"With {different} records, twice as many as an encoding mixes, two sets of records "
+            "give the same encodings, and nobody can tell which of them is the true one."
         )
-    sentences += asides
-    wrong = sum(one.wrong for result in results for one in result.draws)
-    if wrong:
+    if wrong := sum(one.outcome.wrong for result in results for one in result.draws):
         sentences.append(
             f"{wrong} vectors that the attack called verified equal no record: trust no “verified” "
-            "on data like these, and report it as a bug. The counts here were held against the "
-            "truth."
+            "on data like these. The counts here were held against the truth."
         )
     if not trial.complete:
         sentences.append("What was not recovered is not proved safe.")
-    return Verdict(level, headline, attacked, tuple(sentences))
+    return Verdict(level, headline, _attacked(results, main, case), tuple(sentences))
 
 
-def _records_sentence(trial: Trial, words: Words) -> str:
-    exact, almost = trial.back(3), trial.back(2) - trial.back(3)
-    part, n = trial.back(1) - trial.back(2), trial.records
-    parts = [f"{exact} back exactly (all their determined values)"]
-    parts += [f"{almost} approximately"] if almost else []
-    parts += [f"{part} in part"] if part else []
+def _attacked(results: Sequence[Result], main: Result, case: Case) -> str:
+    """What was attacked, and what that means for the rest."""
+    n, total = len(case.release.private), len(case.data.names)
+    stopped = [result.best.attacker.knows for result in results if result.whole.stopped]
+    drawn = ""
+    if n < total:
+        drawn = (
+            f"Of {total:,} records {n:,} were drawn at random and encoded with as many encodings "
+            "per record; shares hold for the others within the intervals. "
+        )
+    if main.sampled:
+        return (
+            f"{drawn}Counts are of a sample of {main.best.records} of {n:,} records with as many "
+            f"encodings per record, all of which were attacked; the attack on all {n:,} at once "
+            f"{'was stopped by the clock' if stopped else 'got less'}. What a sample gives up, the "
+            "whole does to an attacker with more time."
+        )
+    if stopped:
+        return (
+            f"{drawn}Time ran out for the attacker who {', '.join(f'“{one}”' for one in stopped)}: "
+            "what more it would get is not known; give more with time."
+        )
+    return drawn or f"All {n:,} records were attacked, with all {case.release.m:,} encodings."
+
+
+def _counted(trial: Trial, case: Case, curve: Sequence[CurvePoint]) -> list[str]:
+    """Records, open values, and from how many encodings on values come back."""
+    exact, almost, part, n = (*trial.counts, trial.records)
     lost = n - exact - almost - part
-    parts += [f"{lost} not at all"] if lost else []
-    return f"Of {n} records: {', '.join(parts)}."
-
-
-def _open_values(trial: Trial, words: Words) -> list[str]:
-    opened = trial.outcome.open[trial.counted][:, trial.yard.varies]
-    if not opened.any():
-        return []
-    right = (trial.outcome.value[trial.counted][:, trial.yard.varies] == EXACT)[opened]
-    return [
-        f"Left open by the equations and guessed by the attack: {int(opened.sum()):,} of "
-        f"{opened.size:,} values, {int(right.sum()):,} of them right. They count in their "
-        f"{words.noun}s."
-    ]
-
-
-def _since(curve: Sequence[CurvePoint], words: Words) -> list[str]:
-    if len(curve) < 2:
-        return []
+    words = ("approximately", almost), ("in part", part), ("not at all", lost)
+    parts = [f"{exact} back exactly (all their determined values)"]
+    parts += [f"{count} {how}" for how, count in words if count]
+    out = [] if case.images else [f"Of {n} records: {', '.join(parts)}."]
+    seen = np.ix_(~trial.known, trial.yard.varies)
+    opened, right = trial.outcome.open[seen], trial.outcome.value[seen] == EXACT
+    if opened.any():
+        out.append(
+            f"Left open by the equations and guessed by the attack: {int(opened.sum()):,} of "
+            f"{opened.size:,} values, {int(right[opened].sum()):,} of them right. They count in "
+            f"their {case.data.noun}s."
+        )
     first = next((p.m for p in curve if p.values > 0.05), None)
-    if first is None:
-        return []
-    if first == curve[0].m:
-        return [f"Already {first:,} encodings, the fewest tried, give values away."]
-    return [f"The first values come back from about {first:,} encodings on."]
+    if len(curve) > 1 and first == curve[0].m:
+        out.append(f"Already {first:,} encodings, the fewest tried, give values away.")
+    elif len(curve) > 1 and first is not None:
+        out.append(f"The first values come back from about {first:,} encodings on.")
+    return out
 
 
-def _others(results: Sequence[Result], main: Result, words: Words) -> list[str]:
+def _others(results: Sequence[Result], main: Result, case: Case) -> list[str]:
     """What attackers who know more get beyond the headline, and what those who know less do not."""
     out = []
     for result in results:
-        trial = result.best
+        trial, level = result.best, result.best.level()
         if result is main or not trial.tried:
             continue
         if trial.attacker.released and not main.best.attacker.released:
-            if level_of(trial) == "nothing":
-                who = (
-                    "From the encodings alone" if trial.attacker.key == "blind" else "With the pool"
-                )
-                out.append(f"{who} nothing came back.")
-        elif trial.worth[0] > main.best.worth[0] + 0.02 and level_of(trial) != "nothing":
-            told = describe(trial, result.sampled, words)
+            out += [f"Who {trial.attacker.knows} gets nothing."] if level == "nothing" else []
+        elif trial.worth[0] > main.best.worth[0] + 0.02 and level != "nothing":
+            told = describe(trial, result.sampled, case)
             out.append(f"To an attacker who {trial.attacker.knows}: {told}.")
     return out

@@ -8,6 +8,7 @@ status, and a vector that raises none is verified. docs/certificate.md lists the
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,22 +22,24 @@ from scipy import sparse
 
 from unveil.certificate.claim import (
     Claim,
+    Judgement,
     as_members,
     copies,
     dependent,
+    first_doubts,
     held_against,
     resolution,
 )
 from unveil.certificate.columns import determined
-from unveil.certificate.design import Effort, core, grown, possible
+from unveil.certificate.design import Readings, core, grown, possible
 from unveil.certificate.few_records import certain_by_columns
 from unveil.certificate.own_weights import judge_own_weights
 from unveil.certificate.public_part import (
     fixed_choice,
+    judge_public_alone,
     made_of_public,
     misled,
     moved,
-    only_mixture,
     turned,
 )
 from unveil.checks import DataLike, InputError, as_vectors
@@ -124,31 +127,56 @@ def certify(
     W = as_members(members, m, len(X), scheme.k_private)
     if progress:
         progress("certificate", 0, 1)
+    A = None if weights is None else _as_weights(weights, m, len(X))
     # 2. By kind of scheme.
     if not len(X):
-        out = Recovery.empty(encodings, "certify", "no vectors are claimed", {})
-    elif not scheme.k_private:
-        out = _public_alone(encodings, X, W, P, weights)
-    elif not scheme.fixed_weights or weights is not None:
-        out = _own_weights(encodings, X, P, supports, unsure, weights)
+        return Recovery.empty(encodings, "certify", "no vectors are claimed", {}).about(encodings)
+    if not scheme.k_private:
+        if P is None:
+            raise InputError("k_private=0: give public=, the vectors that are mixed")
+        A = sparse.csr_array(W * scheme.public_weight) if A is None else A
+        judged = judge_public_alone(encodings, X, A, P)
+    elif not scheme.fixed_weights or A is not None:
+        if A is None:
+            raise InputError(
+                f"weighting={scheme.weighting!r} draws weights anew for every encoding: give "
+                "weights=, a sparse (m, r) matrix"
+            )
+        judged = judge_own_weights(encodings, X, A, public=P, supports=supports, doubtful=unsure)
     else:
         Q = _as_supports(supports, m, scheme.k_public, 0 if P is None else len(P))
-        out = _fixed_weights(encodings, X, W, P if scheme.k_public else None, Q, unsure)
+        judged = _fixed_weights(encodings, X, W, P if scheme.k_public else None, Q, unsure)
+    # 3. In words.
     if progress:
         progress("certificate", 1, 1)
-    seconds = {"certificate": time.perf_counter() - began}
-    return replace(out, seconds=seconds).about(encodings)
+    verified, explained = int((judged.status == VERIFIED).sum()), int(judged.exact.sum())
+    text = f"{verified} of {len(X)} vectors verified; {explained} of {m} encodings reproduced"
+    return Recovery(
+        vectors=np.asarray(X, np.float32),
+        status=judged.status,
+        signed=judged.signed,
+        members=(W if A is None else A).astype(bool),
+        residual=judged.residual,
+        reasons=tuple(judged.reasons),
+        attack="certify",
+        explanation=text + judged.note,
+        evidence=judged.evidence,
+        weights=A,
+        doubtful=judged.open_values if judged.open_values.any() else None,
+        explained=explained,
+        exact=bool(explained),
+        seconds={"certificate": time.perf_counter() - began},
+    ).about(encodings)
 
 
 class Doubt(NamedTuple):
     """A doubt: what it is called, the status and the sentence of whom it touches, and whom it
-    touches; `about` explains it in the documentation."""
+    touches."""
 
     name: str
     status: str
     reason: str
     touches: Callable[[Case], Any]
-    about: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +186,7 @@ class Case:
 
     copies (n,): vectors that are left out of the proof, since another one has their values
     sure: what rests on chance goes wrong once in e^sure times
+    few: records up to which all columns of a reading are gone through
     """
 
     encodings: Encodings
@@ -165,6 +194,7 @@ class Case:
     supports: Index
     copies: Flags
     sure: float = 12.0
+    few: int = 20
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -201,10 +231,6 @@ class Case:
         return copies(self.claim, self.certain & ~self.copies, ~self.open_values, self.degree)
 
     @cached_property
-    def sized(self) -> bool:
-        return self.encodings.pixel_rms is not None
-
-    @cached_property
     def unexplained(self) -> bool:
         return 2 * int(self.claim.exact.sum()) < self.encodings.m
 
@@ -213,19 +239,19 @@ class Case:
         return float(self.evidence[1].sum()) < self.need
 
     @cached_property
-    def measured(self) -> Floats:
-        """The vectors that are proved, where their size is stated; open values count as 0."""
-        used = self.certain & self.sized
-        return np.where(self.open_values[used], 0.0, self.claim.X[used])
+    def measured(self) -> tuple[Floats, Floats]:
+        """The vectors that are proved, where their size is stated, in units of that size, 0 where
+        values are open; 1 where they are not."""
+        used = self.certain & (self.encodings.pixel_rms is not None)
+        closed = (~self.open_values[used]).astype(np.float64)
+        return self.claim.X[used] * closed / (self.encodings.pixel_rms or 1.0), closed
 
     @cached_property
     def sizes(self) -> Flags:
         """Vectors that are proved, and not of the size stated."""
-        out = self.certain & self.sized
-        if out.any():
-            rms = float(self.encodings.pixel_rms or 1.0)
-            size, count = np.square(self.measured).sum(axis=1), (~self.open_values[out]).sum(axis=1)
-            out[out] = ~possible(size, count, rms, sure=self.sure)
+        X, closed = self.measured
+        out = self.certain & (self.encodings.pixel_rms is not None)
+        out[out] = ~possible(np.square(X).sum(axis=1), closed.sum(axis=1), 1.0, sure=self.sure)
         return out
 
     @cached_property
@@ -233,75 +259,63 @@ class Case:
         """Whether values are not of the stated size, by five standard errors: at least 2%, since
         they need not be quite Gaussian, at most 20%, since another k or weighting is off by more.
         """
-        X = self.measured
-        if not X.size:
-            return False
-        ratio = float(np.sqrt(np.mean(X**2))) / float(self.encodings.pixel_rms or 1.0)
-        return bool(abs(ratio - 1) > min(max(0.02, 5 / np.sqrt(2 * X.size)), 0.2))
+        X, closed = self.measured
+        count = max(float(closed.sum()), 1.0)
+        error = min(max(0.02, 5 / np.sqrt(2 * count)), 0.2)
+        return bool(len(X)) and not abs(float(np.sqrt(np.square(X).sum() / count)) - 1) <= error
 
     @cached_property
     def correlated(self) -> bool:
         """Whether vectors that are stated to be independent are correlated, by six standard errors
         of a χ², or too few values would show it: a part that all share adds a correlation."""
-        X = self.measured.astype(np.float32)
-        n, d = X.shape
-        if n < 2:
+        X, closed = self.measured
+        pairs, each = len(X) * (len(X) - 1), np.maximum(closed.sum(axis=1), 1.0)
+        if not pairs:
             return False
-        U = X / np.maximum(np.linalg.norm(X, axis=1), 1e-30)[:, None]
-        U = U if n <= d else np.ascontiguousarray(U.T)
+        U = (X / np.maximum(np.linalg.norm(X, axis=1), 1e-30)[:, None]).astype(np.float32)
+        U = U if len(U) <= len(U.T) else np.ascontiguousarray(U.T)
         squares = sum(float(((U[s : s + 1024] @ U.T) ** 2).sum()) for s in range(0, len(U), 1024))
-        pairs, chance = n * (n - 1) / 2, 6 * np.sqrt(n * (n - 1)) + 6
-        return bool(d * (squares - n) / 2 > pairs + chance or d * pairs * 0.15**2 < chance)
+        chance = np.square((closed / each[:, None]).sum(axis=0)).sum() - (1 / each).sum()
+        spread = (12 * np.sqrt(pairs) + 12) / pairs
+        return bool(squares - len(X) > chance * (1 + spread) or pairs * 0.15**2 < chance * spread)
 
     @cached_property
     def hopeless(self) -> bool:
         return self.unexplained or self.by_chance
 
     @cached_property
-    def proved(self) -> tuple[Flags, Flags, bool]:
-        """(the set proved together, all that are proved, whether by heavy columns)."""
-        claim, effort = self.claim, Effort()
-        none = np.zeros(claim.n, bool)
+    def proved(self) -> tuple[Flags, Flags, Flags]:
+        """(the set proved together, all that are proved, those that hold rows together)."""
+        claim, none = self.claim, np.zeros(self.claim.n, bool)
         public = bool(claim.names.shape[1])
         use = np.asarray(~(self.dependent | self.copies)[claim.rows].any(axis=1))
         if self.hopeless or not use.any() or (claim.k == 1 and not public):
-            return none, none, True
+            return none, none, none
         claim = replace(claim, rows=claim.rows[use], names=claim.names[use])
-        rms = self.encodings.pixel_rms
-        plain = np.unique(claim.rows, axis=0)
-        inner, heavy = none, True
-        if claim.k > 1:
-            inside = ~none
-            while inside.any():
-                rows = plain[inside[plain].all(axis=1)]
-                inner = core(rows, claim.n, claim.kept, effort)
-                fixed = fixed_choice(claim, inner) if public and inner.any() else inner
-                if (fixed == inner).all():
-                    break
-                inside, inner = fixed, none
-        certain = grown(claim, inner, rms)
-        used = np.flatnonzero(self.degree > 0)
-        if claim.k > 1 and not certain[used].all() and len(used) <= effort.whole:
-            few = self._few_records(plain, claim, public)
-            more = grown(claim, few, rms)
-            if more.sum() > certain.sum():
-                return few, more, False
-        return inner, certain, heavy
-
-    def _few_records(self, plain: Index, claim: Claim, public: bool) -> Flags:
-        """The largest part that hangs together and has full rank, by all of its columns."""
-        out, inside = np.zeros(claim.n, bool), np.bincount(plain.ravel(), minlength=claim.n) > 1
-        while True:
+        plain, inside, inner, holding = np.unique(claim.rows, axis=0), ~none, none, none
+        found, binding = none, none
+        while claim.k > 1 and inside.any():
             rows = plain[inside[plain].all(axis=1)]
-            few = inside & (np.bincount(rows.ravel(), minlength=claim.n) < 2)
-            if not few.any():
+            used = len(np.unique(rows))
+            # Few records: by columns if that is cheap, else last.
+            for work in (1e8, 0, 2e9):
+                if work and used <= self.few:
+                    found, binding = certain_by_columns(rows, claim.n, claim.kept, work=work)
+                elif not work and not inner.any():
+                    found = binding = core(rows, claim.n)
+                if inner.sum() < found.sum():
+                    inner, holding = found, binding
+                if inner.sum() == used:
+                    break
+            fixed = fixed_choice(claim, inner) if public and inner.any() else inner
+            if (fixed == inner).all():
                 break
-            inside &= ~few
-        if not inside.any():
-            return out
-        names = np.cumsum(inside) - 1
-        out[inside] = certain_by_columns(names[rows], int(inside.sum()), claim.kept)
-        return fixed_choice(claim, out) if public and out.any() else out
+            inside, inner = fixed, none
+        rms = self.encodings.pixel_rms
+        if rms is not None:
+            size = np.square(claim.X[inner]).sum(axis=1)
+            rms = rms if possible(size, claim.d, rms).all() else None
+        return inner, grown(claim.rows, inner, Readings(claim, rms).only), holding
 
     @cached_property
     def certain(self) -> Flags:
@@ -310,29 +324,11 @@ class Case:
     @cached_property
     def open_values(self) -> Flags:
         """(n, d): values that are not determined, of those whose memberships are proved."""
-        claim, (inner, certain, heavy) = self.claim, self.proved
+        claim, (inner, certain, holding) = self.claim, self.proved
         if not certain.any():
             return claim.unsure
-        found = determined(claim, inner, certain, self.evidence[0], heavy)
+        found = determined(claim, inner, certain, self.evidence[0], holding)
         return np.where(certain[:, None], ~found | claim.unsure, claim.unsure)
-
-    @cached_property
-    def says_little(self) -> Flags:
-        return np.asarray(~self.open_values @ self.evidence[1] < self.need)
-
-    @cached_property
-    def moved(self) -> Flags:
-        return moved(self.claim) if self.certain.any() else self.certain
-
-    @cached_property
-    def misled(self) -> Flags:
-        left = self.supports[~self.claim.exact]
-        return misled(self.claim, left[(left >= 0).all(axis=1)])
-
-    @cached_property
-    def listed(self) -> Flags:
-        public = self.claim.names.shape[1] and self.certain.any()
-        return made_of_public(self.claim) if public else np.zeros(self.claim.n, bool)
 
 
 DOUBTS = (
@@ -341,39 +337,31 @@ DOUBTS = (
         UNRESOLVED,
         "no encoding is said to mix it",
         lambda case: case.named == 0,
-        "The claim names no encoding for the vector.",
     ),
     Doubt(
         "not reproduced",
         UNRESOLVED,
         "no encoding it is said to be in is reproduced at all {d} values",
         lambda case: case.degree == 0,
-        "Re-encoding misses every encoding that the vector is said to be in: a value, a member or "
-        "the public part is wrong, or there is noise.",
     ),
     Doubt(
         "unexplained",
         AMBIGUOUS,
         "only {explained} of {m} encodings are reproduced: are k_private and the weighting right?",
         lambda case: case.unexplained,
-        "Fewer than half of the encodings are reproduced. Then the scheme may be another one, and "
-        "what fits may fit for the wrong reason. Nothing is verified.",
     ),
     Doubt(
         "chance",
         AMBIGUOUS,
-        "the {d} columns take too few values: an encoding says {bits:.0f} bits against chance, "
-        "{need:.0f} are needed",
+        "the {d} columns take too few values: an encoding says {bits} bits against chance, {need} "
+        "are needed",
         lambda case: case.by_chance,
-        "A wrong subset reproduces an encoding by chance: the bits of all columns must exceed the "
-        "choices, log₂ C(n, k) + log₂ m, by 20.",
     ),
     Doubt(
         "single",
         AMBIGUOUS,
         "appears in one encoding only: each value is one of two or more",
         lambda case: (case.degree == 1) & (case.claim.k > 1),
-        "One encoding alone holds the vector, and says nothing that it could contradict.",
     ),
     Doubt(
         "dependent",
@@ -381,24 +369,18 @@ DOUBTS = (
         "zero, a combination of other records, or of the magnitudes of another: its encodings can "
         "be explained in another way",
         lambda case: case.dependent,
-        "The vector is 0, a linear combination of others, or has the magnitudes of another one.",
     ),
     Doubt(
         "copy",
         AMBIGUOUS,
         "a copy of another vector, as far as values are determined: one record may be behind both",
         lambda case: case.copies,
-        "Another vector, of as many encodings or more, has the same magnitudes (signs kept: the "
-        "same values) wherever both are determined. The proof for the others does without it.",
     ),
     Doubt(
         "not proved",
         AMBIGUOUS,
         "not proved: another choice of subsets may give the same encodings",
         lambda case: ~case.certain,
-        "No proof was found that every reading of the encodings holds the vector (Theorems 1 and "
-        "2). Often there is another one: two records that are always together, fewer than 2k − 1 "
-        "partners, few encodings.",
     ),
     Doubt(
         "scale",
@@ -406,8 +388,6 @@ DOUBTS = (
         "the scale is in doubt: values have not the size that pixel_rms says (check weighting and "
         "k_private, or set pixel_rms=None)",
         lambda case: case.scale,
-        "Where `pixel_rms` is stated, values must have that size: a wrong weighting shows in "
-        "nothing else.",
     ),
     Doubt(
         "correlated",
@@ -415,48 +395,38 @@ DOUBTS = (
         "vectors are correlated, or too few to tell, and pixel_rms says that they are independent: "
         "is there a common part, or is k_private wrong? (pixel_rms=None for other records)",
         lambda case: case.correlated,
-        "Where `pixel_rms` is stated, vectors must be uncorrelated: a part that all share, or one "
-        "record more in every encoding, correlates them.",
     ),
     Doubt(
         "size",
         AMBIGUOUS,
         "its size is not what pixel_rms says: it may hold a part of something else",
         lambda case: case.sizes,
-        "Where `pixel_rms` is stated, each vector must have the size of so many independent "
-        "Gaussian values.",
     ),
     Doubt(
         "moved list",
         AMBIGUOUS,
         "the public vectors of its encodings are listed again, moved: with those another vector "
         "fits",
-        lambda case: case.moved,
-        "The public list holds the vectors mixed with it a second time, all moved by one "
-        "difference, or mirrored.",
+        lambda case: case.certain & moved(case.claim),
     ),
     Doubt(
         "wrong list",
         AMBIGUOUS,
         "its values hang on one public vector, which other encodings contradict: it may be listed "
         "wrongly",
-        lambda case: case.misled,
-        "A public vector that was listed wrongly could be hidden in it, and other encodings with "
-        "that public vector are not reproduced.",
+        lambda case: misled(case.claim, case.supports),
     ),
     Doubt(
         "listed",
         AMBIGUOUS,
         "a combination of public vectors: they may have changed places with it",
-        lambda case: case.listed,
-        "The vector is itself a combination of public vectors.",
+        lambda case: made_of_public(case.claim),
     ),
     Doubt(
         "open values",
         AMBIGUOUS,
         "{open} of {d} values are open, and the others say too little",
-        lambda case: case.says_little,
-        "The values that are determined say fewer bits than are needed against chance.",
+        lambda case: ~case.open_values @ case.evidence[1] < case.need,
     ),
 )
 """The first doubt that touches a vector decides. Whom none touches is verified."""
@@ -464,9 +434,10 @@ DOUBTS = (
 
 def documented_doubts() -> str:
     """The table of doubts as docs/certificate.md holds it."""
-    lines = ["| | doubt | status | when |", "|---|---|---|---|"]
+    lines = ["| | doubt | status | what is said |", "|---|---|---|---|"]
     for place, doubt in enumerate(DOUBTS, 1):
-        lines.append(f"| {place} | {doubt.name} | {doubt.status} | {doubt.about} |")
+        reason = re.sub(r"{\w+}", "…", doubt.reason)
+        lines.append(f"| {place} | {doubt.name} | {doubt.status} | {reason} |")
     return "\n".join(lines)
 
 
@@ -477,183 +448,34 @@ def _fixed_weights(
     P: NDArray[np.float32] | None,
     supports: Index,
     unsure: Flags,
-) -> Recovery:
+) -> Judgement:
     claim = held_against(encodings, X, W, P, supports, unsure)
-    n, degree = claim.n, np.bincount(claim.rows.ravel(), minlength=claim.n)
+    degree = np.bincount(claim.rows.ravel(), minlength=claim.n)
     shut = ~claim.unsure & claim.whole
     case = Case(encodings, claim, supports, copies(claim, degree > 0, shut, degree))
     while case.more_copies.any():
         case = replace(case, copies=case.copies | case.more_copies)
-    # The first doubt decides.
-    status, which = np.full(n, VERIFIED, "<U10"), np.full(n, -1)
-    for place, doubt in enumerate(DOUBTS):
-        touched = np.broadcast_to(doubt.touches(case), n) & (which < 0)
-        status[touched], which[touched] = doubt.status, place
-        if (which >= 0).all():
-            break
-    ok = which < 0
-    shown = case.open_values if ok.any() else claim.unsure
-    # In words.
-    facts: dict[str, float] = {"d": claim.d, "m": encodings.m, "explained": int(claim.exact.sum())}
-    facts |= {"bits": float(case.evidence[1].sum()), "need": case.need}
-    rounding = f", up to rounding of the encodings by steps of {claim.step:.2g}"
-    reasons = []
-    for i in range(n):
-        opened = int(shown[i].sum())
-        if not ok[i]:
-            reasons.append(DOUBTS[which[i]].reason.format(**facts, open=opened))
-            continue
-        words = f"{case.degree[i]} different encodings reproduced at all {claim.d} values by one "
-        words += "solution only" + (f", up to {opened} values that are open" if opened else "")
-        reasons.append(words + (rounding if claim.step else ""))
+    facts: dict[str, Any] = {"d": claim.d, "m": encodings.m, "explained": int(claim.exact.sum())}
+    facts |= {"bits": round(float(case.evidence[1].sum())), "need": round(case.need)}
+    open_values = np.where(case.certain[:, None], case.open_values, claim.unsure)
+    facts |= {"open": open_values.sum(axis=1), "degree": case.degree}
+    proof = "{degree} different encodings reproduced at all {d} values by one solution only"
+    if claim.step:
+        proof += f", up to rounding of the encodings by steps of {claim.step:.2g}"
+    doubts = ((doubt.status, doubt.reason, doubt.touches(case)) for doubt in DOUBTS)
+    status, reasons = first_doubts(doubts, proof, facts, claim.n)
+    ok = status == VERIFIED
     negated = turned(claim, encodings, supports, ok) if claim.names.shape[1] and ok.any() else 0
-    signed = claim.kept or (bool(claim.names.shape[1]) and not negated)
-    opened_values = np.where(ok[:, None], shown, claim.unsure)
-    found = _recovery(
-        encodings,
-        X,
+    note = f"; {negated} encodings hold with their public vectors negated: the list contradicts "
+    return Judgement(
         status,
         reasons,
-        claim.members,
-        claim.residual,
         claim.exact,
-        signed=signed,
-        doubtful=opened_values if opened_values.any() else None,
+        claim.residual,
+        np.where(ok[:, None], open_values, claim.unsure),
+        signed=claim.kept or (bool(claim.names.shape[1]) and not negated),
+        note=note + "itself, and signs are left open" if negated else "",
         evidence={"rounding_step": claim.step} if claim.step else {},
-    )
-    if not negated:
-        return found
-    words = f"{negated} encodings hold with their public vectors negated: the list contradicts "
-    words += "itself, and signs are left open"
-    return replace(found, explanation=f"{found.explanation}; {words}")
-
-
-def _own_weights(
-    encodings: Encodings,
-    X: NDArray[Any],
-    P: NDArray[np.float32] | None,
-    supports: Any,
-    unsure: Flags,
-    weights: sparse.csr_array | None,
-) -> Recovery:
-    if weights is None:
-        raise InputError(
-            f"weighting={encodings.scheme.weighting!r} draws weights anew for every encoding: give "
-            "weights=, a sparse (m, r) matrix"
-        )
-    A = _as_weights(weights, encodings.m, len(X))
-    values = np.where(np.isfinite(X), X, 0).astype(np.float64)
-    names = None if supports is None else np.asarray(getattr(supports, "indices", supports))
-    judged = judge_own_weights(
-        encodings, values, A, public=P, supports=names, doubtful=unsure | ~np.isfinite(X)
-    )
-    return _recovery(
-        encodings,
-        X,
-        judged.status,
-        judged.reasons,
-        A.astype(bool),
-        judged.residual,
-        judged.exact,
-        signed=encodings.scheme.signs == "kept",
-        weights=A,
-        doubtful=judged.open_values if judged.open_values.any() else None,
-    )
-
-
-def _public_alone(
-    encodings: Encodings,
-    X: NDArray[Any],
-    W: sparse.csr_array,
-    P: NDArray[np.float32] | None,
-    weights: sparse.csr_array | None,
-) -> Recovery:
-    """Nothing private: vectors are claimed to be public ones, mixed with these weights."""
-    scheme, m, d = encodings.scheme, encodings.m, encodings.d
-    if P is None:
-        raise InputError("k_private=0: give public=, the vectors that are mixed")
-    A = W * scheme.public_weight if weights is None else _as_weights(weights, m, len(X))
-    V = X.astype(np.float64)
-    # 1. Claimed vectors are listed ones, which do not depend on each other.
-    place = np.array([int(np.abs(P - x).max(axis=1).argmin()) for x in X])
-    listed = np.abs(P[place] - X).max(axis=1) <= 1e-6 * np.abs(P).max()
-    usable = np.unique(P, axis=0)
-    names = [int(np.abs(usable - x).max(axis=1).argmin()) for x in X]
-    unit = usable / np.maximum(np.linalg.norm(usable, axis=1), 1e-30)[:, None].astype(np.float64)
-    n = len(usable)
-    independent = d >= n + 20 and np.linalg.eigvalsh(unit @ unit.T)[0] > 1e-10
-    # 2. Re-encoding, and the only mixture.
-    miss = np.abs(np.abs(A @ V) - encodings.magnitudes()).max(axis=1)
-    size = np.sqrt(np.mean(np.square(encodings.values, dtype=np.float64), axis=1))
-    exact = np.asarray((miss <= 1e-4 * size) & (np.diff(A.indptr) > 0))
-    stated = exact & (np.diff(A.indptr) == scheme.k_public)
-    full = np.zeros((m, n))
-    full[:, names] = A.toarray()
-    proved: Flags = np.zeros(n, bool)
-    if independent and stated.any() and listed.all():
-        by_row = only_mixture(usable.astype(np.float64), full[stated], miss[stated])
-        proved = np.asarray(by_row.any(axis=0))
-    # 3. In words.
-    status, reasons = np.full(len(X), UNRESOLVED, "<U10"), []
-    seen = np.asarray(A.astype(bool)[np.flatnonzero(exact)].sum(axis=0)).ravel()
-    right = np.asarray(A.astype(bool)[np.flatnonzero(stated)].sum(axis=0)).ravel()
-    for i in range(len(X)):
-        why = f"public vector {place[i]}, mixed into {int(seen[i])} encodings that are reproduced"
-        if not listed[i]:
-            why = "no vector of the public list"
-        elif not seen[i]:
-            why = f"public vector {place[i]}: no encoding it is said to be in is reproduced"
-        elif not independent:
-            status[i], why = AMBIGUOUS, f"{why}; too few values, {n + 20} needed, or others depend"
-        elif not right[i]:
-            status[i] = AMBIGUOUS
-            why += f", but with other than k_public={scheme.k_public} vectors"
-        elif not proved[names[i]]:
-            status[i], why = AMBIGUOUS, f"{why}; another mixture may have the same magnitudes"
-        else:
-            status[i] = VERIFIED
-        reasons.append(why)
-    residual = np.asarray(
-        sparse.csr_array(A.astype(bool).multiply((miss / np.maximum(size, 1e-30))[:, None]))
-        .max(axis=0)
-        .todense()
-    ).ravel()
-    return _recovery(
-        encodings, X, status, reasons, A.astype(bool), residual, exact, signed=True, weights=A
-    )
-
-
-def _recovery(
-    encodings: Encodings,
-    X: NDArray[Any],
-    status: NDArray[np.str_],
-    reasons: list[str],
-    members: sparse.csr_array,
-    residual: Floats,
-    exact: Flags,
-    *,
-    signed: bool,
-    weights: sparse.csr_array | None = None,
-    doubtful: Flags | None = None,
-    evidence: dict[str, Any] | None = None,
-) -> Recovery:
-    verified, explained = int((status == VERIFIED).sum()), int(exact.sum())
-    text = f"{verified} of {len(X)} vectors verified; {explained} of {encodings.m} encodings "
-    text += "reproduced"
-    return Recovery(
-        vectors=np.asarray(X, np.float32),
-        status=np.asarray(status).astype("<U10"),
-        signed=signed,
-        members=members,
-        residual=residual,
-        reasons=tuple(reasons),
-        attack="certify",
-        explanation=text,
-        evidence=evidence or {},
-        weights=weights,
-        doubtful=doubtful,
-        explained=explained,
-        exact=bool(exact.any()),
     )
 
 

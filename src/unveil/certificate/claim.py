@@ -17,7 +17,8 @@ Cost: one pass over the encodings, m·d·(k + 2) operations; evidence comes from
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,50 @@ from scipy.linalg import cholesky
 
 from unveil.checks import InputError
 from unveil.encodings import Encodings
+from unveil.records import VERIFIED
 
 Index = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """status, reasons (r,); exact (m,): encodings that are reproduced; residual (r,): largest miss
+    in the rows of a record; open_values (r, d); note: a sentence more about all."""
+
+    status: NDArray[np.str_]
+    reasons: list[str]
+    exact: Flags
+    residual: Floats
+    open_values: Flags
+    signed: bool
+    note: str = ""
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+def first_doubts(
+    doubts: Iterable[tuple[str, str, Any]], proof: str, facts: dict[str, Any], n: int
+) -> tuple[NDArray[np.str_], list[str]]:
+    """Status and reason of n vectors: those of the first doubt (status, reason, whom it touches),
+    VERIFIED and `proof` of whom none touches. Reasons quote facts, of all or of each vector."""
+    status, reasons = np.full(n, VERIFIED, "<U10"), [proof] * n
+    for name, reason, touches in doubts:
+        for i in np.flatnonzero((status == VERIFIED) & touches):
+            status[i], reasons[i] = name, reason
+        if not (status == VERIFIED).any():
+            break
+    of_each = {key: np.broadcast_to(value, n).tolist() for key, value in facts.items()}
+    return status, [
+        text.format(**{key: values[i] for key, values in of_each.items()})
+        for i, text in enumerate(reasons)
+    ]
+
+
+def worst_of_rows(miss: Floats, members: sparse.csr_array) -> Floats:
+    """(n,) the largest miss among the rows of each record."""
+    spread = sparse.csr_array(members.astype(bool).multiply(miss[:, None]))
+    return np.asarray(spread.max(axis=0).todense()).ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,15 +193,12 @@ def held_against(
     held = np.sort(members[chosen].indices.reshape(-1, max(k, 1)), axis=1).astype(np.int64)
     both = np.concatenate([held, np.sort(names[chosen], axis=1)], axis=1)
     both = np.unique(both, axis=0)
-    W = members.astype(bool)
-    relative_miss = np.where(claimed, miss, 0.0)
-    spread = sparse.csr_array(W.multiply(relative_miss[:, None]))
     return Claim(
         k,
         kept,
         X,
         unsure,
-        W,
+        members.astype(bool),
         exact,
         both[:, :k],
         both[:, k:],
@@ -169,7 +207,7 @@ def held_against(
         whole,
         tolerance / w,
         step,
-        np.asarray(spread.max(axis=0).todense()).ravel(),
+        worst_of_rows(np.where(claimed, miss, 0.0), members),
     )
 
 
@@ -255,7 +293,7 @@ def resolution(
     claim: Claim, rng: np.random.Generator, *, fine_bits: float = 12.0, samples: int = 512
 ) -> tuple[Flags, Floats]:
     """(columns so fine that values which are not tied count as in general position; bits that one
-    reproduced value says against chance).
+    reproduced value says against chance, no more than `fine_bits`).
 
     fine_bits: sums of four values agree less often than 2^−fine_bits
     samples: rows, and half as many sums of four, that are compared with each other
@@ -266,27 +304,25 @@ def resolution(
         return fine, bits
     chosen = rng.permutation(len(claim.rows))[:samples]
     order = np.argsort(rng.random((samples // 2, n)), axis=1)[:, :4]
-    order = np.unique(np.sort(order, axis=1), axis=0)
+    order = rng.permutation(np.unique(np.sort(order, axis=1), axis=0))
     signs = np.where(rng.random(order.shape) < 0.5, -1.0, 1.0)
     for start in range(0, d, 512):
         some = slice(start, start + 512)
         X, P, tolerance = claim.X[:, some], claim.P[:, some], claim.tolerance[some]
         total = X[claim.rows[chosen]].sum(axis=1)
         total += claim.public_weight * P[claim.names[chosen]].sum(axis=1, dtype=np.float64)
-        y = np.sort(np.abs(total), axis=0)
-        # Runs of values that agree with their neighbours: Σ (length of run / all)² of a column.
-        breaks = np.concatenate([np.diff(y, axis=0) > tolerance, np.ones((1, y.shape[1]), bool)])
-        column, place = np.nonzero(breaks.T)
-        first = np.concatenate([[True], np.diff(column) > 0])
-        length = place - np.where(first, -1, np.roll(place, 1))
-        bits[some] = -np.log2(np.bincount(column, (length / len(y)) ** 2, minlength=y.shape[1]))
+        bits[some] = _bits(np.abs(total), tolerance)
         if n > 4:
-            sums = np.sort(np.einsum("sk,skd->sd", signs, X[order]), axis=0)
-            same = 1 + (np.diff(sums, axis=0) <= 4 * tolerance).sum(axis=0)
-            pairs = max(len(sums) * (len(sums) - 1) / 2, 1)
-            fine[some] = np.log2(pairs / same) >= fine_bits
-    bits[fine] = np.maximum(bits[fine], fine_bits)
-    return fine, np.maximum(bits, 0.0)
+            sums = np.einsum("sk,skd->sd", signs, X[order])
+            fine[some] = _bits(sums, 4 * tolerance) >= fine_bits
+    return fine, np.where(fine, fine_bits, np.minimum(bits, fine_bits))
+
+
+def _bits(values: Floats, near: Floats, *, lags: int = 80) -> Floats:
+    """(columns,) −log₂ of how often two rows of values agree, by rows up to `lags` apart."""
+    steps = range(1, min(len(values), lags + 1))
+    same = sum((np.abs(values[s:] - values[:-s]) <= near).sum(axis=0) for s in steps)
+    return np.log2(max(1, sum(len(values) - s for s in steps)) / (1.0 + same))
 
 
 def dependent(claim: Claim, among: Flags, degree: Index, rng: np.random.Generator) -> Flags:
@@ -331,12 +367,13 @@ def copies(claim: Claim, among: Flags, shut: Flags, degree: Index) -> Flags:
     chosen = np.flatnonzero(among)
     chosen = chosen[np.argsort(-degree[chosen], kind="stable")]
     X, out = claim.X[chosen], np.zeros(claim.n, bool)
-    out[chosen] = _copies(X if claim.kept else np.abs(X), ~shut[chosen], 4 * claim.tolerance)
+    out[chosen] = same_values(X if claim.kept else np.abs(X), ~shut[chosen], 4 * claim.tolerance)
     return out
 
 
 @njit(cache=True, nogil=True)
-def _copies(X, open_there, near):  # type: ignore[no-untyped-def]
+def same_values(X, open_there, near):  # type: ignore[no-untyped-def]
+    """(n,) rows that are within `near` of an earlier one, where neither is open."""
     n, d = X.shape
     out = np.zeros(n, np.bool_)
     for i in range(n):

@@ -3,9 +3,9 @@
     general position  a record whose value is neither 0 nor tied to another's holds the signs of its
                       rows together (docs/certificate.md, Theorem 3). If the rows that hang together
                       by such records have full rank, the column has one solution up to its sign
-    all solutions     pairs: every choice of signs along an odd cycle, then record by record two
-                      values each, of which those stay that fit. Few records, any k: every choice of
-                      signs at n independent rows. No general position is assumed
+    all solutions     every choice of signs at a few rows that determine a few records (pairs: an
+                      odd cycle), then record by record two values each, of which those stay that
+                      fit. No general position is assumed
     many rows         columns of few levels or of rounded values: another solution changes a large
                       share of all records (proved by the second eigenvalue of the design), and then
                       random rows agree with one of 2^n candidates with a chance that is bounded
@@ -23,10 +23,13 @@ from math import log
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.linalg import eigvalsh
+from scipy.sparse.csgraph import breadth_first_order
 
 from unveil.certificate.claim import Claim
-from unveil.certificate.design import Design, incidence, independent_rows, least_eigenvalue
+from unveil.certificate.design import Design, least_eigenvalue
+from unveil.certificate.few_records import independent_rows
 
 Index = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -34,14 +37,22 @@ Floats = NDArray[np.float64]
 
 
 def determined(
-    claim: Claim, inner: Flags, certain: Flags, fine: Flags, heavy: bool, *, searched: float = 2e8
+    claim: Claim,
+    inner: Flags,
+    certain: Flags,
+    fine: Flags,
+    holding: Flags,
+    *,
+    few: int = 30,
+    searched: float = 1e7,
 ) -> Flags:
     """(n, d): values that all solutions share, up to one sign of the column where nothing public is
     mixed in.
 
-    inner: the set whose memberships were proved together; heavy: by (H) and (F) of `design`, so
-    that ties elsewhere do no harm; certain: all whose memberships are proved
-    searched: records times columns times hypotheses that searches for all solutions may try
+    inner: the set whose memberships were proved together; holding: those of them that hold the
+    signs of their rows together where they are free; certain: all whose memberships are proved
+    few: records at which a search for all solutions begins
+    searched: records times columns that it may try
     """
     n, d = claim.X.shape
     keep = certain[claim.rows].all(axis=1)
@@ -49,333 +60,270 @@ def determined(
     if claim.kept:
         return np.repeat(certain[:, None], d, axis=1) & claim.whole
     out = np.zeros((n, d), bool)
-    signed, near = bool(claim.names.shape[1]), 4 * claim.tolerance
-    mine = inner[rows].all(axis=1)
     if inner.any():
-        design = Design.of((np.cumsum(inner) - 1)[rows[mine]], int(inner.sum()), False)
+        design, mine = Design.within(rows, inner), inner[rows].all(axis=1)
         settled = fine & claim.whole
-        out[inner] = _by_general_position(claim, design, inner, offset[mine], settled, heavy)
+        out[inner] = _by_general_position(
+            claim, design, inner, offset[mine], settled, holding[inner]
+        )
+        # A few records, from which others follow; all of them where that does not suffice.
+        for most in (few, n):
+            left = np.flatnonzero(claim.whole & ~out[inner].all(axis=0))[: int(searched / n)]
+            if len(left):
+                found = _by_search(claim, rows, offset[:, left], left, most)
+                larger = found.sum(axis=0) > out[:, left].sum(axis=0)
+                out[:, left] = np.where(larger, found, out[:, left])
+                out = _one_by_one(claim, rows, offset, certain, out)
         left = np.flatnonzero(claim.whole & ~out[inner].all(axis=0))
-        if len(left) and claim.k == 2 and not signed:
-            budget = int(searched / (64 * max(1, n)))
-            left = left[:budget]
-            found = _by_odd_cycle(claim.X[:, left], rows, claim, left)
-            out[:, left] = _joined(out[:, left], found, np.abs(claim.X[:, left]) > near[left])
-        elif len(left) and inner.sum() <= 12:
-            out[np.ix_(inner, left)] = _by_all_signs(claim, design, inner, offset[mine], left)
-        left = np.flatnonzero(claim.whole & ~out[inner].all(axis=0))
-        if len(left) and claim.k > 1 and (len(left) == d or claim.k > 2 or signed):
+        if len(left) and (len(left) == d or claim.k > 2 or offset.any()):
             chance = _by_many_rows(claim, design, inner, offset[mine], left)
             out[np.ix_(inner, left[chance])] = True
     return _one_by_one(claim, rows, offset, certain, out)
 
 
-def _joined(one: Flags, two: Flags, clear: Flags) -> Flags:
-    """(n, columns): each of two sets is determined up to a sign of its own. They have one sign if
-    they share a value that is not 0; else the larger one counts."""
-    share = (one & two & clear).any(axis=0)
-    larger = np.where(one.sum(axis=0) >= two.sum(axis=0), one, two)
-    return np.where(share, one | two, larger)
-
-
 def _by_general_position(
-    claim: Claim, design: Design, inner: Flags, offset: Floats, settled: Flags, heavy: bool
+    claim: Claim,
+    design: Design,
+    inner: Flags,
+    offset: Floats,
+    settled: Flags,
+    holding: Flags,
+    *,
+    block: int = 1 << 21,
 ) -> Flags:
-    """(inner, d): values determined by rows that free values (neither 0 nor tied) hold together."""
-    size, tolerance = np.abs(claim.X[inner]), claim.tolerance
-    order = np.argsort(size, axis=0)
-    ordered = np.take_along_axis(size, order, 0)
-    gap = np.diff(ordered, axis=0, prepend=0.0, append=np.inf) > 4 * tolerance
-    free = np.zeros(size.shape, bool)
-    np.put_along_axis(free, order, gap[:-1] & gap[1:], axis=0)
+    """(inner, d): values determined by rows that free values (neither 0 nor tied) hold together.
+
+    block: values that are sorted together"""
+    used = np.bincount(claim.rows.ravel(), minlength=claim.n) > 0
+    mu = least_eigenvalue(design, np.ones(len(design.rows)))
+    degree = np.asarray(design.W.sum(axis=0), np.float64)
+    out, step = np.zeros((design.n, claim.d), bool), max(1, block // claim.n)
     if claim.names.shape[1]:  # could all signs be the other way round?
         W = design.W.toarray()
         h = np.linalg.lstsq(W, offset, rcond=None)[0]
-        settled = settled & (np.abs(W @ h - offset).max(axis=0) > 16 * tolerance)
-    if not heavy:
-        return np.repeat((settled & free.all(axis=0))[None, :], design.n, axis=0)
-    weight = np.ones(len(design.rows))
-    mu = least_eigenvalue(design, weight)
-    degree = np.asarray(design.W.T @ weight)
-    found = _hangs_together(design.rows, np.ascontiguousarray(free.T), settled, degree, mu)
-    return np.asarray(found.T)
+        settled = settled & (np.abs(W @ h - offset).max(axis=0) > 16 * claim.tolerance)
+    for start in range(0, claim.d, step):
+        some = np.flatnonzero(settled[start : start + step]) + start
+        size, tolerance = np.abs(claim.X[np.ix_(used, some)]), claim.tolerance[some]
+        order = np.argsort(size, axis=0)
+        ordered = np.take_along_axis(size, order, 0)
+        gap = np.diff(ordered, axis=0, prepend=0.0, append=np.inf) > 4 * tolerance
+        free = np.zeros(size.shape, bool)
+        np.put_along_axis(free, order, gap[:-1] & gap[1:], axis=0)
+        every = free.all(axis=0)
+        out[:, some[every]] = True
+        free = (free[inner[used]] & holding[:, None])[:, ~every]
+        out[:, some[~every]] = _hangs_together(design.rows, free.T.copy(), degree, mu).T
+    return out
 
 
 @njit(cache=True, nogil=True)
-def _hangs_together(rows, free, settled, degree, mu):  # type: ignore[no-untyped-def]
-    """(d, n): rows are joined by the free records they share; what do those of the largest part
-    determine? Pairs: records from which an odd cycle can be reached, that is, which are joined with
-    their copies in the double cover. Else all, if Σ_(i in r) (missing rows of i)/deg(i) < μ for
-    each missing row r: then W_A·(WᵀW)⁻¹·W_Aᵀ < 1, and the others have full rank."""
+def _root(parent, i):  # type: ignore[no-untyped-def]
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]
+        i = parent[i]
+    return i
+
+
+@njit(cache=True, nogil=True)
+def _hangs_together(rows, free, degree, mu):  # type: ignore[no-untyped-def]
+    """(columns, n): rows are joined by the free records they share; what do those of the largest
+    part determine? Pairs: records from which an odd cycle can be reached, that is, which are joined
+    with their copies in the double cover. Else all, if Σ_(i in r) (missing rows of i)/deg(i) < μ
+    for each missing row r: then W_A·(WᵀW)⁻¹·W_Aᵀ < 1, and the others have full rank."""
     (m, k), (d, n) = rows.shape, free.shape
-    out = np.zeros((d, n), np.bool_)
-    cover = np.zeros(2 * n, np.int64)
-    parent, count, lacking = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n)
+    out = np.ones((d, n), np.bool_)
     label = np.zeros(m, np.int64)
     for p in range(d):
-        if not settled[p]:
-            continue
-        parent[:] = np.arange(n)
+        parent, count, lacking = np.arange(n), np.zeros(n, np.int64), np.zeros(n)
         for r in range(m):
-            first = -1
-            for a in range(k):
-                i = rows[r, a]
+            label[r] = -1
+            for i in rows[r]:
                 if free[p, i]:
-                    while parent[i] != i:
-                        parent[i] = parent[parent[i]]
-                        i = parent[i]
-                    if first < 0:
-                        first = i
-                    else:
-                        parent[i] = first
-            label[r] = first
-        count[:] = 0
+                    if label[r] >= 0:
+                        parent[_root(parent, i)] = _root(parent, label[r])
+                    label[r] = i
         for r in range(m):
             if label[r] >= 0:
-                i = label[r]
-                while parent[i] != i:
-                    i = parent[i]
-                label[r] = i
-                count[i] += 1
-        largest = np.argmax(count)
-        if k == 2:
-            cover[:] = np.arange(2 * n)
-            for r in range(m):
-                if label[r] == largest:
-                    for side in range(2):
-                        i, j = rows[r, side], rows[r, 1 - side] + n
-                        while cover[i] != i:
-                            cover[i] = cover[cover[i]]
-                            i = cover[i]
-                        while cover[j] != j:
-                            cover[j] = cover[cover[j]]
-                            j = cover[j]
-                        cover[i] = j
-            for one in range(n):
-                i, j = one, one + n
-                while cover[i] != i:
-                    i = cover[i]
-                while cover[j] != j:
-                    j = cover[j]
-                out[p, one] = i == j
-            continue
-        lacking[:] = 0.0
+                label[r] = _root(parent, label[r])
+                count[label[r]] += 1
+        missing, cover = label != np.argmax(count), np.arange(2 * n)
         for r in range(m):
-            if label[r] != largest:
-                for a in range(k):
-                    lacking[rows[r, a]] += 1.0
-        good = True
+            for a in range(k):
+                i, j = rows[r, a], rows[r, k - 1 - a]
+                if missing[r]:
+                    lacking[i] += 1.0 / degree[i]
+                elif k == 2:
+                    cover[_root(cover, i)] = _root(cover, j + n)
         for r in range(m):
-            if label[r] != largest:
-                share = 0.0
-                for a in range(k):
-                    share += lacking[rows[r, a]] / degree[rows[r, a]]
-                good = good and share < 0.99 * mu
-        out[p, :] = good
-    return out
-
-
-def _by_odd_cycle(X: Floats, rows: Index, claim: Claim, left: Index) -> Flags:
-    """(n, columns): pairs, every solution of these columns."""
-    n = claim.n
-    design = Design.of(np.unique(rows, axis=0), n, False)
-    near: list[dict[int, int]] = [{} for _ in range(n)]
-    for r, (a, b) in enumerate(design.rows.tolist()):
-        near[a][b] = near[b][a] = r
-    cycle = _odd_cycle(near)
-    out = np.zeros(X.shape, bool)
-    if not 0 < len(cycle) < 12:
-        return out
-    # Records in the order of how many known ones they meet.
-    order, links = list(cycle), np.zeros(n, np.int64)
-    for i in cycle:
-        links[list(near[i])] += 1
-    links[cycle] = -n
-    while links.max() > 0:
-        i = int(links.argmax())
-        order.append(i)
-        links[list(near[i])] += 1
-        links[i] = -n - len(near[i])
-        links[order] = np.minimum(links[order], -1)
-    partner = np.array([j for i in range(n) for j in near[i]], np.int64)
-    row = np.array([r for i in range(n) for r in near[i].values()], np.int64)
-    starts = np.cumsum([0] + [len(near[i]) for i in range(n)])
-    for q, p in enumerate(left[: X.shape[1]]):
-        y = np.abs(X[design.rows, q].sum(axis=1))
-        out[:, q] = _search(
-            X[:, q].copy(),
-            y,
-            starts,
-            partner,
-            row,
-            len(cycle),
-            np.array(order, np.int64),
-            float(claim.tolerance[p]),
-        )
-    return out
-
-
-@njit(cache=True, nogil=True)
-def _search(  # type: ignore[no-untyped-def]
-    x, y, starts, partner, row, length, order, tolerance, few=16, many=512
-):
-    """Whose value all solutions of |x_i + x_j| = y share: hypothesis 0 is the claim. error: how far
-    a value may be off by rounding of y alone. Who has two values and settles nothing waits, and is
-    left out at last if there are too many."""
-    n = len(x)
-    shared, known, error = np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n)
-    value, fresh = np.zeros((2 * many + 2, n)), np.zeros((2 * many + 2, n))
-    # 1. All signs along the cycle; the sign of its largest sum is as the claim has it.
-    sums, top = np.zeros(length), 0
-    for j in range(length):
-        a, b = order[j], order[(j + 1) % length]
-        for e in range(starts[a], starts[a + 1]):
-            if partner[e] == b:
-                sums[j] = y[row[e]]
-        if sums[j] > sums[top]:
-            top = j
-    claimed = np.zeros(length)
-    for j in range(length):
-        claimed[j] = 1.0 if x[order[j]] + x[order[(j + 1) % length]] >= 0 else -1.0
-    count = 1
-    for i in order[:length]:
-        value[0, i] = x[i]
-        known[i] = True
-        error[i] = 0.5 * length * tolerance
-    for pattern in range(1 << length):
-        same = True
-        first = 0.0
-        for j in range(length):
-            sign = -1.0 if (pattern >> j) & 1 else 1.0
-            same = same and sign == claimed[j]
-            first += sign * sums[j] * (-1.0 if j % 2 else 1.0) / 2
-        sign = -1.0 if (pattern >> top) & 1 else 1.0
-        if same or sign != claimed[top]:
-            continue
-        value[count, order[0]] = first
-        for j in range(length - 1):
-            sign = -1.0 if (pattern >> j) & 1 else 1.0
-            value[count, order[j + 1]] = sign * sums[j] - value[count, order[j]]
-        near = True
-        for i in order[:length]:
-            near = near and abs(value[count, i] - x[i]) <= 2 * tolerance
-        if not near:  # a sum that is 0 has both signs
-            count += 1
-    # 2. Record by record.
-    waiting = np.zeros(2 * n, np.int64)
-    waiting[: len(order) - length] = order[length:]
-    end, turn, once = len(order) - length, 0, len(order) - length
-    while turn < end:
-        i = waiting[turn]
-        best, limit = -1, few if turn < once else many
-        turn += 1
-        for e in range(starts[i], starts[i + 1]):
-            j = partner[e]
-            if known[j] and (best < 0 or error[j] < error[partner[best]]):
-                best = e
-        if best < 0:
-            continue
-        error[i] = error[partner[best]] + tolerance
-        total, fits = 0, True
-        for h in range(count):
-            before = total
-            for sign in (1.0, -1.0):
-                new = sign * y[row[best]] - value[h, partner[best]]
-                if h == 0:
-                    # The claim itself is one solution; the other sign is another.
-                    if sign > 0:
-                        new = x[i]
-                    else:
-                        new = -x[i] - 2 * x[partner[best]]
-                    if sign < 0 and abs(new - x[i]) <= 2 * tolerance:
-                        continue
-                elif total > before and abs(new - fresh[total - 1, i]) <= 2 * tolerance:
-                    continue
-                good = True
-                for e in range(starts[i], starts[i + 1]):
-                    j = partner[e]
-                    if known[j] and h + (sign < 0) > 0:
-                        miss = abs(abs(new + value[h, j]) - y[row[e]])
-                        if miss > error[i] + error[j] + tolerance:
-                            good = False
-                            break
-                if not good:
-                    continue
-                if total >= max(count, limit) or total >= len(fresh):
-                    fits = False
-                    break
-                fresh[total] = value[h]
-                fresh[total, i] = new
-                total += 1
-            if not fits:
-                break
-        if fits:
-            value, fresh = fresh, value
-            count = total
-            known[i] = True
-        elif turn <= once:
-            waiting[end] = i
-            end += 1
-    # 3. What all have in common, each with the better sign.
-    for i in range(n):
-        shared[i] = known[i]
-    for h in range(1, count):
-        equal, turned = 0, 0
+            if k > 2 and missing[r] and lacking[rows[r]].sum() >= 0.99 * mu:
+                out[p] = False
         for i in range(n):
-            if known[i]:
-                equal += abs(value[h, i] - x[i]) <= 4 * tolerance
-                turned += abs(value[h, i] + x[i]) <= 4 * tolerance
-        for i in range(n):
-            off = value[h, i] - x[i] if equal >= turned else value[h, i] + x[i]
-            shared[i] = shared[i] and abs(off) <= 4 * tolerance
-    return shared
-
-
-def _odd_cycle(near: list[dict[int, int]], *, starts: int = 300) -> list[int]:
-    """A shortest odd cycle through one of the first `starts` records; [] if there is none."""
-    best: list[int] = []
-    for s in range(min(starts, len(near))):
-        depth, back, queue, found = {s: 0}, dict[int, int](), [s], False
-        for u in queue:
-            if found or len(best) == 3 or (best and 2 * depth[u] + 1 >= len(best)):
-                break
-            for v in near[u]:
-                if v not in depth:
-                    depth[v], back[v] = depth[u] + 1, u
-                    queue.append(v)
-                elif depth[v] == depth[u]:
-                    p, q = [u], [v]
-                    while p[-1] != q[-1]:
-                        p.append(back[p[-1]])
-                        q.append(back[q[-1]])
-                    best, found = p + q[-2::-1], True
-                    break
-    return best
-
-
-def _by_all_signs(claim: Claim, design: Design, inner: Flags, offset: Floats, left: Index) -> Flags:
-    """(inner, columns): few records, every choice of signs at n independent rows."""
-    W, n = design.W.toarray(), design.n
-    out = np.zeros((n, len(left)), bool)
-    basis = independent_rows(W)
-    if len(basis) < n:
-        return out
-    inverse = np.linalg.inv(W[basis])
-    signs = 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
-    # A solution misses by its own tolerance and by what the basis rows pass on.
-    widen = 1 + claim.k * float(np.abs(inverse).sum(axis=1).max())
-    for q, p in enumerate(left):
-        x, c, near = claim.X[inner, p], offset[:, p], float(claim.tolerance[p])
-        y = np.abs(W @ x + c)
-        values = (signs * y[basis] - c[basis]) @ inverse.T
-        fits = (np.abs(np.abs(values @ W.T + c) - y) <= widen * near).all(axis=1)
-        solutions = values[fits]
-        same = np.abs(solutions - x) <= widen * near
-        if not offset.any():
-            turned = np.abs(solutions + x) <= widen * near
-            same = np.where((same.sum(axis=1) >= turned.sum(axis=1))[:, None], same, turned)
-        out[:, q] = same.all(axis=0)
+            if k == 2:
+                out[p, i] = _root(cover, i) == _root(cover, i + n)
     return out
+
+
+def _by_search(
+    claim: Claim, rows: Index, offset: Floats, columns: Index, most: int, *, block: int = 5_000
+) -> Flags:
+    """(n, columns): values that all solutions share, by search among the first `most` records.
+
+    block: records to be tried times columns that are searched together
+    """
+    out, design = np.zeros((claim.n, len(columns)), bool), Design.of(rows, claim.n)
+    seed, basis = _seed(design)
+    if not len(seed):
+        return out
+    # Records in the order in which rows get a single unknown member.
+    order, lacking = list[int](), np.full(len(rows), claim.k)
+    links = np.zeros(claim.n, np.int64)
+    for i in seed:
+        lacking[design.rows_of(i)] -= 1
+    known = np.zeros(claim.n, bool)
+    known[seed] = True
+    np.add.at(links, rows[lacking == 1].ravel(), 1)
+    while (links * ~known).any() and len(order) < most:
+        i = int((links * ~known).argmax())
+        order, known[i] = [*order, i], True
+        lacking[design.rows_of(i)] -= 1
+        new = design.rows_of(i)
+        np.add.at(links, rows[new[lacking[new] == 1]].ravel(), 1)
+    step = max(1, block // (len(order) + 1))
+    for start in range(0, len(columns), step):
+        some = slice(start, start + step)
+        column = _Column(claim, design, offset[:, some], columns[some])
+        out[:, some] = column.solved(seed, basis, order)
+    return out
+
+
+def _seed(design: Design, *, most: int = 12) -> tuple[Index, Index]:
+    """(records, as many rows that determine them): all of few records; of pairs the shortest odd
+    cycle found; none elsewhere."""
+    used, none = np.flatnonzero(np.diff(design.at.indptr)), np.array([], np.int64)
+    if len(used) <= most:
+        basis = independent_rows(design.W.toarray()[:, used])
+        return (used, basis) if len(basis) == len(used) else (none, none)
+    if design.rows.shape[1] != 2:
+        return none, none
+    (a, b), n = design.rows.T, design.n
+    # An odd cycle through s leads from s to its copy in the double cover.
+    ends = np.concatenate([a, b]), np.concatenate([b + n, a + n])
+    cover = sparse.csr_array((np.ones(2 * len(a)), ends), shape=(2 * n, 2 * n))
+    cycle = none
+    for s in used[:300]:
+        back = breadth_first_order(cover, s, directed=False)[1]
+        path = [s + n]
+        while path[-1] != s and path[-1] >= 0:
+            path.append(back[path[-1]])
+        found = np.array(path[:-1]) % n
+        if path[-1] == s and len(np.unique(found)) == len(found) < (len(cycle) or most):
+            cycle = found
+        if len(cycle) == 3:
+            break
+    row = {frozenset(pair): r for r, pair in enumerate(design.rows.tolist())}
+    ends = zip(cycle.tolist(), np.roll(cycle, -1).tolist(), strict=True)
+    return cycle, np.array([row[frozenset(pair)] for pair in ends], np.int64)
+
+
+class _Column:
+    """All solutions of |Wx + c| = y at some columns: value (n, h) of h hypotheses, each of one
+    column `at`; those that are still the claim itself; known (n, columns), and by how many
+    tolerances a known value may be off by rounding of y alone."""
+
+    def __init__(self, claim: Claim, design: Design, offset: Floats, columns: Index) -> None:
+        self.x, self.c, self.design = claim.X[:, columns], offset, design
+        self.tolerance, self.signed = claim.tolerance[columns], bool(claim.names.shape[1])
+        self.sums = self.x[design.rows].sum(axis=1) + offset
+        self.y = np.abs(self.sums)
+        self.known = np.zeros(self.x.shape, bool)
+        self.error = np.full(self.x.shape, np.inf)
+
+    def solved(
+        self, seed: Index, basis: Index, order: list[int], *, few: int = 16, many: int = 128
+    ) -> Flags:
+        """(n, columns): what all solutions have in common. A record that has two values and settles
+        nothing waits, and is left out at last if there are too many hypotheses."""
+        self.begin(seed, basis)
+        for limit in (few, many):
+            for i in order:
+                if not self.known[i].all():
+                    self.extend(i, limit)
+        near = 4 * self.tolerance[self.at]
+        known, x = self.known[:, self.at], self.x[:, self.at]
+        same, turned = np.abs(self.value - x) <= near, np.abs(self.value + x) <= near
+        better = self.signed | ((same & known).sum(axis=0) >= (turned & known).sum(axis=0))
+        missed = sparse.csr_array(~np.where(better, same, turned))
+        place = np.arange(len(self.at)), self.at
+        columns = sparse.csr_array((np.ones(len(self.at)), place), (len(self.at), len(self.y.T)))
+        return np.asarray(self.known & ((missed @ columns).toarray() == 0))
+
+    def begin(self, seed: Index, basis: Index) -> None:
+        """Every choice of signs at the rows of the basis that fits all rows of the seed's records.
+        Without a public part the sign of the largest sum is as the claim has it."""
+        W, tolerance = self.design.W, self.tolerance[None, :, None]
+        inverse = np.linalg.inv(W[basis].toarray()[:, seed])
+        reach = float(np.abs(inverse).sum(axis=1).max())
+        L, sums, q = len(seed), self.sums[basis].T, len(self.tolerance)
+        signs = 1.0 - 2.0 * ((np.arange(2**L)[:, None, None] >> np.arange(L)) & 1)
+        value = (signs * np.abs(sums) - self.c[basis].T) @ inverse.T
+        other = (np.abs(value - self.x[seed].T) > 2 * reach * tolerance).any(axis=2)
+        if not self.signed:
+            top = np.abs(sums).argmax(axis=1)
+            other &= signs[:, 0, top] == np.where(sums[np.arange(q), top] >= 0, 1, -1)
+        inside = np.flatnonzero(np.isin(self.design.rows, seed).all(axis=1))
+        total = value @ W[inside].toarray()[:, seed].T + self.c[inside].T
+        allowed = (1 + self.design.rows.shape[1] * reach) * tolerance
+        other &= (np.abs(np.abs(total) - self.y[inside].T) <= allowed).all(axis=2)
+        choice, at = np.nonzero(other)
+        self.at = np.concatenate([np.arange(q), at])
+        self.claimed = np.arange(len(self.at)) < q
+        self.value = self.x[:, self.at]
+        self.value[np.ix_(seed, np.flatnonzero(~self.claimed))] = value[choice, at].T
+        self.known[seed], self.error[seed] = True, reach
+
+    def extend(self, i: int, limit: int) -> None:
+        """The values that record i may have, at columns at which other members of a row are known
+        and no more hypotheses follow than before, or than the limit."""
+        own, at, q = self.design.rows_of(i), self.at, len(self.tolerance)
+        members = self.design.rows[own]
+        others = members[members != i].reshape(len(own), -1)
+        ready = self.known[others].all(axis=1) & ~self.known[i]
+        slack = np.where(ready, self.error[others].sum(axis=1) + 1, np.inf)
+        best, error = slack.argmin(axis=0), slack.min(axis=0)
+        h = np.flatnonzero(np.isfinite(error)[at])
+        p = at[h]
+        # 1. Both signs of the row that errs least, held against all rows.
+        rest = self.value[others[:, :, None], h].sum(axis=1) + self.c[own[:, None], p]
+        size, line = self.y[own[:, None], p], (best[p], np.arange(len(h)))
+        new = np.stack([size[line] - rest[line], -size[line] - rest[line]])
+        near = 2 * self.tolerance[p]
+        x, mine = self.x[i, p], self.claimed[h]
+        new = np.where(mine & (np.abs(new - x) <= near), x, new)
+        miss = np.abs(np.abs(new[:, None] + rest) - size)
+        fits = miss <= (error[p] + slack[:, p]) * self.tolerance[p]
+        good = (fits | ~ready[:, p]).all(axis=1)
+        good[1] &= np.abs(new[1] - new[0]) > near
+        # 2. Where these are not too many they take the place of those before.
+        before = np.bincount(at, minlength=q)
+        after = np.bincount(p, good.sum(axis=0), minlength=q)
+        taken = np.isfinite(error) & (after <= np.maximum(before, limit))
+        good &= taken[p]
+        same = np.flatnonzero(~taken[at])
+        parent = np.concatenate([same, h[good[0]], h[good[1]]])
+        value = np.concatenate([self.value[i, same], new[0, good[0]], new[1, good[1]]])
+        order = np.argsort(parent, kind="stable")
+        parent, value = parent[order], value[order]
+        if len(parent) != len(at) or (np.diff(parent) != 1).any():
+            self.value, self.at, self.claimed = (
+                self.value[:, parent],
+                at[parent],
+                self.claimed[parent],
+            )
+        self.value[i] = value
+        self.claimed &= ~taken[self.at] | (value == self.x[i, self.at])
+        self.known[i] |= taken
+        self.error[i] = np.where(taken, error, self.error[i])
 
 
 def _by_many_rows(
@@ -388,11 +336,11 @@ def _by_many_rows(
     in common. So the others meet S twice, and S holds a share α ≥ (1 − β − λ)/(k − 1) of all, λ the
     second eigenvalue of who meets whom. n rows with two choices each fix a; a further random row
     agrees with probability q ≤ ½(1 + (1−α)^k) + β. Left: 2^n·q^(m−n)."""
-    W, n, k, m = design.W, design.n, design.k, len(design.rows)
+    W, n, k, m = design.W, design.n, claim.k, len(design.rows)
     out = np.zeros(len(left), bool)
-    if m <= n or n < 2 or n > 3000:
+    if m <= n or n < 2 or n > 3000 or k < 2:
         return out
-    degree = np.asarray(W.sum(axis=0)).ravel()
+    degree = np.asarray(W.sum(axis=0))
     scale = 1 / np.sqrt(degree)
     values = eigvalsh(scale[:, None] * (W.T @ W).toarray() * scale)
     # Rows that look random have no small eigenvalue: (1 − √(n/m))² is 0.35 at m = 6n.
@@ -404,39 +352,33 @@ def _by_many_rows(
         share = np.zeros(len(part))
         for i in range(n):
             own = np.sort(total[design.rows_of(i)], axis=0)
-            run, most = np.ones(len(part)), np.ones(len(part))
+            run = np.ones(len(part))
             for one, two in pairwise(own):
                 run = np.where(two - one <= 2 * claim.tolerance[part], run + 1, 1)
-                most = np.maximum(most, run)
-            share = np.maximum(share, most / degree[i])
+                share = np.maximum(share, run / len(own))
         least = np.clip((1 - share - (values[-2] - 1)) / (k - 1), 0.0, 1.0)
-        chance = 0.5 * (1 + (1 - least) ** k) + share
-        with np.errstate(divide="ignore", invalid="ignore"):
-            left_over = (m - n) * -np.log(np.minimum(chance, 1.0)) - n * log(2)
+        chance = np.clip(0.5 * (1 + (1 - least) ** k) + share, 1e-300, 1.0)
+        left_over = (m - n) * -np.log(chance) - n * log(2)
         out[start : start + 256] = (least > 0) & (left_over >= sure + log(claim.d))
     return out
 
 
 def _one_by_one(claim: Claim, rows: Index, offset: Floats, certain: Flags, out: Flags) -> Flags:
     """Records join column by column: another x_i needs the same sum of partners in all rows."""
-    X, tolerance, changed = claim.X, claim.tolerance, True
-    where = incidence(rows, claim.n).tocsc()
+    design, X, changed = Design.of(rows, claim.n), claim.X, True
     while changed:
         changed = False
         for i in np.flatnonzero(certain & ~out.all(axis=1)):
-            at = where.indices[where.indptr[i] : where.indptr[i + 1]]
-            todo = np.flatnonzero(~out[i] & claim.whole)
-            if not len(at) or not len(todo):
+            own, todo = design.rows_of(i), np.flatnonzero(~out[i] & claim.whole)
+            if not len(own) or not len(todo):
                 continue
-            others = rows[at][rows[at] != i].reshape(len(at), -1)
-            part = np.ix_(others.ravel(), todo)
-            shape = (*others.shape, len(todo))
-            sums = X[part].reshape(shape).sum(axis=1) + offset[np.ix_(at, todo)]
-            known = out[part].reshape(shape).all(axis=1)
+            others = rows[own][rows[own] != i].reshape(len(own), -1)[:, :, None]
+            sums = X[others, todo].sum(axis=1) + offset[own[:, None], todo]
+            known, tolerance = out[others, todo].all(axis=1), claim.tolerance[todo]
             high = np.where(known, sums, -np.inf).max(axis=0)
             low = np.where(known, sums, np.inf).min(axis=0)
-            zero = known & (np.abs(sums + X[i, todo]) <= tolerance[todo])
-            settled = todo[(high - low > 16 * tolerance[todo]) | zero.any(axis=0)]
+            zero = known & (np.abs(sums + X[i, todo]) <= tolerance)
+            settled = todo[(high - low > 16 * tolerance) | zero.any(axis=0)]
             out[i, settled] = True
             changed = changed or len(settled) > 0
     return out

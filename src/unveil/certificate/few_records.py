@@ -22,7 +22,10 @@ from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse.csgraph import connected_components
 
-from unveil.certificate.design import NEAR, incidence, independent_rows, zero_one_columns
+from unveil.certificate.design import Design, trimmed
+
+NEAR = 2.0**-20
+"""Sums of whole numbers and fractions of small ones: errors are about 1e-12."""
 
 Index = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -30,24 +33,33 @@ Floats = NDArray[np.float64]
 
 
 def certain_by_columns(
-    rows: Index, n: int, kept: bool, *, most_columns: int = 12_000, most_cells: int = 400_000
-) -> Flags:
+    rows: Index,
+    n: int,
+    kept: bool,
+    *,
+    work: float = 2e9,
+    most_columns: int = 12_000,
+    most_cells: int = 400_000,
+) -> tuple[Flags, Flags]:
     """(n,) records whose row of T is a unit vector in every reading of these rows, up to one sign
-    for all; none where W lacks full column rank or the search grows too large.
+    for all; none where W lacks full column rank or the search grows too large. And, if these are
+    all, those of whose rows no part is a column: if D·We_i = Wt, signs D are one at all rows of i.
 
+    work: choices of t* times columns times n² to be looked at
     most_columns: of C; most_cells: columns times lines of all integer programs together
     """
-    none, k = np.zeros(n, bool), rows.shape[1]
-    W = incidence(rows, n).toarray()
+    inside, k = trimmed(rows, np.ones(n, bool), 2), rows.shape[1]
+    none, n = np.zeros(n, bool), int(inside.sum())
+    W = Design.within(rows, inside).W.toarray()
     basis = independent_rows(W)
-    if len(basis) < n or not (kept or connected_matroid(W, basis)):
-        return none
+    if not n or len(basis) < n or not (kept or connected_matroid(W, basis)):
+        return none, none
     C = zero_one_columns(W, basis, most_columns)
     if C is None:
-        return none
+        return none, none
     starts = np.full((1, n), 1 / k) if kept else _light_enough(C, W)
-    if len(starts) * len(C) * n**2 > 2e9:
-        return none
+    if len(starts) * len(C) * n**2 > work:
+        return none, none
     certain, cells = np.ones(n, bool), [most_cells]
     # D = 1 first: it settles most, and a record that is lost needs no second look.
     for start in starts[np.argsort(np.abs(starts - 1 / k).sum(axis=1), kind="stable")]:
@@ -63,15 +75,21 @@ def certain_by_columns(
             sums = np.rint(2 * k * start - 1)
             certain &= _unit_rows(columns[possible], sums, certain, most, cells)
         if not certain.any() or cells[0] <= 0:
-            return none
-    return certain
+            return none, none
+    # (columns, n): is the column 1 in rows of i only?
+    ends = np.rint(C @ W.T)
+    part = (ends @ (1 - W) == 0) & (ends.sum(axis=1) > 0)[:, None]
+    known, holding = none.copy(), none.copy()
+    known[inside], holding[inside] = certain, certain.all() & (part.sum(axis=0) == 1)
+    return known, holding
 
 
-def connected_matroid(W: Floats, basis: Index) -> bool:
+def connected_matroid(W: Floats, basis: Index, *, none: float = NEAR) -> bool:
     """No two parts of the rows have ranks that add up to n: rows, each tied to those of the basis
-    that it is a combination of, hang together (Oxley, Matroid Theory, 4.1)."""
+    that it is a combination of, hang together (Oxley, Matroid Theory, 4.1). none: a coefficient
+    of this size counts as 0."""
     combination = np.linalg.solve(W[basis].T, W.T).T
-    ties = sparse.coo_array(np.abs(combination) > NEAR)
+    ties = sparse.coo_array(np.abs(combination) > none)
     m = len(W)
     graph = sparse.coo_array((np.ones(ties.nnz), (ties.row, basis[ties.col])), shape=(m, m))
     return bool(connected_components(graph, directed=False)[0] == 1)
@@ -166,3 +184,42 @@ def _choice(
         low.append(n - rank)
         high.append(np.inf)
     return np.zeros((0, n))
+
+
+def independent_rows(W: Floats) -> Index:
+    """The first rows that span all, in an order in which few records meet many rows."""
+    order, rest = [], set(range(len(W)))
+    held = np.zeros(W.shape[1], bool)
+    while rest:
+        # The row that brings the fewest new records.
+        r = min(rest, key=lambda r: (int((W[r] > held).sum()), r))
+        rest.discard(r)
+        order.append(r)
+        held |= W[r] > 0
+    out, left = [], W.astype(np.float64)
+    for r in order:
+        size = float(np.abs(left[r]).max())
+        if size > NEAR:
+            pivot = int(np.abs(left[r]).argmax())
+            left = left - np.outer(left[:, pivot] / left[r, pivot], left[r])
+            out.append(r)
+        if len(out) == W.shape[1]:
+            break
+    return np.array(out, np.int64)
+
+
+def zero_one_columns(W: Floats, basis: Index, most: int) -> Floats | None:
+    """C (columns, n): all t with Wt in {0, 1}; None if more than `most` are left at some time."""
+    n = W.shape[1]
+    combination = np.linalg.solve(W[basis].T, W.T).T
+    level = np.where(np.abs(combination) > NEAR, np.arange(n), -1).max(axis=1)
+    found = np.zeros((1, 0))
+    for b in range(n):
+        found = np.vstack([np.column_stack([found, np.full(len(found), v)]) for v in (0.0, 1.0)])
+        checks = np.setdiff1d(np.flatnonzero(level == b), basis)
+        sums = found @ combination[checks][:, : b + 1].T
+        fits = (np.abs(sums) < NEAR) | (np.abs(sums - 1) < NEAR)
+        found = found[fits.all(axis=1)]
+        if len(found) > most:
+            return None
+    return np.asarray(np.linalg.solve(W[basis], found.T).T)

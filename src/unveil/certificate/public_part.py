@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from itertools import combinations
 from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,154 +29,133 @@ from scipy.optimize import linprog
 from scipy.sparse.linalg import lsqr
 from scipy.spatial import cKDTree
 
-from unveil.certificate.claim import Claim
+from unveil.certificate.claim import Claim, Judgement, first_doubts, worst_of_rows
 from unveil.certificate.design import Design, forms, incidence, least_eigenvalue
 from unveil.encodings import Encodings
+from unveil.records import AMBIGUOUS, UNRESOLVED
 
 Index = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 
-def fixed_choice(claim: Claim, known: Flags, *, slack: float = 0.02, linear: int = 200) -> Flags:
+def fixed_choice(claim: Claim, known: Flags, *, slack: float = 0.02, cells: int = 20_000) -> Flags:
     """Those of the known records that keep their values whatever public vectors change places; none
-    where that is not shown. Records that meet a public vector in half of their rows leave first.
+    where that is not shown. Where it fails, records that meet a public vector in half of their rows
+    leave.
 
-    linear: records up to which a linear program is asked where least squares finds no form"""
-    known, n, k = known.copy(), claim.n, claim.k
+    cells: unknowns up to which a linear program is asked where least squares finds no form"""
+    known = known.copy()
     while True:
         inside = known[claim.rows].all(axis=1)
-        rows, names = claim.rows[inside], claim.names[inside]
-        uses = np.bincount(rows.ravel(), minlength=n)
-        width = int(claim.names.max(initial=0)) + 1
-        pairs = np.repeat(rows, names.shape[1], axis=1) * width + np.tile(names, k)
-        pair, count = np.unique(pairs, return_counts=True)
-        often = pair[2 * count >= uses[pair // width]] // width
+        rows, Q = claim.rows[inside], incidence(claim.names[inside], len(claim.P)).tocsc()
+        uses = np.bincount(rows.ravel(), minlength=claim.n)
         known &= uses > 0
-        if not known.any() or not len(often):
-            break
+        if not known.any():
+            return known
+        design, weight = Design.within(rows, known), np.ones(len(rows))
+        mu = least_eigenvalue(design, weight)
+        bound = np.full(len(claim.P), 0.5 * slack * np.sqrt(max(mu, 0.0) / 2))
+        own = Q.indptr.astype(np.int64), Q.indices.astype(np.int64)
+        most, _ = forms(design, weight, *own, np.full(len(claim.P), -1), bound)
+        others = np.flatnonzero((most > 1 - slack) & (np.diff(Q.indptr) > 0))
+        if not len(others) or _fixed_by_program(claim, design, Q[:, others], slack, cells):
+            return known
+        meets = sparse.coo_array(incidence(rows, claim.n).T @ Q)
+        often = meets.row[2 * meets.data >= uses[meets.row]]
+        if not len(often):
+            return np.zeros(claim.n, bool)
         known[often] = False
-    if not len(rows):
-        return np.zeros(n, bool)
-    design = Design.of((np.cumsum(known) - 1)[rows], int(known.sum()), claim.kept)
-    weight = np.ones(len(rows))
-    mu = least_eigenvalue(design, weight)
-    if mu <= 0:
-        return np.zeros(n, bool)
-    order = np.argsort(names.ravel(), kind="stable")
-    used, starts = np.unique(names.ravel()[order], return_index=True)
-    places = (order // names.shape[1]).astype(np.int64)
-    bound = np.full(len(used), 0.5 * slack * np.sqrt(mu / 2))
-    ends = np.append(starts, len(places)).astype(np.int64)
-    most, _ = forms(design, weight, ends, places, np.full(len(used), -1), bound)
-    for h in used[most > 1 - slack]:
-        own = (names == h).any(axis=1)
-        W = design.W[~own].T
-        between = -(1 - slack), 1 - slack
-        total = -np.asarray(design.W[own].sum(axis=0)).ravel()
-        if design.n > linear or linprog(np.zeros(W.shape[1]), None, None, W, total, between).status:
-            return np.zeros(n, bool)
-    return known
+
+
+def _fixed_by_program(
+    claim: Claim, design: Design, Q: sparse.csc_array, slack: float, cells: int
+) -> bool:
+    """The same for public vectors together for which no linear form of their own was found: over
+    all W·B = Q ∓ Q' with no more of them in a row than k_public, by linear programs, none leaves
+    more rows than it enters (D = 1), or enters no more rows than it was in (D = −1)."""
+    (m, n), (_, h) = design.W.shape, Q.shape
+    if (n + m) * h > cells:
+        return False
+    eye, old = sparse.eye_array, Q.toarray().ravel()
+    each_row = sparse.hstack([sparse.csr_array((m, n * h)), sparse.kron(eye(m), np.ones((1, h)))])
+    most: Any = np.full(m, claim.names.shape[1])
+    bounds: Any = [(None, None)] * (n * h) + [(0, 1)] * (m * h)
+    for sign in (1,) if claim.kept else (1, -1):
+        lines = sparse.hstack([sparse.kron(design.W, eye(h)), sign * eye(m * h)])
+        price = np.where(old, 1 + slack, 1.0) if sign > 0 else np.ones(m * h)
+        cost = np.append(np.zeros(n * h), price)
+        found: Any = linprog(cost, each_row, most, lines, old, bounds)
+        least = (1 + slack) * old.sum() - 1e-6
+        if found.status != 2 and not (found.status == 0 and found.fun >= least):
+            return False
+    return True
 
 
 def moved(claim: Claim, *, most_work: float = 2e8) -> Flags:
-    """(n,) records for which the list holds public vectors again, moved; all of them, if it does
-    for every row, or, signs hidden, mirrored. most_work: records × listed × k_public² beyond which
-    records are not looked at one by one."""
-    out, names = np.zeros(claim.n, bool), claim.names
-    if not names.shape[1] or not len(names):
+    """(n,) records for which the list holds public vectors again, moved by one t: p + t is listed
+    for a p of each of their rows. All of them, if it does for every row, or, signs hidden, if t − p
+    is listed for all p. most_work: records × listed × k_public² beyond which records are not looked
+    at one by one."""
+    out, names, P = np.zeros(claim.n, bool), claim.names, claim.P
+    if not names.size:
         return out
-    listed = _Listed(claim.P)
-    if listed.moves(names) or (not claim.kept and listed.mirrors(names)):
+    listed = _Listed(P)
+    every = np.unique(names)[:, None]
+    if listed.again(names, 1) or (not claim.kept and listed.again(every, -1)):
         return ~out
-    if claim.n * len(claim.P) * names.shape[1] ** 2 <= most_work:
-        where = incidence(claim.rows, claim.n).tocsc()
+    if claim.n * len(P) * names.shape[1] ** 2 <= most_work:
+        where = Design.of(claim.rows, claim.n)
         for i in range(claim.n):
-            own = names[where.indices[where.indptr[i] : where.indptr[i + 1]]]
-            out[i] = listed.moves(own)
-            if claim.k == 1 and not claim.kept:
-                out[i] |= listed.mirrors(own)
+            own = names[where.rows_of(i)]
+            turned = claim.k == 1 and not claim.kept
+            out[i] = listed.again(own, 1) or (turned and listed.again(np.unique(own)[:, None], -1))
     return out
 
 
 class _Listed:
     """Listed vectors by three random projections: which of them, if any, is at a point?"""
 
-    def __init__(self, vectors: NDArray[np.float32], *, same: float = 1e-5, cells: int = 1 << 20):
-        self.vectors = vectors
+    def __init__(self, vectors: NDArray[np.float32], *, same: float = 1e-5):
         size = float(np.sqrt(np.mean(np.square(vectors, dtype=np.float64)))) or 1.0
         directions = np.random.default_rng(0).standard_normal((vectors.shape[1], 3))
-        self.directions = directions / np.linalg.norm(directions, axis=0)
+        self.vectors, self.directions = vectors, directions / np.linalg.norm(directions, axis=0)
         self.at = vectors @ self.directions
         self.near, self.near_all = same * size, same * size * np.sqrt(vectors.shape[1])
-        self.tree = cKDTree(self.at)
-        # Cells of the first two projections that hold a vector or touch one that does: a look-up
-        # tells nearly all points that are none.
-        self.low = self.at.min(axis=0)
-        self.width = np.maximum(2 * self.near, np.ptp(self.at, axis=0) / (cells - 6))
-        self.taken = np.zeros((2, cells), bool)
-        for axis in (0, 1):
-            cell = ((self.at[:, axis] - self.low[axis]) / self.width[axis]).astype(np.int64) + 3
-            for beside in (-1, 0, 1):
-                self.taken[axis, cell + beside] = True
+        self.tree, self.first = cKDTree(self.at), np.sort(self.at[:, 0])
 
     def find(self, points: Floats) -> Index:
         """Which listed vector has these projections (…, 3); −1: none."""
-        flat = points.reshape(-1, 3)
-        out, may = np.full(len(flat), -1), np.ones(len(flat), bool)
-        for axis in (0, 1):
-            cell = (flat[:, axis] - self.low[axis]) / self.width[axis] + 3
-            may &= self.taken[axis][np.clip(cell, 0, self.taken.shape[1] - 1).astype(np.int64)]
-        if may.any():
-            _, place = self.tree.query(flat[may], distance_upper_bound=2 * self.near)
-            out[may] = np.where(place < len(self.at), place, -1)
-        return out.reshape(points.shape[:-1])
+        low, high = (points[..., 0] + side * 2 * self.near for side in (-1, 1))
+        may = np.searchsorted(self.first, high) > np.searchsorted(self.first, low)
+        out = np.full(may.shape, -1)
+        found = self.tree.query(points[may], distance_upper_bound=2 * self.near)[1]
+        out[may] = np.where(found < len(self.at), found, -1)
+        return out
 
-    def moves(self, names: Index) -> bool:
-        """Whether one t ≠ 0 leads from a public vector of every row into the list. One that stands
-        in all rows always has such t; growth judges that."""
-        rows = np.unique(np.sort(names, axis=1), axis=0)
-        if len(rows) < 2 or any((rows == h).any(axis=1).all() for h in rows[0]):
+    def again(self, rows: Index, sign: int) -> bool:
+        """Whether one t leads from sign·p into the list, for one p of every row; t ≠ 0. One p that
+        stands in all rows always has such t; growth judges that. Single rows prove nothing."""
+        rows = np.unique(np.sort(rows, axis=1), axis=0)
+        if len(rows) < 2 + (sign < 0) or any((rows == h).any(axis=1).all() for h in rows[0]):
             return False
-        # 1. Every t = q − p of the first row that the second one allows.
-        pairs = []
-        for p in rows[0]:
-            t = self.at - self.at[p]
-            leads = np.zeros(len(t), bool)
-            for h in rows[1]:
-                leads |= self.find(self.at[h] + t) >= 0
-            end = np.flatnonzero(leads & (np.linalg.norm(t, axis=1) > 2 * self.near))
-            pairs.append(np.column_stack([np.full(len(end), p), end]))
-        start, end = np.concatenate(pairs).T
-        # 2. Those that every further row allows, then at all columns.
-        for row in rows[2:]:
-            t = self.at[end] - self.at[start]
-            stay = (self.find(self.at[row][None] + t[:, None]) >= 0).any(axis=1)
-            start, end = start[stay], end[stay]
+        # Every t of the first row; those that further rows allow; then at all columns.
+        start = np.repeat(rows[0], len(self.at))
+        end = np.tile(np.arange(len(self.at)), rows.shape[1])
+        t = self.at[end] - sign * self.at[start]
+        stay = (np.linalg.norm(t, axis=1) > 2 * self.near) | (sign < 0)
+        for row in rows[1:]:
+            start, end, t = start[stay], end[stay], t[stay]
             if not len(end):
                 return False
-        shifts = [self.vectors[b] - self.vectors[a] for a, b in zip(start, end, strict=True)]
-        return any(self._holds(rows, t, 1) for t in shifts)
-
-    def mirrors(self, names: Index) -> bool:
-        """Whether 2c − p is listed for all p that stand in rows, with one c."""
-        used = np.unique(names)
-        if len(used) < 3:
-            return False
-        end = np.arange(len(self.vectors))
-        for h in used[1:]:
-            end = end[self.find(self.at[used[0]] + self.at[end] - self.at[h]) >= 0]
-            if not len(end):
-                return False
-        centres = [self.vectors[used[0]] + self.vectors[b] for b in end]
-        return any(self._holds(used[:, None], t, -1) for t in centres)
-
-    def _holds(self, rows: Index, t: NDArray[np.float32], sign: int) -> bool:
-        """Whether ±p + t is listed, at all columns, for one p of every row."""
-        shift = self.vectors[rows] * np.float32(sign) + t
-        found = self.find(sign * self.at[rows] + t @ self.directions)
-        off = np.abs(self.vectors[found] - shift).max(axis=-1)
-        return bool(((found >= 0) & (off <= self.near_all)).any(axis=1).all())
+            stay = (self.find(sign * self.at[row][:, None] + t) >= 0).any(axis=0)
+        for a, b in zip(start[stay], end[stay], strict=True):
+            shift = self.vectors[b] - sign * self.vectors[a]
+            found = self.find(sign * self.at[rows] + shift @ self.directions)
+            off = np.abs(self.vectors[found] - sign * self.vectors[rows] - shift).max(axis=-1)
+            if ((found >= 0) & (off <= self.near_all)).any(axis=1).all():
+                return True
+        return False
 
 
 def turned(claim: Claim, encodings: Encodings, supports: Index, proved: Flags) -> int:
@@ -183,9 +163,7 @@ def turned(claim: Claim, encodings: Encodings, supports: Index, proved: Flags) -
     part negated. One suffices: the list then has vectors of both signs, and which are the right
     ones nobody knows, since with all vectors negated the other encodings hold."""
     V, k = claim.X[proved], claim.k
-    held = np.zeros(encodings.m, bool)
-    W = sparse.csr_array(claim.members.astype(np.int64))
-    held[claim.exact & (W @ proved.astype(np.int64) == k)] = True
+    held = claim.exact & (claim.members @ proved.astype(np.int64) == k)
     left = np.flatnonzero(~held & (supports >= 0).all(axis=1))
     if not len(left) or claim.kept or len(V) < k:
         return 0
@@ -194,33 +172,29 @@ def turned(claim: Claim, encodings: Encodings, supports: Index, proved: Flags) -
     y = encodings.magnitudes(rows) / encodings.scheme.private_weight
     c = claim.public_weight * claim.P[supports[rows]].sum(axis=1, dtype=np.float64)
     # k − 1 vectors leave two values for the last one, at the column with the largest values.
-    p = int(np.abs(V).max(axis=0).argmax())
+    p, near, count = int(np.abs(V).max(axis=0).argmax()), claim.tolerance, 0
+    V = V[np.argsort(V[:, p])]
     some = np.array(list(combinations(range(len(V)), k - 1)), np.int64).reshape(choices, k - 1)
-    order, near = np.argsort(V[:, p]), claim.tolerance
-    count = 0
     for target, offset in zip(y, c, strict=True):
         rest = V[some, p].sum(axis=1) - offset[p]
         found = False
-        for sign in (1.0, -1.0):
-            wanted = sign * target[p] - rest
-            first = np.searchsorted(V[order, p], wanted - near[p])
-            last = np.searchsorted(V[order, p], wanted + near[p], side="right")
-            for s in np.flatnonzero(last > first):
-                for i in order[first[s] : last[s]]:
-                    z = V[some[s]].sum(axis=0) + V[i] - offset
-                    found = found or bool((np.abs(np.abs(z) - target) <= near)[claim.whole].all())
+        for sign in (1, -1):
+            last = sign * target[p] - rest
+            low, high = (np.searchsorted(V[:, p], last + side * near[p]) for side in (-1, 1))
+            for s in np.flatnonzero(high > low):
+                z = V[some[s]].sum(axis=0) + V[low[s] : high[s]] - offset
+                fits = np.abs(np.abs(z) - target) <= near
+                found = found or bool(fits[:, claim.whole].all(axis=1).any())
         count += found
     return count
 
 
-def misled(claim: Claim, left: Index, *, most: int = 300) -> Flags:
-    """(n,) records that could have taken in a public vector which is listed wrongly. left (others,
-    k_public): public vectors of encodings that are not reproduced. most: public vectors looked at,
-    those first whose encodings are reproduced most rarely."""
-    out = np.zeros(claim.n, bool)
-    if not len(left) or not len(claim.names) or not claim.names.shape[1]:
-        return out
-    width = int(max(claim.names.max(), left.max())) + 1
+def misled(claim: Claim, supports: Index, *, most: int = 300) -> Flags:
+    """(n,) records that could have taken in a public vector which is listed wrongly: one whose
+    other encodings are not reproduced. most: public vectors looked at, those first whose encodings
+    are reproduced most rarely."""
+    out, left = np.zeros(claim.n, bool), supports[~claim.exact]
+    left, width = left[(left >= 0).all(axis=1)], len(claim.P)
     good, bad = (np.bincount(x.ravel(), minlength=width) for x in (claim.names, left))
     suspects = np.flatnonzero((good > 0) & (bad > 0) & (good + bad < len(claim.names) + len(left)))
     suspects = suspects[np.argsort(good[suspects] / bad[suspects], kind="stable")][:most]
@@ -236,21 +210,62 @@ def misled(claim: Claim, left: Index, *, most: int = 300) -> Flags:
 def made_of_public(claim: Claim, *, most: int = 3000) -> Flags:
     """(n,) records that are combinations of public vectors and each other; with fewer columns than
     vectors, or more than `most` of them, multiples of a public one."""
-    P = claim.P.astype(np.float64)
-    U = claim.X / np.maximum(np.linalg.norm(claim.X, axis=1), 1e-30)[:, None]
-    P = P / np.maximum(np.linalg.norm(P, axis=1), 1e-30)[:, None]
+    if not len(claim.P):
+        return np.zeros(claim.n, bool)
+    U, P = (
+        V / np.maximum(np.linalg.norm(V, axis=1), 1e-30)[:, None].astype(np.float64)
+        for V in (claim.X, claim.P)
+    )
     if len(U) + len(P) > min(claim.d, most):
         out = np.zeros(claim.n, bool)
         for start in range(0, len(P), 4096):
-            out |= (1 - np.abs(U @ P[start : start + 4096].T) < 1e-6).any(axis=1)
+            out |= (np.abs(U @ P[start : start + 4096].T) > 1 - 1e-6).any(axis=1)
         return out
     # An orthonormal basis from the products of P, which costs a fifth of its singular values.
-    squares, turned = eigh(P @ P.T)
+    squares, turns = eigh(P @ P.T)
     sound = squares > 1e-11 * squares.max(initial=1.0)
-    axes = (turned[:, sound] / np.sqrt(squares[sound])).T @ P
+    axes = (turns[:, sound] / np.sqrt(squares[sound])).T @ P
     rest = U - (U @ axes.T) @ axes
     values, vectors = eigh(rest @ rest.T)
     return np.asarray(np.linalg.norm(vectors[:, values < 1e-7], axis=1) > 1e-2)
+
+
+def judge_public_alone(
+    encodings: Encodings, X: NDArray[Any], A: sparse.csr_array, P: NDArray[np.float32]
+) -> Judgement:
+    """Nothing private: vectors are claimed to be listed ones, mixed with the weights A."""
+    k, V, usable = encodings.scheme.k_public, X.astype(np.float64), np.unique(P, axis=0)
+    names, n = cKDTree(usable).query(V)[1], len(usable)
+    # 1. Claimed vectors are listed ones, which do not depend on each other.
+    listed = np.abs(usable[names] - V).max(axis=1) <= 1e-6 * np.abs(P).max()
+    unit = usable / np.maximum(np.linalg.norm(usable, axis=1), 1e-30)[:, None].astype(np.float64)
+    independent = encodings.d >= n + 20 and np.linalg.eigvalsh(unit @ unit.T)[0] > 1e-10
+    # 2. Re-encoding, and the only mixture.
+    miss = np.abs(np.abs(A @ V) - encodings.magnitudes()).max(axis=1)
+    size = np.sqrt(np.mean(np.square(encodings.values, dtype=np.float64), axis=1))
+    used, count = A.astype(bool).astype(np.int64), np.diff(A.indptr)
+    exact = (miss <= 1e-4 * size) & (count > 0)
+    stated = exact & (count == k)
+    proved = np.zeros(n, bool)
+    if independent and stated.any() and listed.all():
+        full = np.zeros((int(stated.sum()), n))
+        full[:, names] = A[np.flatnonzero(stated)].toarray()
+        proved = only_mixture(usable.astype(np.float64), full, miss[stated]).any(axis=0)
+    # 3. In words.
+    facts = {"place": [int((usable[h] == P).all(axis=1).argmax()) for h in names], "k": k}
+    facts |= {"seen": used.T @ exact, "needed": n + 20}
+    what = "public vector {place}, mixed into {seen} encodings that are reproduced"
+    lost = "public vector {place}: no encoding it is said to be in is reproduced"
+    doubts = (
+        (UNRESOLVED, "no vector of the public list", ~listed),
+        (UNRESOLVED, lost, used.T @ exact == 0),
+        (AMBIGUOUS, what + "; too few values, {needed} needed, or others depend", not independent),
+        (AMBIGUOUS, what + ", but with other than k_public={k} vectors", used.T @ stated == 0),
+        (AMBIGUOUS, what + "; another mixture may have the same magnitudes", ~proved[names]),
+    )
+    status, reasons = first_doubts(doubts, what, facts, len(X))
+    residual = worst_of_rows(miss / np.maximum(size, 1e-30), A)
+    return Judgement(status, reasons, exact, residual, np.zeros(X.shape, bool), signed=True)
 
 
 def only_mixture(V: Floats, A: Floats, miss: Floats, *, most_work: float = 2e11) -> Flags:

@@ -10,14 +10,4 @@ that `unveil --help` answers at once.
 from unveil.cli import attack, audit, certify, doctor, export, plan, score, simulate
 from unveil.cli.group import main
 
-__all__ = [
-    "attack",
-    "audit",
-    "certify",
-    "doctor",
-    "export",
-    "main",
-    "plan",
-    "score",
-    "simulate",
-]
+__all__ = ["attack", "audit", "certify", "doctor", "export", "main", "plan", "score", "simulate"]

@@ -8,90 +8,52 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 from rich.markup import escape
 
+from unveil.cli import options as of
 from unveil.cli.group import main
-from unveil.cli.options import (
-    PATH,
-    as_json,
-    memory_option,
-    option,
-    out_option,
-    read_release,
-    read_run,
-    scheme_options,
-    shape_option,
-    table_of_options,
-    table_options,
-    together,
-    units_of,
-    workers_options,
-)
-from unveil.cli.terminal import console, echo_json, print_evidence, progress_bar
+from unveil.cli.terminal import console, echo_json, print_recovery, progress_bar
 
 if TYPE_CHECKING:
     from unveil.encodings import Encodings
 
 WORTH_RESUMING = 10_000
 """From so many encodings on, finished blocks of overlaps are kept until the attack is done."""
-PIXELS, UNITS = {"metavar": "PIXELS"}, {"metavar": "NAME|MEAN/STD"}
-image_options = together(
-    shape_option,
-    *table_of_options(
-        "Images",
-        ("--like", PATH, "Images like the public ones."),
-        ("--private-like", PATH, "Others like the private ones."),
-        ("--flips", None, "They were mirrored at random.", {"is_flag": True, "default": None}),
-        ("--crops", click.IntRange(0), "They were padded by so many pixels and cut.", PIXELS),
-        (
-            "--units",
-            None,
-            "In which pixels were mixed: see simulate.  [default: those that fit]",
-            UNITS,
-        ),
-    ),
-)
-known_options = together(
-    *table_of_options(
-        "What else is known",
-        ("--n-private", click.IntRange(1), "How many private vectors there are."),
-        ("--overlaps", PATH, "How many private vectors two encodings share: .npy, (m, m)."),
-        ("--similarity", PATH, "How alike encodings are, for attack cliques: .npy, (m, m)."),
-        ("--pixel-rms", None, "Root mean square of a private pixel.  [default: unknown]"),
-    )
-)
+FLAG, PIXELS = {"is_flag": True, "default": None}, {"metavar": "PIXELS"}
+SEED, UNITS = {"default": 0, **of.SHOWN}, {"metavar": "NAME|MEAN/STD"}
 
 
 @main.command()
-@click.argument("source", metavar="RUN|ENCODINGS|CHALLENGE", type=PATH)
-@option("--public", type=PATH, help="Public vectors: .npy, .npz or a folder of images.")
-@scheme_options
-@option("--attack", "name", help="Attack by name.  [default: the strongest]")
-@option("--seed", type=int, default=0, show_default=True)
-@out_option
-@image_options
-@known_options
-@table_options
-@workers_options
-@memory_option
-@as_json
-def attack(
-    source: Path,
-    name: str | None,
-    like: Path | None,
-    private_like: Path | None,
-    flips: bool | None,
-    crops: int | None,
-    units: str | None,
-    n_private: int | None,
-    overlaps: Path | None,
-    similarity: Path | None,
-    seed: int,
-    out: Path | None,
-    as_json: bool,
-    **about: Any,
-) -> int:
+@click.argument("source", metavar="RUN|ENCODINGS|CHALLENGE", type=of.PATH)
+@of.section("Options", ("--public", of.PATH, "Public vectors: .npy, .npz or a folder of images."))
+@of.scheme_options
+@of.section(
+    "Options",
+    ("--attack", None, "Attack by name.  [default: the strongest]"),
+    ("--seed", int, "The same number gives the same bytes.", SEED),
+)
+@of.out_option
+@of.shape_option
+@of.section(
+    "Images",
+    ("--like", of.PATH, "Images like the public ones."),
+    ("--private-like", of.PATH, "Others like the private ones."),
+    ("--flips", None, "They were mirrored at random.", FLAG),
+    ("--crops", click.IntRange(0), "They were padded by so many pixels and cut.", PIXELS),
+    ("--units", None, "In which they were mixed: see simulate.  [default: those that fit]", UNITS),
+)
+@of.section(
+    "What else is known",
+    ("--n-private", click.IntRange(1), "How many private vectors there are."),
+    ("--overlaps", of.PATH, "How many private vectors two encodings share: .npy, (m, m)."),
+    ("--similarity", of.PATH, "How alike encodings are, for attack cliques: .npy, (m, m)."),
+    ("--pixel-rms", None, "Root mean square of a private pixel.  [default: unknown]"),
+)
+@of.table_options
+@of.workers_options
+@of.memory_option
+@of.as_json
+def attack(source: Path, seed: int, out: Path | None, as_json: bool, **options: Any) -> int:
     """Recover private vectors from encodings.
 
     RUN is a run directory. ENCODINGS is a file: then options describe its scheme, and --out takes
@@ -100,44 +62,48 @@ def attack(
     decryption.npy, an image for every encoding. A long run that was interrupted goes on where it
     stood when RUN is attacked again.
     """
-    from unveil.attacks import identify_and_recover, recover_told
-    from unveil.auditing.lint import lint_encodings
     from unveil.data.challenge import DECRYPTION, is_challenge, write_decryption
     from unveil.engine import blocks, files, runs
     from unveil.shown import plain
 
     # 1. What is attacked, whether the result has a place, and what the attacker is told.
     challenge = is_challenge(source)
-    told: dict[str, Any] = {"flips": flips, "crops": crops, "units": units_of(units)}
-    told["n_private"] = n_private
-    paths = {"like": like, "private_like": private_like, "overlaps": overlaps}
-    said = (*told.values(), *paths.values(), *(v for k, v in about.items() if k != "shape"))
-    unknown = not source.is_dir() and all(value is None for value in (name, similarity, *said))
+    words: list[str] = []
+    unknown = not source.is_dir() and not any(
+        value is not None for key, value in options.items() if key != "shape"
+    )
+    name = options.pop("attack")
+    told = {key: options.pop(key) for key in ("flips", "crops", "units", "n_private")}
+    told["units"] = of.units_of(told["units"])
+    paths = {key: options.pop(key) for key in ("like", "private_like", "overlaps", "similarity")}
     if source.is_dir() and not challenge:
-        given = [f"--{key.replace('_', '-')}" for key, value in about.items() if value is not None]
+        given = [f"--{key.replace('_', '-')}" for key in options if options[key] is not None]
         if given:
             raise click.UsageError(
                 f"{', '.join(given)}: a run directory says this itself; leave it out"
             )
-        encodings, public = read_run(source)
-        words: list[str] = []
-        if flips is None and crops is None:
+        encodings, public = of.read_run(source)
+        if told["flips"] is None and told["crops"] is None:
             told |= _copies(source, words)
     else:
-        encodings, public, words = read_release(source, **about)
+        encodings, public, words = of.read_release(source, **options)
     _must_have_place(source, out)
+    # Loaded only now: what is wrong with the input is told at once.
+    from unveil.attacks import identify_and_recover, recover_told
+    from unveil.auditing.lint import lint_encodings
+
     # 2. The attack; a long one leaves finished blocks, so that it can go on. A result that goes
     # elsewhere has no place to go on from.
     checkpoint = source / "overlaps" if out is None and encodings.m >= WORTH_RESUMING else None
     with blocks.using(checkpoint=checkpoint), progress_bar("attack", not as_json) as progress:
-        told |= _read(encodings, {**paths, "similarity": similarity}, words)
+        told |= _read(encodings, paths, words)
         for word in words:
             click.echo(f"Note: {word}.", err=True)
+        how = {"rng": seed, "progress": progress}
         if unknown:
             values, shape = encodings.values, encodings.image_shape
-            encodings, recovery = identify_and_recover(values, shape, rng=seed, progress=progress)
+            encodings, recovery = identify_and_recover(values, shape, **how)
         else:
-            how = {"rng": seed, "progress": progress}
             recovery = recover_told(encodings, public, name, told, how)
     facts = {**recovery.facts(values=False), "notes": words}
     scheme = encodings.scheme
@@ -173,7 +139,13 @@ def attack(
     if as_json:
         echo_json({"run": str(out or source), **facts})
     else:
-        _show(console(), facts, place)
+        print_recovery(facts)
+        for finding in facts["findings"]:
+            if finding["severity"] in ("high", "medium"):
+                slip = f"The encoder: {finding['what']} {finding['consequence']}"
+                console().print(escape(slip), soft_wrap=True)
+        written = "Nothing was written: add --out." if place is None else f"Written to {place}."
+        console().print(escape(written), soft_wrap=True)
     return 0 if facts["verified"] or facts["recognisable"] or facts["approximate"] else 3
 
 
@@ -221,16 +193,3 @@ def _read(encodings: Encodings, paths: dict[str, Path | None], words: list[str])
             out[name], word = in_units_of(encodings.values, load_vectors(path, name), path.name)
             words += [word] * bool(word)
     return out
-
-
-def _show(terminal: Console, facts: dict[str, Any], place: Path | None) -> None:
-    terminal.print(f"[bold]{escape(facts['verdict'])}[/bold]", soft_wrap=True)
-    for sentence in facts["summary"]:
-        terminal.print(escape(sentence), soft_wrap=True)
-    print_evidence(terminal, facts)
-    for finding in facts["findings"]:
-        if finding["severity"] in ("high", "medium"):
-            words = escape(f"{finding['what']} {finding['consequence']}")
-            terminal.print(f"The encoder: {words}", soft_wrap=True)
-    written = "Nothing was written: add --out." if place is None else f"Written to {place}."
-    terminal.print(escape(written), soft_wrap=True)

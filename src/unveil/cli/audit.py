@@ -10,7 +10,6 @@ import click
 from rich.markup import escape
 
 from unveil.cli.audit_input import demo_images, settled
-from unveil.cli.audit_terminal import show
 from unveil.cli.gate import FAILED, GATES, why_not
 from unveil.cli.group import main
 from unveil.cli.options import (
@@ -112,6 +111,7 @@ def audit(
     """
     from unveil.auditing.audit import audit as run
     from unveil.checks import InputError
+    from unveil.cli.audit_terminal import show
     from unveil.engine import files
     from unveil.report.page import write_json, write_report
 

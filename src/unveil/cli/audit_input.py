@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +22,10 @@ def settled(
     that were given; k_public: whether drawn records need a drawn pool."""
     from unveil.checks import InputError, child, root
     from unveil.data import gaussian_vectors, load_dataset
-    from unveil.data.arrays import read_labels
 
     # 1. What cannot be together.
     given = {name for name, value in options.items() if value is not None}
-    encodings, truth = options.pop("encodings"), options.pop("truth")
+    encodings, truth = options["encodings"], options.pop("truth")
     if demo is not None and (private is not None or given & {"public", "encodings", "truth"}):
         raise InputError("--demo brings its own images: leave --private and --public out")
     if truth is not None and (encodings is None or private is not None):
@@ -37,34 +35,27 @@ def settled(
     if {"labels", "sample"} <= given:
         raise InputError("--labels with --sample: take the sample of both beforehand")
     # 2. Numbers and functions from their words.
-    options["rng"] = options.pop("seed")
-    options["m"] = _range(options["m"])
-    shape, sensitive = shape_of(options.pop("shape")), options.pop("sensitive")
-    source = Path(private) if private and Path(private).exists() else truth
-    if sensitive is not None:
-        options["sensitive"] = _column(sensitive, source)
-    if options["labels"] is not None:
-        options["labels"] = read_labels(options["labels"])
+    options["rng"], options["m"] = options.pop("seed"), _range(options["m"])
     if options["encoder"] is not None:
         options["encoder"] = load_encoder(options["encoder"])
-    # 3. Records and encodings; a path alone is left to the audit, which reads it.
-    records: Any = private
+    # 3. Records; a path alone is left to the audit, which reads it.
+    shape = shape_of(options.pop("shape"))
+    source = Path(private) if private and Path(private).exists() else truth
+    records: Any = private or truth
     n, d, n_public = (options.pop(name) for name in ("n_private", "d", "n_public"))
     family = root(options["rng"])
-    if encodings is not None:
-        options["encodings"], records = _release(encodings, source or private, shape)
-    elif demo is None and (n or d or shape is not None or private in (None, "gaussian")):
-        sample = options.pop("sample")
-        rng = child(family, "private")
-        records = load_dataset(private, n=n, d=d, sample=sample, shape=shape, rng=rng)
-        if n_public and k_public and options["public"] is None:
-            width = records.values.shape[1]
-            options["public"] = gaussian_vectors(n_public, width, child(family, "public"))
     if n_public and not k_public:
         raise InputError("--n-public without --k-public: say how many an encoding mixes")
+    if demo is None and (n or d or shape is not None or records in (None, "gaussian")):
+        rng, sample, own = child(family, "private"), options.pop("sample"), encodings is not None
+        records = load_dataset(
+            records, n=n, d=d, sample=sample, shape=shape, as_they_are=own, rng=rng
+        )
+        if n_public and options["public"] is None:
+            width = records.values.shape[1]
+            options["public"] = gaussian_vectors(n_public, width, child(family, "public"))
     options = {name: value for name, value in options.items() if value is not None}
-    files = [path for path in (source, encodings) if path is not None]
-    return records, files, options
+    return records, [path for path in (source, encodings) if path is not None], options
 
 
 def _must_be_alone(truth: Any, given: set[str]) -> None:
@@ -80,41 +71,6 @@ def _must_be_alone(truth: Any, given: set[str]) -> None:
         if name in given:
             option = f"--{name.replace('_', '-')}"
             raise InputError(f"{option} with --encodings: they are made already; leave it out")
-
-
-def _release(path: Path, truth: Any, shape: tuple[int, ...] | None) -> tuple[Any, Any]:
-    """Encodings that somebody else made, and the truth in their units."""
-    from unveil.checks import InputError, child, root
-    from unveil.data import load_dataset
-    from unveil.data.arrays import load_shaped
-
-    # As they are: who made the encodings did so in units of his own, and standardising would
-    # compare others.
-    values, own = load_shaped(path, "encodings")
-    records = load_dataset(truth, shape=shape, as_they_are=True, rng=child(root(0), "truth"))
-    d = records.values.shape[1]
-    if values.shape[1] != d:
-        raise InputError(
-            f"{path.name} has {values.shape[1]} values per encoding, the truth {d} per record: "
-            "they must come from the same space"
-        )
-    if records.image_shape is None and own is not None:
-        records = replace(records, image_shape=own)
-    return values, records
-
-
-def _column(text: str, source: Path | None) -> int:
-    """The place of a column, from 0 on, by its name in the header or its number from 1 on."""
-    from unveil.checks import InputError, as_table, column_names
-
-    names = column_names(as_table(source))
-    # A name wins over a number: a column may be called 7.
-    if text in names:
-        return names.index(text)
-    if text.isdecimal() and int(text) >= 1 and (not names or int(text) <= len(names)):
-        return int(text) - 1
-    known = f"one of {', '.join(names[:8])}" if names else "the number of a column, from 1 on"
-    raise InputError(f"--sensitive {text}: give {known}")
 
 
 def demo_images() -> tuple[Any, Any, Scheme]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
+
+from unveil.report.figures import percent
 
 if TYPE_CHECKING:
     from unveil.auditing.result import Audit
@@ -44,6 +46,10 @@ def show(terminal: Console, found: Audit, report: Path, rows: int = 12) -> None:
     terminal.print(f"Report: {escape(str(report))}", soft_wrap=True)
 
 
+def _range(shares: Any) -> str:
+    return f"{percent(shares.low)} to {percent(shares.high)}"
+
+
 def _columns(terminal: Console, found: Audit, rows: int) -> None:
     if not found.columns:
         return
@@ -57,9 +63,9 @@ def _columns(terminal: Console, found: Audit, rows: int) -> None:
             f"{column.exact}{opened}",
             str(column.approximate),
             str(column.records),
-            f"{column.low:.0%}–{column.high:.0%}",
-            f"{column.guess:.0%}",
-            f"{column.lift:.0%}",
+            _range(column),
+            percent(column.guess),
+            percent(column.lift),
         )
     terminal.print(table)
     if len(found.columns) > rows:
@@ -79,13 +85,13 @@ def _threats(terminal: Console, found: Audit) -> None:
         if threat.in_part:
             back += f" + {threat.in_part} in part"
         back += f" of {threat.records}{' of a sample' if threat.sampled else ''}"
-        back += f" ({threat.low:.0%}–{threat.high:.0%})"
+        back += f" ({_range(threat)})"
         if threat.stopped:
             back += ", stopped by the clock"
         if not threat.tried and threat.why_not:
             best = f"not tried: {threat.why_not}"
         table.add_row(
-            escape(threat.knows), escape(best), back, f"{threat.values:.0%}", f"{threat.guess:.0%}"
+            escape(threat.knows), escape(best), back, percent(threat.values), percent(threat.guess)
         )
     terminal.print(table)
 
@@ -99,10 +105,10 @@ def _curve(terminal: Console, found: Audit) -> None:
     for p in found.curve:
         table.add_row(
             f"{p.m:,}",
-            f"{p.exact:.0%}",
-            f"{p.approximate:.0%}",
-            f"{p.low:.0%}–{p.high:.0%}",
-            f"{p.values:.0%}",
+            percent(p.exact),
+            percent(p.approximate),
+            _range(p),
+            percent(p.values),
             str(p.runs),
         )
     terminal.print(table)
@@ -118,14 +124,16 @@ def _what_if(terminal: Console, found: Audit) -> None:
     for axis, value in dict.fromkeys((p.axis, p.value) for p in found.what_if):
         points = {p.attacker: p for p in found.what_if if (p.axis, p.value) == (axis, value)}
         cells = [
-            f"{points[key].values:.0%}, {points[key].recovered:.0%}" if key in points else "–"
+            f"{percent(points[key].values)}, {percent(points[key].recovered)}"
+            if key in points
+            else "–"
             for key in who
         ]
         any_point = next(iter(points.values()))
         table.add_row(
             escape(f"{axis} = {value:g}"),
             *cells,
-            "–" if any_point.utility is None else f"{any_point.utility:.0%}",
+            "–" if any_point.utility is None else percent(any_point.utility),
             "–" if any_point.epsilon is None else f"{any_point.epsilon:.3g}",
         )
     terminal.print(table)

@@ -6,30 +6,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.markup import escape
 
+from unveil.cli import options as of
 from unveil.cli.group import main
-from unveil.cli.options import PATH, as_json, memory_option, table_of_options, together
-from unveil.cli.terminal import console, echo_json, print_evidence, progress_bar
+from unveil.cli.terminal import echo_json, print_recovery, progress_bar
 
 if TYPE_CHECKING:
     from unveil.encodings import Encodings
 
 
 @main.command()
-@click.argument("run", metavar="FOLDER", type=PATH)
-@together(
-    *table_of_options(
-        "Options",
-        ("--encodings", PATH, "The encodings, where FOLDER holds no encodings.npy."),
-        ("--public", PATH, "Public vectors, where FOLDER holds no public.npy."),
-        ("--vectors", PATH, "Claimed vectors: .npy, (r, d)."),
-        ("--members", PATH, "Who is mixed: .npy, (m, k_private) with −1 for unknown, or (m, r)."),
-        ("--supports", PATH, "Public vectors of each encoding: .npy, (m, k_public)."),
-    )
+@click.argument("run", metavar="FOLDER", type=of.PATH)
+@of.section(
+    "Options",
+    ("--encodings", of.PATH, "The encodings, where FOLDER holds no encodings.npy."),
+    ("--public", of.PATH, "Public vectors, where FOLDER holds no public.npy."),
+    ("--vectors", of.PATH, "Claimed vectors: .npy, (r, d)."),
+    ("--members", of.PATH, "Who is mixed: .npy, (m, k_private) with −1 for unknown, or (m, r)."),
+    ("--supports", of.PATH, "Public vectors of each encoding: .npy, (m, k_public)."),
 )
-@memory_option
-@as_json
+@of.memory_option
+@of.as_json
 def certify(
     run: Path,
     encodings: Path | None,
@@ -64,17 +61,12 @@ def certify(
     if as_json:
         echo_json({"run": str(run), **facts})
     else:
-        terminal = console()
-        terminal.print(f"[bold]{escape(facts['verdict'])}[/]", soft_wrap=True)
-        for sentence in facts["summary"]:
-            terminal.print(escape(sentence), soft_wrap=True)
-        print_evidence(terminal, facts)
+        print_recovery(facts)
     return 0 if facts["verified"] else 3
 
 
 def _release(run: Path, encodings: Path | None, public: Path | None) -> tuple[Encodings, Any]:
     from unveil.checks import InputError
-    from unveil.cli.options import read_run
     from unveil.data import load_vectors
     from unveil.encodings import Encodings, as_public
     from unveil.engine import runs
@@ -82,20 +74,17 @@ def _release(run: Path, encodings: Path | None, public: Path | None) -> tuple[En
     if encodings is None and not (run / "encodings.npy").is_file():
         raise InputError(f"no encodings.npy in {run}: add --encodings with the released file")
     if encodings is None:
-        release, listed = read_run(run)
+        release, listed = of.read_run(run)
     else:
         scheme, pixel_rms = runs.read_scheme(run / "scheme.json")
         release, listed = Encodings(load_vectors(encodings, "encodings"), scheme, pixel_rms), None
-    if public is not None:
-        listed = as_public(load_vectors(public, "public"), release)
-    return release, listed
+    return release, listed if public is None else as_public(public, release)
 
 
 def _claim(run: Path, vectors: Path | None, members: Path | None) -> dict[str, Any]:
     """The arguments of `unveil.certify` that are the claim."""
     from unveil.checks import InputError
     from unveil.engine import files, runs
-    from unveil.engine.files import array_names
 
     if (vectors is None) != (members is None):
         raise InputError("--vectors and --members are one claim: give both, or none")
@@ -103,8 +92,8 @@ def _claim(run: Path, vectors: Path | None, members: Path | None) -> dict[str, A
         return {"vectors": files.read_array(vectors), "members": files.read_array(members)}
     if (run / "recovery.npz").is_file():
         found = runs.read_recovery(run / "recovery.npz")
-        claim: dict[str, Any] = {"vectors": found.vectors, "members": found.members}
-        return {**claim, "doubtful": found.doubtful, "weights": found.weights}
+        names = ("vectors", "members", "doubtful", "weights")
+        return {name: getattr(found, name) for name in names}
     truth = run / "truth.npz"
     if not truth.is_file():
         raise InputError(
@@ -114,9 +103,8 @@ def _claim(run: Path, vectors: Path | None, members: Path | None) -> dict[str, A
     private, mixed = runs.read_truth(truth)
     if mixed is None:
         raise InputError(f"{truth.name} does not say who mixes whom: give --vectors and --members")
-    claim = {"vectors": private, "members": mixed}
-    if "selection_public" in array_names(truth):
+    claim: dict[str, Any] = {"vectors": private, "members": mixed}
+    if "selection_public" in files.array_names(truth):
         supports = files.read_array(truth, "selection_public")
-        if supports.shape[1]:
-            claim["supports"] = supports
+        claim |= {"supports": supports} if supports.shape[1] else {}
     return claim

@@ -13,46 +13,57 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
+
+import click
 
 from unveil.checks import InputError
 from unveil.engine.files import must_be_file
 
 
 def read_config(
-    path: str | Path, known: Collection[str], paths: Collection[str] = (), largest: int = 1 << 20
+    path: Path,
+    options: Sequence[click.Parameter],
+    paths: Collection[str] = (),
+    largest: int = 1 << 20,
 ) -> dict[str, Any]:
-    """The options of the file by name. known: all there are; `paths` are those that name files;
+    """What the file says of the options of a command, by their names. paths: those that name files;
     largest: bytes of a file, a thousand times what all options take."""
-    path = Path(path)
     must_be_file(path)
     # Data given by mistake for options would take minutes to refuse otherwise.
     if path.stat().st_size > largest:
         raise InputError(f"{path.name} has more than {largest:,} bytes: give a file of options")
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{path.name} is not valid TOML: {error}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path.name} is not UTF-8 text: save it as UTF-8") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"{path.name} is not valid TOML: {error}") from None
+    # An option may have an older name: a file may say either.
+    known = {text.lstrip("-").replace("-", "_"): one for one in options for text in one.opts}
+    known.pop("config", None)
     out: dict[str, Any] = {}
     for key, value in content.items():
-        name = key.replace("-", "_")
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        written = key.replace("-", "_")
+        if written not in known:
+            close = difflib.get_close_matches(written, known, n=1, cutoff=0.5)
             others = f"choose from {', '.join(sorted(known))}"
             cure = f"did you mean {close[0]}?" if close else others
             raise InputError(f"{path.name} has no option {key!r}: {cure}")
+        name, flag = str(known[written].name), getattr(known[written], "is_flag", False)
         if name in out:
             raise InputError(f"{path.name} says {name} twice: keep one of them")
         if not isinstance(value, (bool, int, float, str)):
             raise InputError(f"{path.name}: {key} must be one number, word, true or false")
+        if isinstance(value, bool) != flag:
+            kind = "true or false" if flag else "a number or a word"
+            raise InputError(f"{path.name}: {key} must be {kind}")
         # Relative to the file, not to where the command was called: it travels with its data.
         # Names of bundled data stay as they are.
         if name in paths and isinstance(value, str):
             beside = path.parent / value
-            value = str(beside) if "/" in value or beside.exists() else value
-        out[name] = value
+            value = beside if "/" in value or beside.exists() else value
+        out[name] = value if flag else str(value)
     return out

@@ -4,12 +4,9 @@ cure."""
 from __future__ import annotations
 
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -39,17 +36,17 @@ def doctor(as_json: bool) -> int:
     healthy = all(finding["ok"] for finding in findings)
     if as_json:
         echo_json({"healthy": healthy, "checks": findings})
-        return 0 if healthy else 3
-    ill = "[bold red]Not healthy: each line marked ✗ names its cure.[/]"
-    console().print("[bold]Healthy.[/]" if healthy else ill)
-    table = Table(box=None, show_header=False)
-    for finding in findings:
-        # Three states: broken, not there but not needed, well.
-        mark = "[red]✗[/]" if not finding["ok"] else "[dim]–[/]"
-        mark = mark if finding["cure"] else "[green]✓[/]"
-        cure = f"  → {finding['cure']}" if finding["cure"] else ""
-        table.add_row(mark, escape(finding["check"]), escape(finding["found"] + cure))
-    console().print(table)
+    else:
+        ill = "[bold red]Not healthy: each line marked ✗ names its cure.[/]"
+        console().print("[bold]Healthy.[/]" if healthy else ill)
+        table = Table(box=None, show_header=False)
+        for finding in findings:
+            # Three states: broken, not there but not needed, well.
+            bad = "[dim]–[/]" if finding["ok"] else "[red]✗[/]"
+            cure = f"  → {finding['cure']}" if finding["cure"] else ""
+            mark = bad if cure else "[green]✓[/]"
+            table.add_row(mark, escape(finding["check"]), escape(finding["found"] + cure))
+        console().print(table)
     return 0 if healthy else 3
 
 
@@ -95,24 +92,18 @@ def _blas() -> str:
 def _memory() -> str:
     from unveil.engine.blocks import free_memory
 
-    gib = free_memory() / 2**30
-    if gib < 1:
-        raise RuntimeError(f"{gib:.1f} GiB")
-    return f"{gib:.1f} GiB"
+    size = f"{free_memory() / 2**30:.1f} GiB"
+    if free_memory() < 2**30:
+        raise RuntimeError(size)
+    return size
 
 
 def _numba_cache() -> str:
-    from numba.core import config
-    from numba.misc.appdirs import AppDirs
+    from unveil.encode import copies
 
-    asked = getattr(config, "CACHE_DIR", "")
-    others = AppDirs("numba", False).user_cache_dir  # type: ignore[no-untyped-call]
-    # Where Numba itself looks, in its order: beside the code, else in the user's cache.
-    places = [asked] if asked else [Path(__file__).parents[1], others]
-    for folder in map(Path, places):
-        with suppress(OSError), tempfile.TemporaryFile(dir=folder):
-            return str(folder)
-    raise RuntimeError(f"{places[0]} is not writable, so every start compiles anew")
+    # Numba looked for a folder it may write to when the kernel was imported, or refused.
+    kernel: Any = copies._move
+    return str(kernel._cache.cache_path)
 
 
 def _self_test() -> str:

@@ -15,6 +15,8 @@ from unveil._version import __version__
 from unveil.cli.options import Command
 from unveil.cli.terminal import echo_error
 
+WIDE = {"max_content_width": 100}
+
 
 class _Polite(click.Group):
     """Turns what a user can cause into one sentence and an exit code; anything else is a bug and
@@ -41,10 +43,8 @@ class _Polite(click.Group):
             sentence = "not enough memory: lower m or d, or use a larger machine"
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
-            sentence = (
-                f"{place}{error.strerror or error}; check the path, its permissions and the "
-                "space on the disk"
-            )
+            cure = "check the path, its permissions and the space on the disk"
+            sentence = f"{place}{error.strerror or error}; {cure}"
         except ValueError as error:
             # Only ours is the user's to mend; any other ValueError is a bug and keeps its
             # traceback.
@@ -52,23 +52,19 @@ class _Polite(click.Group):
 
             if not isinstance(error, InputError):
                 raise
-            sentence = str(error)
-            # The library names its own arguments.
-            if "image_shape=" in sentence:
-                sentence += "; on the command line --shape 32x32x3, or the like"
-            flags = re.findall(r"\b(text|missing)='([\w-]+)' \(or", sentence)
-            if flags:
-                said = " ".join(f"--{name} {value}" for name, value in flags)
-                sentence += f"; on the command line add {said}"
+            sentence = _with_flags(str(error))
         sys.exit(echo_error(" ".join(sentence.split()), 2, as_json=asked["json"]))
 
 
-@click.group(
-    cls=_Polite,
-    name="unveil",
-    invoke_without_command=True,
-    context_settings={"max_content_width": 100},
-)
+def _with_flags(sentence: str) -> str:
+    """The library names its own arguments; beside them, what to say on the command line."""
+    flags = ["--shape 32x32x3, or the like"] if "image_shape=" in sentence else []
+    asked = re.findall(r"\b(text|missing)='([\w-]+)' \(or", sentence)
+    flags += [" ".join(f"--{name} {value}" for name, value in asked)] * bool(asked)
+    return "; on the command line add ".join([sentence, *flags])
+
+
+@click.group("unveil", cls=_Polite, invoke_without_command=True, context_settings=WIDE)
 @click.version_option(__version__, prog_name="unveil")
 @click.pass_context
 def main(ctx: click.Context) -> None:
@@ -79,8 +75,7 @@ def main(ctx: click.Context) -> None:
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(
-                errors="replace"
-            )  # a terminal that lacks × or Σ shows ?, not a traceback
+            # A terminal that lacks × or Σ shows ?, not a traceback.
+            stream.reconfigure(errors="replace")
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

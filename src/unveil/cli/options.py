@@ -4,10 +4,9 @@ that shows the common ones first."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
-from functools import wraps
+from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -50,7 +49,21 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """A command whose help begins with the options that most people want."""
+    """A command whose help begins with the options that most people want. Options of the machine
+    and of tables hold for everything it does, and are not handed to it."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        names = ("memory_limit", "workers", "scheduler"), ("text", "missing")
+        params = ctx.params
+        machine, tables = ({n: params.pop(n) for n in part if n in params} for part in names)
+        if not machine and not tables:
+            return super().invoke(ctx)
+        from unveil.data.tables import reading
+        from unveil.engine.blocks import connected, using
+
+        cluster = machine.get("scheduler"), machine.get("workers")
+        with using(**machine), connected(*cluster), reading(**tables):
+            return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         headings: dict[str, list[tuple[str, str]]] = {"Options": []}
@@ -70,44 +83,7 @@ def option(*names: str, **about: Any) -> Callable[[F], F]:
 
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Several options as one decorator, in their order."""
-
-    def add(command: F) -> F:
-        for one in reversed(options):
-            command = one(command)
-        return command
-
-    return add
-
-
-def around(
-    enter: Callable[..., AbstractContextManager[Any]], **options: Callable[[Any], Any]
-) -> Callable[[F], F]:
-    """Options that hold for everything a command does: it runs inside `enter(**their values)`."""
-
-    def add(command: F) -> F:
-        @wraps(command)
-        def inside(*args: Any, **given: Any) -> Any:
-            with enter(**{name: given.pop(name) for name in options}):
-                return command(*args, **given)
-
-        return cast(F, together(*options.values())(inside))
-
-    return add
-
-
-def _on_machine(**settings: Any) -> AbstractContextManager[Any]:
-    from unveil.engine.blocks import connected, using
-
-    inside = ExitStack()
-    inside.enter_context(using(**settings))
-    inside.enter_context(connected(settings.get("scheduler"), settings.get("workers")))
-    return inside
-
-
-def _tables(**settings: Any) -> AbstractContextManager[Any]:
-    from unveil.data.tables import reading
-
-    return reading(**settings)
+    return lambda command: reduce(lambda inside, add: add(inside), reversed(options), command)
 
 
 def _remember_json(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
@@ -126,6 +102,11 @@ def table_of_options(heading: str, *rows: tuple[Any, ...]) -> tuple[Callable[[F]
     )
 
 
+def section(heading: str, *rows: tuple[Any, ...]) -> Callable[[F], F]:
+    """The same as one decorator."""
+    return together(*table_of_options(heading, *rows))
+
+
 as_json = option(
     "--json",
     "as_json",
@@ -133,44 +114,40 @@ as_json = option(
     callback=_remember_json,
     help="One JSON object on stdout, nothing else; errors too.",
 )
-LIMIT, TEXT, MISSING = (
-    click.IntRange(1),
-    click.Choice(["one-hot", "ordinal", "drop"]),
-    click.Choice(["mean", "drop"]),
-)
-ADDRESS = {"metavar": "ADDRESS"}
+LIMIT, ADDRESS = click.IntRange(1), {"metavar": "ADDRESS"}
+TEXT, MISSING = click.Choice(["one-hot", "ordinal", "drop"]), click.Choice(["mean", "drop"])
 out_option, noise_option = table_of_options(
     "Options",
     ("--out", PATH, "Folder to write the results to; it must be new or empty."),
     ("--noise", float, "Standard deviation added to every pixel.", SHOWN | {"default": 0.0}),
 )
-(shape_option,) = table_of_options(
+shape_option = section(
     "Images",
     ("--shape", None, "Height and width of vectors that are images.", {"metavar": SHAPE}),
 )
-_memory, _workers, _scheduler = table_of_options(
+memory_option = section(
     "Machine",
     ("--memory-limit", LIMIT, "Bytes of memory to use.  [default: half of what is free]"),
+)
+workers_options = section(
+    "Machine",
     ("--workers", LIMIT, "Threads, or processes with --scheduler processes.  [default: cores]"),
     ("--scheduler", None, "Dask cluster: tcp://…, or 'processes' for a local one.", ADDRESS),
 )
-_text, _missing = table_of_options(
+table_options = section(
     "Tables",
     ("--text", TEXT, "What becomes of columns of words.  [default: an error]"),
     ("--missing", MISSING, "Gaps: the mean of the column, or no record.  [default: an error]"),
 )
-memory_option = around(_on_machine, memory_limit=_memory)
-workers_options = around(_on_machine, workers=_workers, scheduler=_scheduler)
-table_options = around(_tables, text=_text, missing=_missing)
 scheme_options = together(
-    *table_of_options(
+    section(
         "Options",
         ("--k-private", MIXED, "Private vectors per encoding.  [default: 2]"),
         ("--k-public", MIXED, "Public vectors per encoding.  [default: 0]"),
         ("--weighting", None, f"{WEIGHTINGS}.  [default: equal]"),
         ("--signs", None, "absolute, random, kept or masked.  [default: absolute]"),
     ),
-    *table_of_options(
+    section(
         "Scheme",
         ("--masks", MIXED, "Masks of the pool, with --signs masked.  [default: 0]"),
         ("--alpha", float, "α of --weighting dirichlet, Beta(α, α) for two.  [default: 1]"),
@@ -184,44 +161,17 @@ def config_option(*paths: str) -> Callable[[F], F]:
     those that name files."""
 
     def read(ctx: click.Context, _: click.Parameter, path: Path | None) -> None:
-        if path is None:
-            return
-        from unveil.checks import InputError
-        from unveil.cli.config import read_config
+        if path is not None:
+            from unveil.cli.config import read_config
 
-        # An option may have an older name: a file may say either.
-        said = {
-            text.lstrip("-").replace("-", "_"): p
-            for p in ctx.command.params
-            for text in p.opts
-            if p.name not in ("config", None)
-        }
-        found = read_config(path, said, paths)
-        settled: dict[str, Any] = {}
-        for name, value in found.items():
-            known_as = said[name].name or name
-            if known_as in settled:
-                raise InputError(f"{path.name} says {known_as} twice: keep one of them")
-            flag = isinstance(said[name], click.Option) and said[name].is_flag  # type: ignore[attr-defined]
-            if isinstance(value, bool) != flag:
-                kind = "true or false" if flag else "a number or a word"
-                raise InputError(f"{path.name}: {name} must be {kind}")
-            settled[known_as] = value if flag else str(value)
-        ctx.default_map = {**(ctx.default_map or {}), **settled}
+            found = read_config(path, ctx.command.params, paths)
+            ctx.default_map = {**(ctx.default_map or {}), **found}
 
-    return option(
-        "--config",
-        type=PATH,
-        callback=read,
-        expose_value=False,
-        is_eager=True,
-        help="Options from a TOML file.",
-    )
+    about = {"type": PATH, "callback": read, "expose_value": False, "is_eager": True}
+    return option("--config", help="Options from a TOML file.", **about)
 
 
-def on_the_command_line(
-    ctx: click.Context, option: click.Parameter, value: str | None
-) -> str | None:
+def on_the_command_line(ctx: click.Context, option: click.Parameter, value: Any) -> Any:
     """Refuse what runs code where only a file says so: a file may come from somebody else."""
     source = ctx.get_parameter_source(option.name or "")
     if value is not None and source is not ParameterSource.COMMANDLINE:
@@ -276,14 +226,12 @@ def scheme_of(options: dict[str, Any], otherwise: Scheme | None = None) -> Schem
 
 
 def read_run(run: Path) -> tuple[Encodings, NDArray[np.float32] | None]:
-    from unveil.data import load_vectors
+    """The encodings of a run directory, and its public vectors."""
     from unveil.encodings import as_public
     from unveil.engine import runs
 
-    encodings = runs.read_encodings(run)
-    if not (run / "public.npy").exists():
-        return encodings, None
-    return encodings, as_public(load_vectors(run / "public.npy", "public"), encodings)
+    encodings, public = runs.read_encodings(run), run / "public.npy"
+    return encodings, as_public(public, encodings) if public.exists() else None
 
 
 def read_release(
@@ -319,8 +267,6 @@ def read_release(
         return encodings, None, []
     # A pool that no encoding uses is a sign that the scheme was left out.
     if not encodings.scheme.k_public:
-        raise InputError(
-            "--public without --k-public: say how many public vectors an encoding mixes"
-        )
+        raise InputError("--public without --k-public: say how many of them an encoding mixes")
     vectors, word = in_units_of(encodings.values, load_vectors(public, "public"), public.name)
     return encodings, as_public(vectors, encodings), [word] if word else []

@@ -8,35 +8,23 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from unveil.cli import options as of
 from unveil.cli.group import main
-from unveil.cli.options import (
-    COUNT,
-    SHOWN,
-    as_json,
-    config_option,
-    noise_option,
-    scheme_of,
-    scheme_options,
-    table_of_options,
-    together,
-)
 from unveil.cli.terminal import console, echo_json
 
 
 @main.command()
-@together(
-    *table_of_options(
-        "Options",
-        ("--n-private", COUNT, "Private vectors.", {"default": 100, **SHOWN}),
-        ("--n-public", COUNT, "Public vectors.", {"default": 0, **SHOWN}),
-        ("--m", COUNT, "Encodings.  [default: what all vectors need]"),
-        ("--d", COUNT, "Pixels.", {"default": 3072, **SHOWN}),
-    )
+@of.section(
+    "Options",
+    ("--n-private", of.COUNT, "Private vectors.", {"default": 100, **of.SHOWN}),
+    ("--n-public", of.COUNT, "Public vectors.", {"default": 0, **of.SHOWN}),
+    ("--m", of.COUNT, "Encodings.  [default: what all vectors need]"),
+    ("--d", of.COUNT, "Pixels.", {"default": 3072, **of.SHOWN}),
 )
-@scheme_options
-@noise_option
-@config_option()
-@as_json
+@of.scheme_options
+@of.noise_option
+@of.config_option()
+@of.as_json
 def plan(as_json: bool, **options: Any) -> int:
     """How many encodings does each attack need?
 
@@ -44,10 +32,8 @@ def plan(as_json: bool, **options: Any) -> int:
     """
     from unveil.auditing.plan import plan as needs_of
 
-    scheme = scheme_of(options)
-    found = needs_of(
-        scheme, options.pop("n_private"), options.pop("m"), options.pop("d"), **options
-    )
+    sizes = (options.pop(name) for name in ("n_private", "m", "d"))
+    found = needs_of(of.scheme_of(options), *sizes, **options)
     if as_json:
         return echo_json(found.facts())
     terminal = console()

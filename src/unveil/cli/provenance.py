@@ -27,14 +27,7 @@ def provenance(
     known: Mapping[str, Any], args: Sequence[str], files: Sequence[Path]
 ) -> dict[str, Any]:
     """What the audit itself says (`known`) wins, but for the command, which it cannot know."""
-    found: dict[str, Any] = {
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "version": f"unveil {__version__}",
-    }
-    for path in files:
-        found[f"SHA-256 of {path.name}"] = digest(path)
-    # The audit knows its own date and data better than we do.
-    found.update(known)
-    if args:
-        found["command"] = shlex.join(["unveil", *args])
-    return found
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    sums = {f"SHA-256 of {path.name}": digest(path) for path in files}
+    command = {"command": shlex.join(["unveil", *args])} if args else {}
+    return {"date": now, "version": f"unveil {__version__}", **sums, **known, **command}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -9,23 +10,24 @@ from typing import Any
 import click
 from rich.markup import escape
 
+from unveil.cli import options as of
 from unveil.cli.group import main
-from unveil.cli.options import PATH, as_json, memory_option, option, table_options
 from unveil.cli.terminal import console, echo_json
+
+TOLERANCE = """Largest error of a value that counts as exact, in the units of the data.  [default:
+0.01 of the spread of the data]"""
 
 
 @main.command()
-@click.argument("run", type=PATH)
-@option("--private", type=PATH, help="The true vectors, where RUN holds no truth.npz.")
-@option(
-    "--tolerance",
-    type=float,
-    help="Largest error of a value that counts as exact, in the units of the data.  [default: 0.01 "
-    "of the spread of the data]",
+@click.argument("run", type=of.PATH)
+@of.section(
+    "Options",
+    ("--private", of.PATH, "The true vectors, where RUN holds no truth.npz."),
+    ("--tolerance", float, TOLERANCE),
 )
-@table_options
-@memory_option
-@as_json
+@of.table_options
+@of.memory_option
+@of.as_json
 def score(run: Path, private: Path | None, tolerance: float | None, as_json: bool) -> int:
     """Hold a recovery against the truth.
 
@@ -84,25 +86,25 @@ def _scored(
         truth = load_dataset(private, most=10**9, rng=np.random.default_rng(0)).values
     # 2. Vectors against the truth.
     facts: dict[str, Any] = {}
-    verdicts, wrong, good = [], False, False
+    evidence: Mapping[str, Any] = {}
+    verdicts, wrong, good, seen = [], False, False, False
     if exact:
         recovery = runs.read_recovery(run / "recovery.npz")
+        evidence = recovery.evidence
         scores = scoring.score(recovery, truth, tolerance=tolerance)
         facts, verdicts = scores.facts(), [scores.verdict(recovery)]
         wrong, good = scores.wrong > 0, scores.exact > 0
-    # 3. Pictures. Signs that are not known, one per pixel, leave nothing to see: exact scores are
-    # for such vectors. Of images that were mirrored at random nobody knows which way round.
-    evidence = recovery.evidence if exact else {}
-    seen = exact and (recovery.signed or "recognisable" in evidence)
-    if pictures or (seen and are_images(truth, shape)):
+        # Signs that are not known, one per pixel, leave nothing to see.
+        seen = (recovery.signed or "recognisable" in evidence) and are_images(truth, shape)
+    # 3. Pictures. Of images that were mirrored at random nobody knows which way round.
+    if pictures or seen:
         vectors = recovery.vectors if exact else distinct_images(rows)
         found = scoring.image_scores(vectors, truth, sizes)
         if evidence.get("mirrored"):
             found = found.better(scoring.image_scores(vectors, mirror(truth, sizes), sizes))
         facts["images"] = found.facts()
-        verdicts.append(facts["images"].pop("verdict"))
         good = good or facts["images"]["recognisable"] > 0
     if pictures and mixed is not None and len(mixed) == len(rows):
         facts["challenge"] = scoring.challenge_scores(rows, truth, mixed, sizes).facts()
-        verdicts.append(facts["challenge"].pop("verdict"))
+    verdicts += [facts[name].pop("verdict") for name in ("images", "challenge") if name in facts]
     return facts, verdicts, good, wrong

@@ -5,14 +5,12 @@ from unveil.data.arrays import load_vectors, read_labels
 from unveil.data.bundled import gaussian_vectors
 from unveil.data.challenge import read_challenge
 from unveil.data.dataset import Dataset, load_dataset
-from unveil.data.images import load_image_folder
 from unveil.data.tables import read_table
 
 __all__ = [
     "Dataset",
     "gaussian_vectors",
     "load_dataset",
-    "load_image_folder",
     "load_vectors",
     "read_challenge",
     "read_labels",

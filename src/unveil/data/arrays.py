@@ -8,7 +8,6 @@ a folder       images (`data.images`)
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.checks import TABLES, InputError, as_array, as_vectors
-from unveil.data.images import read_image_folder, scaled
+from unveil.checks import TABLES, InputError, as_array, as_vectors, flat, listed
+from unveil.data.images import are_bytes, read_image_folder, scaled
 from unveil.data.tables import read_table
 from unveil.engine.blocks import must_fit
 from unveil.engine.files import must_be_file, must_fit_as_vectors, read_array
@@ -49,45 +48,33 @@ def load_shaped(
     if path.suffix.lower() in TABLES:
         return as_vectors(read_table(path, limit=limit).to_numpy(), path.name), None
     array = read_any_array(path, limit=limit)
-    if array.ndim < 2:
-        raise InputError(
-            f"{path.name} holds an array of shape {array.shape}: {name} need (items, pixels)"
-        )
     must_fit_as_vectors(array, path.name, limit)
-    shape = array.shape[1:] if is_image(array.shape[1:]) else None
-    if array.ndim > 2:
-        array = array.reshape(len(array), math.prod(array.shape[1:]))
-    return as_vectors(array, name), shape
+    return as_items(array, name)
+
+
+def as_items(
+    array: NDArray[Any], name: str, *, channels: int = 4
+) -> tuple[NDArray[np.float32], tuple[int, ...] | None]:
+    """(items, values), and the shape of an item that is an image; channels: the most one has, a
+    last axis of more is no colour."""
+    if array.ndim < 2:
+        raise InputError(f"an array of shape {array.shape}: {name} need (items, pixels)")
+    shape = array.shape[1:]
+    return as_vectors(flat(array), name), shape if is_image(shape, channels) else None
 
 
 def is_image(shape: tuple[int, ...], channels: int = 4) -> bool:
-    """Whether an item of this shape is an image; channels: the most one has, a last axis of more
-    is no colour."""
+    """Whether an item of this shape is an image."""
     return len(shape) == 2 or (len(shape) == 3 and shape[2] <= channels)
 
 
 def in_units_of(
-    encodings: NDArray[np.float32],
-    vectors: NDArray[np.float32],
-    name: str,
-    *,
-    byte: float = 16.0,
-    pixel: float = 4.0,
+    encodings: NDArray[np.float32], vectors: NDArray[np.float32], name: str, *, pixel: float = 4.0
 ) -> tuple[NDArray[np.float32], str]:
     """`vectors` in the units of `encodings`, and a sentence where that was not so before: bytes of
-    images beside encodings of pixels from −1 to 1 are brought to these.
-
-    byte   whole numbers up to 255 of which one is above this are bytes of images
-    pixel  encodings that stay below this are not of such bytes
-    """
-    # Only whole numbers that no pixel from −1 to 1 could be are taken for bytes: a wrong guess
-    # would change the data of someone who had them right.
-    if (
-        not byte < float(vectors.max()) <= 255
-        or float(np.abs(encodings).max()) > pixel
-        or vectors.min() < 0
-        or not np.array_equal(vectors, np.round(vectors))
-    ):
+    images beside encodings of pixels from −1 to 1, none above `pixel`, are brought to these."""
+    # A wrong guess would change the data of someone who had them right.
+    if not are_bytes(vectors) or float(np.abs(encodings).max()) > pixel:
         return vectors, ""
     return scaled(vectors), (
         f"{name} holds bytes from 0 to 255, the encodings numbers below {pixel:g}: taken as "
@@ -106,8 +93,7 @@ def read_any_array(path: Path, *, limit: int | None = None) -> NDArray[Any]:
         import torch
     except ImportError:
         raise InputError(
-            f"{path.name} is a file of PyTorch, which is not installed: {INSTALL}; "
-            "or save the tensor as .npy"
+            f"{path.name} needs PyTorch: {INSTALL}; or save the tensor as .npy"
         ) from None
     try:
         value = torch.load(path, map_location="cpu", weights_only=True)
@@ -122,28 +108,25 @@ def read_any_array(path: Path, *, limit: int | None = None) -> NDArray[Any]:
     parts = value if isinstance(value, Mapping) else {"": value}
     tensors = {key: item for key, item in parts.items() if hasattr(item, "detach")}
     if len(tensors) != 1:
-        names = ", ".join(map(str, [*tensors][:6])) or type(value).__name__
+        names = listed([*map(str, tensors)]) or type(value).__name__
         raise InputError(
             f"{path.name} holds {len(tensors)} tensors ({names}): save the one meant by itself"
         )
-    return as_array(next(iter(tensors.values())), path.name)
+    (tensor,) = tensors.values()
+    return as_array(tensor, path.name)
 
 
 def read_labels(path: str | Path, *, limit: int | None = None) -> NDArray[np.int64]:
     """(n,) classes as numbers from 0 on, in the order of their names: an array, or text with one
     label a line; at least two different ones."""
     path = Path(path)
-    if path.suffix.lower() in TABLES:
-        found: NDArray[Any] = np.array(_lines(path, limit))
-    else:
-        found = read_any_array(path, limit=limit)
+    text = path.suffix.lower() in TABLES
+    found = _lines(path, limit) if text else read_any_array(path, limit=limit)
     # A column of labels is a list of labels: that is how tables come out of other programs.
-    if found.ndim == 2 and found.shape[1] == 1:
-        found = found[:, 0]
+    found = found[:, 0] if found.shape[1:] == (1,) else found
     if found.ndim != 1 or found.dtype.kind not in "iubUSf":
         raise InputError(
-            f"{path.name} holds an array of shape {found.shape}: labels are one per record, "
-            "(records,)"
+            f"{path.name} holds an array of shape {found.shape}: labels are one per record"
         )
     # Numbers with fractions are measurements, and no classifier is asked to name them.
     if found.dtype.kind == "f" and not np.array_equal(found, np.round(found)):
@@ -154,7 +137,7 @@ def read_labels(path: str | Path, *, limit: int | None = None) -> NDArray[np.int
     return numbers.astype(np.int64)
 
 
-def _lines(path: Path, limit: int | None) -> list[str]:
+def _lines(path: Path, limit: int | None) -> NDArray[np.str_]:
     """One label a line; a first line is a header where it alone says `label` or `class`."""
     must_be_file(path)
     # A letter may become a Python string of its own.
@@ -165,8 +148,7 @@ def _lines(path: Path, limit: int | None) -> list[str]:
         raise InputError(f"{path.name} is not UTF-8 text: save it as UTF-8") from None
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     # A header is dropped only where it is surely one: a class may be called anything else.
-    if lines and lines[0].lower() in ("label", "labels", "class", "target", "y"):
-        lines = lines[1:]
-    if not lines:
+    header = bool(lines) and lines[0].lower() in ("label", "labels", "class", "target", "y")
+    if not lines[header:]:
         raise InputError(f"{path.name} is empty: give one label a line")
-    return lines
+    return np.array(lines[header:])

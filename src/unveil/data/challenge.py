@@ -12,13 +12,12 @@ to which the attack gives the larger weight, and grey, zero, where the attack ha
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.checks import InputError, as_shape, as_vectors
+from unveil.checks import InputError, as_shape, as_vectors, flat
 from unveil.data.arrays import is_image
 from unveil.encodings import Encodings
 from unveil.engine.files import must_fit_as_vectors, read_array, write_array
@@ -68,69 +67,50 @@ def read_challenge(folder: str | Path, scheme: Scheme | None = None) -> Encoding
     """
     folder = Path(folder)
     # 1. The encodings, which must be there.
-    values, shape = _read_images(folder / ENCRYPTION)
+    values, shape = read_decryption(folder / ENCRYPTION)
     # 2. How they were made: absolute values have no negative number, so signs show in the values.
     if scheme is None:
         scheme = Scheme(2, 4, "released", "random" if values.min() < 0 else "absolute", "epochs")
     # 3. Labels say which classes were mixed with what weight; the attack does without them.
-    labels = None
-    if (folder / LABEL).exists():
-        labels = read_array(folder / LABEL)
-        if labels.ndim != 2:
-            raise InputError(
-                f"{LABEL} of shape {labels.shape}: give the weight of every class, (m, classes)"
-            )
+    labels = read_array(folder / LABEL) if (folder / LABEL).exists() else None
+    if labels is not None and labels.ndim != 2:
+        raise InputError(f"{LABEL} of shape {labels.shape}: give the weight of every class")
     return Encodings(values, scheme, None, shape, labels)
 
 
 def write_decryption(path: Path, recovery: Recovery, shape: tuple[int, ...]) -> None:
     """One image per encoding, as the rules ask for it."""
     shape = as_shape(shape, recovery.vectors.shape[1])
-    shares = (
-        (recovery.members if recovery.weights is None else recovery.weights)
-        .tocsr()
-        .astype(np.float64)
-    )
+    shares = recovery.members if recovery.weights is None else recovery.weights
     images = np.zeros((shares.shape[0], recovery.vectors.shape[1]), dtype=np.float32)
     if len(recovery):
         # Of two private images the rules leave room for one: the one that weighs more.
-        first = np.asarray(shares.argmax(axis=1)).ravel()
-        found = np.diff(shares.indptr) > 0
+        first = np.asarray(shares.tocsr().astype(np.float64).argmax(axis=1)).ravel()
+        found = np.diff(shares.tocsr().indptr) > 0
         images[found] = recovery.vectors[first[found]]
     write_array(path, images.reshape(-1, *shape))
 
 
 def read_decryption(path: str | Path) -> tuple[NDArray[np.float32], tuple[int, ...]]:
-    """Images (rows, d) and their shape; any number of rows, one per encoding or one per image."""
-    return _read_images(Path(path))
+    """Images (rows, d) in the units of the private ones, and their shape; any number of rows, one
+    per encoding or one per image."""
+    path = Path(path)
+    array = read_array(path)
+    cure = ""
+    if array.ndim not in (3, 4):
+        cure = "give (m, height, width, channels), or (m, height, width) if grey"
+    elif not is_image(array.shape[1:]):
+        cure = "put channels last, as array.transpose(0, 2, 3, 1) does"
+    # Bytes would have been scaled by somebody: nobody knows to which units.
+    elif array.dtype.kind != "f":
+        cure = "give floating point numbers in the units of the private images"
+    if cure:
+        raise InputError(f"{path.name} of shape {array.shape} and dtype {array.dtype}: {cure}")
+    must_fit_as_vectors(array, path.name)
+    return as_vectors(flat(array), path.name), array.shape[1:]
 
 
 def distinct_images(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """Each image once; grey ones stand for none."""
     found = np.unique(rows, axis=0)
     return found[found.any(axis=1)]
-
-
-def _read_images(path: Path) -> tuple[NDArray[np.float32], tuple[int, ...]]:
-    array = read_array(path)
-    if array.ndim not in (3, 4):
-        raise InputError(
-            f"{path.name} of shape {array.shape}: give (m, height, width, channels), or (m, "
-            "height, width) if grey"
-        )
-    if not is_image(array.shape[1:]):
-        raise InputError(
-            f"{path.name} of shape {array.shape}: put channels last, as array.transpose(0, 2, "
-            "3, 1) does"
-        )
-    # Bytes would have been scaled by somebody: in which units the private images are cannot be
-    # known.
-    if array.dtype.kind != "f":
-        raise InputError(
-            f"{path.name} of dtype {array.dtype}: give floating point numbers in the units of "
-            "the private images"
-        )
-    must_fit_as_vectors(array, path.name)
-    return as_vectors(
-        array.reshape(len(array), math.prod(array.shape[1:])), path.name
-    ), array.shape[1:]

@@ -22,11 +22,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.checks import TABLES, DataLike, InputError, as_array, as_shape, as_vectors, is_frame
-from unveil.data.arrays import is_image, read_any_array
+from unveil.checks import (
+    TABLES,
+    DataLike,
+    InputError,
+    as_array,
+    as_shape,
+    as_vectors,
+    flat,
+    is_frame,
+)
+from unveil.data.arrays import as_items, is_image, read_any_array
 from unveil.data.bundled import fashion_mnist, gaussian_vectors
 from unveil.data.images import HALF_RANGE, read_image_folder, scaled
-from unveil.data.tables import Missing, Text, read_table, record_names
+from unveil.data.tables import Missing, Text, chosen_rows, read_table, record_names
 from unveil.engine.blocks import must_fit
 from unveil.engine.files import must_fit_as_vectors
 
@@ -64,22 +73,16 @@ class Dataset:
 
     def facts(self) -> dict[str, Any]:
         """What is audited, for reports."""
+        raw = self.kind == "array" or (self.kind == "features" and np.ndim(self.scale) == 0)
         how = {
             "gaussian": "independent standard normal values",
             "images": "pixels from -1 to 1",
             "features": "every column standardised, constant ones zero",
-            "array": "values as they are",
-        }[self.kind]
-        if self.kind == "features" and np.ndim(self.scale) == 0:
-            how = "values as they are"
-        n, d = self.values.shape
-        return {
-            "source": self.source,
-            "kind": self.kind,
-            "records": n,
-            "pixels": d,
-            "encoded as": "; ".join([how, *self.notes]),
         }
+        said = "values as they are" if raw else how[self.kind]
+        n, d = self.values.shape
+        facts = {"source": self.source, "kind": self.kind, "records": n, "pixels": d}
+        return {**facts, "encoded as": "; ".join([said, *self.notes])}
 
 
 def load_dataset(
@@ -130,21 +133,17 @@ def load_dataset(
         )
     # 3. The user's own, as a table, a folder, a file or an array.
     path = Path(source) if isinstance(source, (str, Path)) else None
+    part: dict[str, Any] = {"sample": sample, "most": most, "rng": rng}
     if is_frame(source) or (path is not None and path.suffix.lower() in TABLES):
-        frame = read_table(
-            source, text=text, missing=missing, sample=sample, most=most, limit=limit, rng=rng
-        )
+        frame = read_table(source, text=text, missing=missing, limit=limit, **part)
         return _of_table(frame, "a frame" if path is None else path.name, as_they_are)
     if path is not None and path.is_dir():
-        pixels, names, sizes = read_image_folder(
-            path, sample=sample, most=most, limit=limit, rng=rng
-        )
+        pixels, names, sizes = read_image_folder(path, limit=limit, **part)
         found = image_dataset(pixels.reshape(len(pixels), *sizes), names, path.name)
-    elif path is not None:
-        array = read_any_array(path, limit=limit)
-        found = _of_array(array, path.name, sample, most, limit, rng)
     else:
-        found = _of_array(as_array(source, "array"), "array", sample, most, limit, rng)
+        title = "array" if path is None else path.name
+        array = as_array(source, title) if path is None else read_any_array(path, limit=limit)
+        found = _of_array(array, title, limit, part)
     if shape is None:
         return found
     return replace(found, image_shape=as_shape(shape, found.values.shape[1]))
@@ -153,7 +152,7 @@ def load_dataset(
 def image_dataset(pixels: NDArray[Any], names: tuple[str, ...], source: str) -> Dataset:
     """Bytes (n, height, width[, 3]) as values from −1 to 1."""
     shape = pixels.shape[1:] if is_image(pixels.shape[1:], 3) else None
-    values = as_vectors(scaled(pixels.reshape(len(pixels), -1)), source)
+    values = as_vectors(scaled(flat(pixels)), source)
     return Dataset(values, names, "images", source, shape, HALF_RANGE, HALF_RANGE)
 
 
@@ -193,40 +192,23 @@ def _of_table(frame: Any, source: str, as_they_are: bool) -> Dataset:
     return Dataset(as_vectors(x, source), names, "features", source, None, mean, scale, **about)
 
 
-def _of_array(
-    array: NDArray[Any],
-    source: str,
-    sample: int | None,
-    most: int,
-    limit: int | None,
-    rng: np.random.Generator,
-) -> Dataset:
-    if array.ndim < 2:
+def _of_array(array: NDArray[Any], source: str, limit: int | None, part: dict[str, Any]) -> Dataset:
+    """part: `sample`, `most` and `rng` of `load_dataset`."""
+    if array.ndim < 2 or not array.size:
         raise InputError(
-            f"{source} holds an array of shape {array.shape}: private records need (items, pixels)"
+            f"{source} of shape {array.shape} holds no values: give at least two records, (items, "
+            "pixels)"
         )
-    if 0 in array.shape:
-        raise InputError(
-            f"{source} of shape {array.shape} holds no values: give at least two records"
-        )
-    rows: NDArray[np.int64] = np.arange(len(array))
-    if sample is not None and sample < len(array):
-        # Rows are picked before they are copied: the array may be a file larger than memory.
-        what = f"{source}, a sample of {sample:,} rows,"
-        must_fit(sample * array[:1].nbytes, what, limit, "take a smaller one")
-        rows = np.sort(rng.choice(len(array), sample, replace=False))
-        array = array[rows]
-    elif len(array) > most:
-        # Refused, not cut: an audit of an unnamed part would speak for the whole.
-        raise InputError(
-            f"{source} has {len(array):,} records, {most:,} are the most that can be audited at "
-            "once: audit a random part with sample="
-        )
+    # Rows are picked before they are copied: the array may be a file larger than memory.
+    rows = chosen_rows(len(array), source, **part)
+    if not isinstance(rows, slice):
+        what = f"{source}, a sample of {len(rows):,} rows,"
+        must_fit(len(rows) * array[:1].nbytes, what, limit, "take a smaller one")
+    names = tuple(f"row {i}" for i in np.arange(len(array))[rows])
+    array = array[rows]
     must_fit_as_vectors(array, source, limit)
-    names = tuple(f"row {i}" for i in rows)
     # Bytes are pixels: nobody stores features so, and features would not fit into 256 values.
     if array.dtype == np.uint8:
         return image_dataset(array, names, source)
-    shape = array.shape[1:] if is_image(array.shape[1:], 3) else None
-    values = as_vectors(array.reshape(len(array), -1), source)
+    values, shape = as_items(array, source, channels=3)
     return Dataset(values, names, "array", source, shape)

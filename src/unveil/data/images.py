@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.checks import InputError, as_vectors
+from unveil.checks import InputError
+from unveil.data.tables import chosen_rows
 from unveil.engine.blocks import must_fit
 from unveil.engine.files import must_be_file
 
@@ -23,12 +24,15 @@ FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
 programs outside."""
 HALF_RANGE = 127.5
 """Half of the range of a byte: value / 127.5 − 1 is from −1 to 1."""
+WHOLE = 16.0
+"""Whole numbers from 0 to 255 of which one is above this are bytes."""
 
 
-def load_image_folder(folder: str | Path, *, limit: int | None = None) -> NDArray[np.float32]:
-    """The images of a folder, in order of their names, one row each: (n, height·width·channels) in
-    [−1, 1]."""
-    return as_vectors(scaled(read_image_folder(folder, limit=limit)[0]), "images")
+def are_bytes(pixels: NDArray[Any]) -> bool:
+    """Whether these are bytes of images: whole numbers up to 255, of which one is so large that no
+    pixel from −1 to 1, and none with a mean and a standard deviation, could be it."""
+    low, high = float(pixels.min()), float(pixels.max())
+    return low >= 0 and WHOLE < high <= 2 * HALF_RANGE and bool((pixels == np.round(pixels)).all())
 
 
 def scaled(pixels: NDArray[Any]) -> NDArray[np.float32]:
@@ -60,14 +64,8 @@ def read_image_folder(
     files = [path for path in there if path.suffix.lower() in SUFFIXES]
     if not files:
         raise InputError(_no_images(folder, there))
-    if sample is not None and sample < len(files):
-        assert rng is not None
-        files = [files[i] for i in np.sort(rng.choice(len(files), sample, replace=False))]
-    elif most is not None and len(files) > most:
-        raise InputError(
-            f"{folder.name} has {len(files):,} images, {most:,} are the most that can be "
-            "audited at once: audit a random part with sample="
-        )
+    rows = chosen_rows(len(files), folder.name, sample, most, rng)
+    files = [files[i] for i in np.arange(len(files))[rows]]
     # 2. How large they are, from their headers: all of them before any pixels. A value is a byte
     # and a float32; one of the image that is being decoded takes 8 bytes in Pillow and NumPy.
     shape = _shape(files[0])
@@ -82,31 +80,27 @@ def read_image_folder(
                 "size and mode"
             )
     # 3. Their pixels.
-    rows = np.empty((len(files), size), np.uint8)
+    pixels = np.empty((len(files), size), np.uint8)
     for i, file in enumerate(files):
         with _opened(file) as image:
-            pixels = image.convert("L" if len(shape) == 2 else "RGB")
-            rows[i] = np.asarray(pixels, dtype=np.uint8).ravel()
-    return rows, tuple(file.name for file in files), shape
+            pixels[i] = np.asarray(image.convert("L" if len(shape) == 2 else "RGB")).ravel()
+    return pixels, tuple(file.name for file in files), shape
 
 
 def _no_images(folder: Path, there: list[Path]) -> str:
     """What is there instead tells what was meant: one file with all records, or a folder further
     down."""
-    wanted = f"a folder that holds {', '.join(SUFFIXES[:3])} or similar files"
     kinds = sorted({path.suffix.lower() for path in there if path.is_file() and path.suffix})
-    if kinds:
-        return (
-            f"no images in {folder} but {', '.join(kinds[:4])} files: give {wanted}, or one file "
-            "with all records (.npy, .npz, .pt, .csv)"
-        )
     folders = [path.name for path in there if path.is_dir()]
-    if folders:
-        return (
-            f"no images in {folder} but folders ({', '.join(folders[:3])}): give one of them, or "
-            "put all images into one folder"
-        )
-    return f"no images in {folder}, it is empty: give {wanted}"
+    wanted = f"a folder that holds {', '.join(SUFFIXES[:3])} or similar files"
+    what, cure = "it is empty", wanted
+    if kinds:
+        what = f"but {', '.join(kinds[:4])} files"
+        cure = f"{wanted}, or one file with all records (.npy, .npz, .pt, .csv)"
+    elif folders:
+        what = f"but folders ({', '.join(folders[:3])})"
+        cure = "one of them, or put all images into one folder"
+    return f"no images in {folder}{'' if kinds or folders else ','} {what}: give {cure}"
 
 
 def _shape(file: Path) -> tuple[int, ...]:
@@ -114,10 +108,7 @@ def _shape(file: Path) -> tuple[int, ...]:
     with _opened(file) as image:
         # Deeper pixels would be cut to bytes without a word.
         if image.mode.startswith(("I", "F")):
-            raise InputError(
-                f"{file.name} has more than 8 bits per pixel: convert it to 8 bits, or pass an "
-                "array"
-            )
+            raise InputError(f"{file.name} has more than 8 bits per pixel: convert it to 8 bits")
         grey = image.mode in ("1", "L", "LA")
         return (image.height, image.width) if grey else (image.height, image.width, 3)
 

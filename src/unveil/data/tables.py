@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import csv
 import re
+import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from os import PathLike
@@ -40,19 +41,20 @@ if TYPE_CHECKING:
 Text = Literal["one-hot", "ordinal", "drop"]
 Missing = Literal["mean", "drop"]
 CHOICES = {"text": ("one-hot", "ordinal", "drop"), "missing": ("mean", "drop")}
+SMALLER = "take a sample"
 _DATES = {
     "ISO8601": "year-month-day",
     "%d.%m.%Y": "day.month.year",
     "%d/%m/%Y": "day/month/year",
     "%m/%d/%Y": "month/day/year",
 }
-_asked: ContextVar[tuple[str | None, str | None]] = ContextVar("asked", default=(None, None))
+_asked: ContextVar[Mapping[str, Any]] = ContextVar("asked")
 
 
 @contextmanager
 def reading(text: str | None = None, missing: str | None = None) -> Iterator[None]:
     """`text` and `missing` for every table that is read inside the block."""
-    token = _asked.set((text, missing))
+    token = _asked.set({"text": text, "missing": missing})
     try:
         yield
     finally:
@@ -104,27 +106,23 @@ def read_table(
     import pandas
 
     # 1. What was asked for, here or around.
-    policy = dict(zip(CHOICES, (text or _asked.get()[0], missing or _asked.get()[1]), strict=True))
+    policy = {**_asked.get({}), **{k: v for k, v in (("text", text), ("missing", missing)) if v}}
     for name, choices in CHOICES.items():
-        if policy[name] not in (None, *choices):
+        if policy.setdefault(name) not in (None, *choices):
             raise InputError(f"{name}={policy[name]!r}: choose {', '.join(map(repr, choices))}")
     # 2. The cells.
     title = "the frame"
     if isinstance(source, (str, PathLike)):
-        title = Path(source).name
-        must_be_file(Path(source))
-        read = _parquet if title.endswith(".parquet") else _csv
-        frame = read(Path(source), sample, most, limit, rng)
+        path, title = Path(source), Path(source).name
+        must_be_file(path)
+        parquet = path.suffix.lower() == ".parquet"
+        frame = _parquet(path, limit) if parquet else _csv(path, sample, most, limit, rng)
     elif isinstance(source, pandas.DataFrame):
         named = any(isinstance(name, str) for name in source.index)
         frame = source.copy(deep=False) if named else source.reset_index(drop=True)
     else:  # of Polars: its cells and names are all that is needed
         frame = pandas.DataFrame(np.asarray(source.to_numpy()), columns=list(source.columns))
-    if sample is not None and sample < len(frame):
-        assert rng is not None
-        frame = frame.iloc[np.sort(rng.choice(len(frame), sample, replace=False))]
-    elif most is not None and len(frame) > most:
-        raise _too_many(title, f"{len(frame):,}", most)
+    frame = frame.iloc[chosen_rows(len(frame), title, sample, most, rng)]
     # 3. As numbers.
     notes = list(frame.attrs.get("notes", ()))
     numbers = _as_numbers(frame, title, policy, limit, notes)
@@ -133,17 +131,29 @@ def read_table(
     return numbers
 
 
+def chosen_rows(
+    count: int, title: str, sample: int | None, most: int | None, rng: np.random.Generator | None
+) -> Any:
+    """The index of a random sample of `count` records, or of all of them. More than `most` are
+    refused, not cut: an audit of an unnamed part would speak for the whole."""
+    if sample is not None and sample < count:
+        assert rng is not None
+        return np.sort(rng.choice(count, sample, replace=False))
+    if most is not None and count > most:
+        raise InputError(
+            f"{title} has more than {most:,} records, the most that can be audited at once: audit "
+            "a random part with sample="
+        )
+    return slice(None)
+
+
 def record_names(frame: pandas.DataFrame) -> tuple[str, ...]:
     """What the records of a frame are called: by its index where that holds words."""
     return tuple(at if isinstance(at, str) else f"row {at + 1}" for at in frame.index)
 
 
 def _as_numbers(
-    frame: pandas.DataFrame,
-    title: str,
-    policy: dict[str, str | None],
-    limit: int | None,
-    notes: list[str],
+    frame: pandas.DataFrame, title: str, policy: Any, limit: int | None, notes: list[str]
 ) -> pandas.DataFrame:
     import pandas
 
@@ -164,38 +174,38 @@ def _as_numbers(
     parts = [pandas.DataFrame(plain[:, finite], frame.index, names)]
     places = [*np.flatnonzero(numeric)]
     wrong, done = [], defaultdict(list)
+    cures: set[str] = set()
     for place in np.flatnonzero(~numeric):
         name, column = frame.columns[place], frame.iloc[:, place]
         values, kind = _values(column, comma)
         gaps = (column if values is None else values).isna()
-        shown = []
         if gaps.all():
             done["without a value, left out"].append(name)
             continue
+        shown = []
         if values is None:
             kind, values = f"text, {policy['text']}", _coded(column, policy["text"], limit)
-            if policy["text"] is None:
-                shown.append(f"text{_cell(column, ~gaps)}")
+            shown += [("text", f"text{_cell(column, ~gaps)}")]
         if gaps.any():
             done[f"gaps, {policy['missing']}"].append(name)
-            if policy["missing"] is None:
-                shown.append(f"a gap{_cell(column, gaps)}")
+            shown += [("missing", f"a gap{_cell(column, gaps)}")]
         if kind:
             done[kind].append(name)
-        wrong += [f"{name} ({', '.join(shown)})"] * bool(shown)
+        refused = {what: cell for what, cell in shown if policy[what] is None}
+        cures.update(refused)
+        wrong += [f"{name} ({', '.join(refused.values())})"] * bool(refused)
         parts.append(pandas.DataFrame(values).where(~gaps))
         places += [place] * parts[-1].shape[1]
     # 4. Refused, all of them in one sentence.
     if wrong:
-        cures = [
-            f"{name}={choices[0]!r} (or {' or '.join(map(repr, choices[1:]))})"
-            for (name, choices), kind in zip(CHOICES.items(), ("text", "gaps"), strict=True)
-            if f"{kind}, None" in done
-        ]
+        cure = " and ".join(
+            f"{name}={first!r} (or {' or '.join(map(repr, others))})"
+            for name, (first, *others) in CHOICES.items()
+            if name in cures
+        )
         raise InputError(
             f"{title}: {'columns hold' if len(wrong) > 1 else 'a column holds'} what is no number: "
-            f"{listed(wrong, 20)}; read it with unveil.read_table and {' and '.join(cures)}, or "
-            "repair the file"
+            f"{listed(wrong, 20)}; read it with unveil.read_table and {cure}, or repair the file"
         )
     # 5. One table, its columns in the order of the file.
     notes += [f"{what}: {listed([str(n) for n in names], 8)}" for what, names in done.items()]
@@ -221,9 +231,8 @@ def _values(column: pandas.Series[Any], comma: bool) -> tuple[Any, str]:
         if kind in "biuf" or 2 * numbers.notna().sum() > column.notna().sum():
             return numbers.where(numbers.abs() <= np.finfo(np.float32).max), ""
     for form, words in _DATES.items():
-        dates = pandas.to_datetime(
-            column if kind == "M" else column.astype(object), format=form, errors="coerce", utc=True
-        )
+        cells = column if kind == "M" else column.astype(object)
+        dates = pandas.to_datetime(cells, format=form, errors="coerce", utc=True)
         if dates[column.notna()].notna().all():
             days = (dates - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)
             return days, f"dates ({words}), days since 1970-01-01"
@@ -252,7 +261,7 @@ def _cell(column: pandas.Series[Any], where: Any) -> str:
     return f"{shown} in record {repr(at) if isinstance(at, str) else at + 1}"
 
 
-def _parquet(path: Path, sample: Any, most: Any, limit: int | None, rng: Any) -> pandas.DataFrame:
+def _parquet(path: Path, limit: int | None) -> pandas.DataFrame:
     import pandas
 
     try:
@@ -265,40 +274,36 @@ def _parquet(path: Path, sample: Any, most: Any, limit: int | None, rng: Any) ->
 
 
 def _csv(
-    path: Path,
-    sample: int | None,
-    most: int | None,
-    limit: int | None,
-    rng: np.random.Generator | None,
+    path: Path, sample: int | None, most: int | None, limit: int | None, rng: Any
 ) -> pandas.DataFrame:
     """Cells by pandas, in chunks, so that a sample of a file larger than memory can be drawn."""
     import pandas
 
-    separator, comma, header, about = _form(path)
-    if sample is None and most is not None and about > 2 * most:
-        raise _too_many(path.name, f"about {float(f'{about:.2g}'):,.0f}", most)
+    separator, comma, header = _form(path)
     options: dict[str, Any] = {"sep": separator, "decimal": "," if comma else "."}
     options |= {"header": 0 if header else None, "index_col": False, "skipinitialspace": True}
     parts: list[pandas.DataFrame] = []
     keys = np.empty(0)
     try:
-        for chunk in pandas.read_csv(path, encoding="utf-8-sig", chunksize=10_000, **options):
-            parts.append(chunk)
-            n, d = sum(map(len, parts)), chunk.shape[1]
-            what = f"{path.name}, {n:,} records of {d:,} values,"
-            must_fit(16 * n * d, what, limit, "take a sample")
-            if sample is not None:
-                # Those with the smallest of random keys: all have the same chance.
-                assert rng is not None
-                keys = np.concatenate([keys, rng.random(len(chunk))])
-                chosen = np.sort(np.argsort(keys)[:sample])
-                parts, keys = [pandas.concat(parts).iloc[chosen]], keys[chosen]
-            elif most is not None and n > most:
-                raise _too_many(path.name, f"more than {most:,}", most)
+        with warnings.catch_warnings():
+            # Of lines that are longer than the header pandas drops the rest, and warns.
+            warnings.simplefilter("error", pandas.errors.ParserWarning)
+            for chunk in pandas.read_csv(path, encoding="utf-8-sig", chunksize=10_000, **options):
+                parts.append(chunk)
+                n, d = sum(map(len, parts)), chunk.shape[1]
+                must_fit(16 * n * d, f"{path.name}, {n:,} records of {d:,} values,", limit, SMALLER)
+                if sample is not None:
+                    # Those with the smallest of random keys: all have the same chance.
+                    keys = np.concatenate([keys, rng.random(len(chunk))])
+                    chosen = np.sort(np.argsort(keys)[:sample])
+                    parts, keys = [pandas.concat(parts).iloc[chosen]], keys[chosen]
+                elif most is not None and n > most:
+                    break  # the caller counts
     except UnicodeDecodeError:
         raise InputError(f"{path.name} is not UTF-8 text: save it as UTF-8") from None
-    except pandas.errors.ParserError as error:
-        raise InputError(f"{path.name}{_in_our_words(str(error))}") from None
+    except (pandas.errors.ParserError, pandas.errors.ParserWarning) as error:
+        why = str(error).strip().rpartition("C error: ")[2].partition(". This leads")[0]
+        raise InputError(f"{path.name} is no table that can be read: {why}; repair it") from None
     kept = pandas.concat(parts)
     if not len(kept):
         raise InputError(f"{path.name} has a header and no records: give one record a line")
@@ -308,9 +313,9 @@ def _csv(
     return kept
 
 
-def _form(path: Path, look: int = 1 << 16, most: int = 1 << 26) -> tuple[str, bool, bool, float]:
-    """What separates the cells of a file, whether a comma is a decimal point, whether there is a
-    header, and about how many lines there are.
+def _form(path: Path, look: int = 1 << 16, most: int = 1 << 26) -> tuple[str, bool, bool]:
+    """What separates the cells of a file, whether a comma is a decimal point, and whether there is
+    a header.
 
     look: bytes read for that, more where they hold fewer than four lines; most: bytes of four lines
     """
@@ -336,16 +341,13 @@ def _form(path: Path, look: int = 1 << 16, most: int = 1 << 26) -> tuple[str, bo
     # The separator that gives most lines one width; the wider of two that are equally even.
     separator = max(tables, key=evenness)
     first, *below = tables[separator]
-    comma = separator != "," and any(
-        re.fullmatch(r"[+-]?\d+,\d+", cell.strip()) for row in below for cell in row
-    )
-    words = [not _is_number(cell, comma) for cell in first]
+    number = re.compile(r"[+-]?\d+,\d+")
+    comma = separator != "," and any(number.fullmatch(c.strip()) for row in below for c in row)
     # A header is words above numbers; a table of words alone is taken to have one.
-    header = all(words) or any(
-        word and any(_is_number(row[i], comma) for row in below if i < len(row))
-        for i, word in enumerate(words)
-    )
-    return separator, comma, header, path.stat().st_size * max(1, head.count(b"\n")) / len(head)
+    words = [i for i, cell in enumerate(first) if not _is_number(cell, comma)]
+    numbers = {i for row in below for i, cell in enumerate(row) if _is_number(cell, comma)}
+    header = len(words) == len(first) or not numbers.isdisjoint(words)
+    return separator, comma, header
 
 
 def _split(lines: list[str], separator: str) -> list[list[str]]:
@@ -357,23 +359,6 @@ def _split(lines: list[str], separator: str) -> list[list[str]]:
 
 def _is_number(cell: str, comma: bool) -> bool:
     try:
-        float(cell.replace(",", ".") if comma else cell)
+        return float(cell.replace(",", ".") if comma else cell) is not None
     except ValueError:
         return False
-    return True
-
-
-def _in_our_words(error: str) -> str:
-    if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", error):
-        width, line, count = found.groups()
-        return f", line {line}: {count} values instead of {width}; repair or remove it"
-    if "EOF inside string" in error:
-        return ": a quotation mark is never closed; close it"
-    return f" is no table that can be read ({error.splitlines()[0][:80]}): write it again"
-
-
-def _too_many(title: str, count: str, most: int) -> InputError:
-    return InputError(
-        f"{title} has {count} records, {most:,} are the most that can be audited at once: "
-        "audit a random part with sample="
-    )

@@ -67,11 +67,6 @@ class Copies:
     def count(self) -> int:
         return (1 + self.flips) * (2 * self.reach + 1) ** 2
 
-    @property
-    def itself(self) -> int:
-        """The copy that is the image as it is."""
-        return (self.count // (1 + self.flips)) // 2
-
     def padded(self, images: Floats, fill: Floats | float) -> Floats:
         """(n, height, width, channels) of padded images; fill: one value per channel, or one."""
         n, r = len(images), self.reach
@@ -99,51 +94,44 @@ class Copies:
     def mix(self, weights: sparse.csr_array, wide: Floats) -> Floats:
         """(m, d): Σ weight·copy of padded images, weights (m, n·count)."""
         out = np.zeros((weights.shape[0], *self.sides), np.float32)
-        data = weights.data.astype(np.float32)
-        _mix(weights.indptr, weights.indices, data, wide, self.steps, out)
+        self._move(weights, wide, out, False)
         return out.reshape(len(out), -1)
 
     def gather(self, weights: sparse.csr_array, rows: Floats) -> Floats:
         """(n, height, width, channels): the adjoint of `mix`, of rows (m, d)."""
         out = np.zeros((weights.shape[1] // self.count, *self.wide), np.float32)
-        data = weights.data.astype(np.float32)
         values = np.ascontiguousarray(rows, np.float32).reshape(len(rows), *self.sides)
-        _gather(weights.indptr, weights.indices, data, values, self.steps, out)
+        self._move(weights, out, values, True)
         return out
 
-
-@njit(cache=True, nogil=True)
-def _mix(indptr, indices, data, wide, steps, out):  # type: ignore[no-untyped-def]
-    m, height, width, channels = out.shape
-    for i in range(m):
-        for at in range(indptr[i], indptr[i + 1]):
-            j, t = divmod(indices[at], len(steps))
-            mirrored, down, across = steps[t]
-            for y in range(height):
-                line = wide[j, down + y, across : across + width].ravel()
-                if mirrored:
-                    for x in range(width):
-                        for c in range(channels):
-                            out[i, y, x, c] += data[at] * line[(width - 1 - x) * channels + c]
-                else:
-                    _add(out[i, y].ravel(), data[at], line)
+    def _move(self, weights: sparse.csr_array, wide: Floats, rows: Floats, back: bool) -> None:
+        data = weights.data.astype(np.float32)
+        _move(weights.indptr, weights.indices, data, wide, self.steps, rows, back)
 
 
 @njit(cache=True, nogil=True)
-def _gather(indptr, indices, data, rows, steps, out):  # type: ignore[no-untyped-def]
+def _move(indptr, indices, data, wide, steps, rows, back):  # type: ignore[no-untyped-def]
+    """Adds weighted copies out of padded images to rows; `back`: rows to where they come from."""
     m, height, width, channels = rows.shape
     for i in range(m):
         for at in range(indptr[i], indptr[i + 1]):
             j, t = divmod(indices[at], len(steps))
             mirrored, down, across = steps[t]
             for y in range(height):
-                line = out[j, down + y, across : across + width].ravel()
+                there = wide[j, down + y, across : across + width].ravel()
+                here = rows[i, y].ravel()
                 if mirrored:
                     for x in range(width):
                         for c in range(channels):
-                            line[(width - 1 - x) * channels + c] += data[at] * rows[i, y, x, c]
+                            a, b = (width - 1 - x) * channels + c, x * channels + c
+                            if back:
+                                there[a] += data[at] * here[b]
+                            else:
+                                here[b] += data[at] * there[a]
+                elif back:
+                    _add(there, data[at], here)
                 else:
-                    _add(line, data[at], rows[i, y].ravel())
+                    _add(here, data[at], there)
 
 
 @njit(cache=True, nogil=True)

@@ -41,9 +41,11 @@ from unveil.checks import (
     as_vectors,
     child,
     column_names,
+    is_count,
     root,
     row_blocks,
 )
+from unveil.data.bundled import gaussian_vectors
 from unveil.encode.copies import Copies
 from unveil.encode.units import in_units, private_and_public
 from unveil.encode.weights import draw_weights
@@ -142,129 +144,91 @@ def simulate(
         raise InputError("scheme: give an unveil.Scheme, e.g. Scheme(k_private=2)")
     seed = root(rng)
     private = as_table(private)
-    given_private = None if private is None else as_vectors(private, "private")
-    given_public = None if public is None else as_vectors(public, "public")
-    d = _settle("d", d, [v.shape[1] for v in (given_private, given_public) if v is not None], 3072)
-    n_private = _settle(
-        "n_private", n_private, [] if given_private is None else [len(given_private)], 100
-    )
-    n_public = _settle("n_public", n_public, [] if given_public is None else [len(given_public)], 0)
-    if not isinstance(m, (int, np.integer)) or m < 1:
+    own = None if private is None else as_vectors(private, "private")
+    others = None if public is None else as_vectors(public, "public")
+    d = _settle("d", d, [x.shape[1] for x in (own, others) if x is not None], 3072, least=1)
+    n_private = _settle("n_private", n_private, [] if own is None else [len(own)], 100)
+    n_public = _settle("n_public", n_public, [] if others is None else [len(others)], 0)
+    if not is_count(m, 1):
         raise InputError(f"m={m!r}: ask for at least one encoding, and a whole number of them")
-    # 2. All of it must fit before anything is drawn.
-    drawn = (
-        m + (n_private if given_private is None else 0) + (n_public if given_public is None else 0)
-    )
-    must_fit(
-        4 * drawn * d,
-        f"{m:,} encodings of {d:,} pixels, with the vectors drawn for them,",
-        cure="lower m or d",
-    )
-    # 3. Selections and vectors, each from a seed of its own.
+    # 2. Images: what can be done to them.
+    sizes = None if image_shape is None else as_shape(image_shape, d)
+    if sizes is None and (flips or crops or units is not None):
+        raise InputError(
+            "flips=, crops= and units= are of images: add image_shape=(height, width[, channels])"
+        )
+    if units is not None and (own is None or (n_public and others is None)):
+        raise InputError(f"units={units!r} say how images were scaled: give the images")
+    for name, per, known in (
+        ("flips", flips, (True, "independent", "epoch", False)),
+        ("crops_per", crops_per, ("use", "epoch")),
+    ):
+        if per not in known:
+            raise InputError(f"{name}={per!r}: choose {' or '.join(map(repr, known))}")
+        if per == "epoch" and scheme.pairing == "independent":
+            raise InputError(
+                f"{name}='epoch' without epochs: use pairing='epochs', or {name}={known[0]!r}"
+            )
+    # 3. All of it must fit before anything is drawn.
+    drawn = m + n_private * (own is None) + n_public * (others is None)
+    what = f"{m:,} encodings of {d:,} pixels, with the vectors drawn for them,"
+    must_fit(4 * drawn * d, what, cure="lower m or d")
+    # 4. Selections and vectors, each from a seed of its own.
     rngs = (child(seed, name) for name in ("selection-private", "selection-public", "weights"))
     selection = draw_selection(scheme, n_private, n_public, m, *rngs)
-    vectors = (
-        _drawn(n_private, d, child(seed, "private")) if given_private is None else given_private
-    )
-    others: NDArray[np.float32] | None = given_public
+    pixel_rms = 1.0 if own is None else None
+    own = gaussian_vectors(n_private, d, child(seed, "private")) if own is None else own
     if others is None and n_public:
-        others = _drawn(n_public, d, child(seed, "public"))
-    # 4. Images: their units, mirrored and cropped at random where asked for.
-    sizes = None if image_shape is None else as_shape(image_shape, d)
-    black: NDArray[np.float32] | None = None
-    if units is not None:
-        if sizes is None or given_private is None or (n_public and given_public is None):
-            raise InputError(
-                f"units={units!r} are of images: add image_shape=(height, width[, channels]), and "
-                "give the images"
-            )
-        own, theirs = private_and_public(units)
-        black = own.black(sizes)
-        vectors = in_units(vectors, own, sizes, "private")
+        others = gaussian_vectors(n_public, d, child(seed, "public"))
+    # 5. Images in their units, mirrored and cropped at random where asked for.
+    black: Floats | None = None
+    if units is not None and sizes is not None:
+        mine, theirs = private_and_public(units)
+        black = mine.black(sizes)
+        own = in_units(own, mine, sizes, "private")
         others = None if others is None else in_units(others, theirs, sizes, "public")
-    parts = vectors, others, selection
-    if flips:
-        if sizes is None:
-            raise InputError(
-                "flips=True needs to know the images: add image_shape=(height, width[, channels])"
-            )
-        if flips not in (True, "independent", "epoch"):
-            raise InputError(f"flips={flips!r}: choose True, 'independent' or 'epoch'")
-        if flips == "epoch" and scheme.pairing == "independent":
-            raise InputError("flips='epoch' without epochs: use pairing='epochs', or flips=True")
+    mixed, pool, copies = own, others, selection
+    if flips and sizes is not None:
         epoch = n_private if flips == "epoch" else 0
-        parts = with_flips(*parts, sizes, child(seed, "flips"), epoch)
-    if crops:
-        if sizes is None:
-            raise InputError(
-                f"crops={crops!r} needs to know the images: "
-                "add image_shape=(height, width[, channels])"
-            )
-        if crops_per not in ("use", "epoch"):
-            raise InputError(f"crops_per={crops_per!r}: choose 'use' or 'epoch'")
-        if crops_per == "epoch" and scheme.pairing == "independent":
-            raise InputError(
-                "crops_per='epoch' without epochs: use pairing='epochs', or crops_per='use'"
-            )
+        mixed, pool, copies = with_flips(own, others, selection, sizes, child(seed, "flips"), epoch)
+    if crops and sizes is not None:
         must_fit(4 * m * scheme.k_private * d, f"the crops of {m:,} encodings", cure="lower m")
-        epoch = n_private if crops_per == "epoch" else 0
-        cropped = with_crops(
-            parts[0], parts[2], Copies(sizes, crops), n_private, child(seed, "crops"), epoch, black
-        )
-        parts = cropped[0], parts[1], cropped[1]
-    # 5. Encode.
-    values = encode(*parts, scheme, noise=noise, rng=child(seed, "signs-and-noise"))
-    pixel_rms = 1.0 if given_private is None else None
-    mixed = None if labels is None else _mix_labels(labels, n_private, selection, scheme)
-    return Simulation(
-        Encodings(values, scheme, pixel_rms, sizes, mixed, column_names(private)),
-        vectors,
-        others,
-        selection,
-    )
+        epoch, drawing = n_private if crops_per == "epoch" else 0, child(seed, "crops")
+        reach = Copies(sizes, crops)
+        mixed, copies = with_crops(mixed, copies, reach, n_private, drawing, epoch, black)
+    # 6. Encode.
+    values = encode(mixed, pool, copies, scheme, noise=noise, rng=child(seed, "signs-and-noise"))
+    classes = None if labels is None else _mix_labels(labels, n_private, selection, scheme)
+    encodings = Encodings(values, scheme, pixel_rms, sizes, classes, column_names(private))
+    return Simulation(encodings, own, others, selection)
 
 
-def _drawn(n: int, d: int, rng: np.random.Generator) -> Floats:
-    """Independent standard normal values (`defn:gaussian_images`)."""
-    return rng.standard_normal((n, d), dtype=np.float32)
-
-
-def _mix_labels(
-    labels: ArrayLike, n: int, selection: Selection, scheme: Scheme
-) -> NDArray[np.float32]:
+def _mix_labels(labels: ArrayLike, n: int, selection: Selection, scheme: Scheme) -> Floats:
+    """(m, classes): Σ weight·onehot over the private vectors of each encoding."""
     classes = np.asarray(labels)
     if classes.shape != (n,) or classes.dtype.kind not in "iu" or classes.min(initial=0) < 0:
         raise InputError(
             f"labels: give the class of each of the {n} private vectors, whole numbers from 0"
         )
-    count = int(classes.max(initial=0)) + 1
-    must_fit(
-        12 * len(selection.private) * count,
-        f"labels of {count:,} classes",
-        cure="number the classes from 0",
-    )
-    chosen = classes.astype(np.int64)[selection.private]
-    weights = (
-        np.full(chosen.shape, scheme.private_weight)
-        if selection.weights is None
-        else selection.weights
-    )
-    mixed = np.zeros((len(chosen), count))
-    np.add.at(mixed, (np.arange(len(chosen))[:, None], chosen), weights)
-    return mixed.astype(np.float32)
+    (m, k), count = selection.private.shape, int(classes.max(initial=0)) + 1
+    must_fit(12 * m * count, f"labels of {count:,} classes", cure="number the classes from 0")
+    weights = selection.weights
+    data = np.full(m * k, scheme.private_weight) if weights is None else weights.ravel()
+    places = np.repeat(np.arange(m), k), classes[selection.private].ravel()
+    return sparse.coo_array((data, places), shape=(m, count)).toarray().astype(np.float32)
 
 
-def _settle(name: str, asked: int | None, found: list[int], default: int) -> int:
-    values = set(found) | (set() if asked is None else {asked})
+def _settle(name: str, asked: int | None, given: list[int], default: int, least: int = 0) -> int:
+    values = {*given} if asked is None else {*given, asked}
     if len(values) > 1:
         raise InputError(
             f"{name}: {' and '.join(sorted(map(str, values)))} contradict each other; the arrays "
             f"decide, leave {name} out"
         )
     value = values.pop() if values else default
-    if not isinstance(value, (int, np.integer)) or value < (0 if name != "d" else 1):
+    if not is_count(value, least):
         raise InputError(f"{name}={value!r}: give a positive number")
-    return value
+    return int(value)
 
 
 # ---- Who is mixed.
@@ -282,25 +246,39 @@ def draw_selection(
     """m draws of (T₁, T₂), each sorted; and of weights, where the scheme does not fix them."""
     # 1. Who is mixed.
     k = scheme.k_private
+    for part, of, n in (("private", k, n_private), ("public", scheme.k_public, n_public)):
+        if of > n:
+            raise InputError(
+                f"k_{part}={of} of only {n} {part} vectors: lower k_{part} or raise n_{part}"
+            )
     epochs = scheme.pairing != "independent"
     if epochs and n_private:
-        private = _draw_epochs(n_private, k, m, private_rng, scheme.pairing == "epochs-in-order")
-        public = _draw_public_epochs(n_public, scheme.k_public, m, n_private, public_rng)
+        # Of every epoch the vectors in use; each slot has them in an order of its own.
+        count = -(-m // n_private)
+        names = np.tile(np.arange(n_private), (count, 1))
+        further = [private_rng.permuted(names, axis=1) for _ in range(k - 1)]
+        in_order = scheme.pairing == "epochs-in-order"
+        first = names if in_order else private_rng.permuted(names, axis=1)
+        private = _in_rows([first, *further][:k], m)
+        pool = [_pool(n_public, n_private, public_rng) for _ in range(count * (n_public > 0))]
+        slots = [public_rng.permuted(pool, axis=1) for _ in range(scheme.k_public)]
+        public = _in_rows(slots, m)
     else:
-        private = _draw_subsets(n_private, k, m, private_rng, "private")
-        public = _draw_subsets(n_public, scheme.k_public, m, public_rng, "public")
+        private = _draw_subsets(n_private, k, m, private_rng)
+        public = _draw_subsets(n_public, scheme.k_public, m, public_rng)
     if scheme.fixed_weights:
         return Selection(np.sort(private, axis=1), np.sort(public, axis=1))
     # 2. With which weights.
     if weight_rng is None:
         raise InputError(f"weighting={scheme.weighting!r}: drawing weights needs weight_rng=")
-    weights = draw_weights(scheme, m, weight_rng)
-    own, others = weights[:, :k], weights[:, k:]
+    own, others = np.split(draw_weights(scheme, m, weight_rng), [k], axis=1)
     # Subsets come sorted by index. Where a law treats slots differently, weights are shuffled, or
     # small indices would get large ones. Private slots of epochs have an order of their own.
-    if scheme.weighting in ("sorted", "dominant") or (scheme.weighting == "released" and k != 2):
-        own = own if epochs else weight_rng.permuted(own, axis=1)
-        others = others if epochs else weight_rng.permuted(others, axis=1)
+    uneven = scheme.weighting in ("sorted", "dominant") or (
+        scheme.weighting == "released" and k != 2
+    )
+    if uneven and not epochs:
+        own, others = (weight_rng.permuted(part, axis=1) for part in (own, others))
     # Sorted subsets, weights along with them.
     order, place = (np.argsort(part, axis=1, kind="stable") for part in (private, public))
     return Selection(
@@ -311,6 +289,16 @@ def draw_selection(
     )
 
 
+def _in_rows(slots: list[NDArray[np.int64]], m: int) -> NDArray[np.int64]:
+    """(m, k): the slots (epochs, n) side by side, the last epoch cut."""
+    return np.array([slot.ravel()[:m] for slot in slots], np.int64).reshape(len(slots), m).T
+
+
+def _pool(n_public: int, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The n public vectors of an epoch, each once where there are as many."""
+    return np.concatenate([rng.permutation(n_public) for _ in range(-(-n // n_public))])[:n]
+
+
 def selection_matrix(indices: NDArray[np.int64], n: int, weight: float = 1.0) -> sparse.csr_array:
     """W: row i has `weight` at the chosen indices."""
     m, k = indices.shape
@@ -318,48 +306,7 @@ def selection_matrix(indices: NDArray[np.int64], n: int, weight: float = 1.0) ->
     return sparse.csr_array((data, indices.ravel(), np.arange(m + 1) * k), shape=(m, n))
 
 
-def _draw_epochs(
-    n: int, k: int, m: int, rng: np.random.Generator, in_order: bool
-) -> NDArray[np.int64]:
-    """Slot 0 has every vector once, in order or shuffled, the others are permutations, new in every
-    epoch; the last epoch is cut."""
-    _must_suffice(n, k, "private")
-    if k == 0:
-        return np.empty((m, 0), dtype=np.int64)
-    counting = np.tile(np.arange(n), (-(-m // n), 1))
-    further = [rng.permuted(counting, axis=1) for _ in range(k - 1)]
-    slots = [counting if in_order else rng.permuted(counting, axis=1), *further]
-    return np.stack([slot.ravel()[:m] for slot in slots], axis=1)
-
-
-def _draw_public_epochs(
-    n_public: int, k: int, m: int, n: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Each epoch of n rows has n public vectors of its own, each once per slot."""
-    _must_suffice(n_public, k, "public")
-    if k == 0:
-        return np.empty((m, 0), dtype=np.int64)
-    epochs = -(-m // n)
-    times = -(-n // n_public)
-    chosen = np.stack(
-        [
-            np.concatenate([rng.permutation(n_public) for _ in range(times)])[:n]
-            for _ in range(epochs)
-        ]
-    )
-    slots = [rng.permuted(chosen, axis=1).ravel()[:m] for _ in range(k)]
-    return np.stack(slots, axis=1)
-
-
-def _must_suffice(n: int, k: int, part: str) -> None:
-    if k > n:
-        raise InputError(
-            f"k_{part}={k} of only {n} {part} vectors: lower k_{part} or raise n_{part}"
-        )
-
-
-def _draw_subsets(n: int, k: int, m: int, rng: np.random.Generator, part: str) -> NDArray[np.int64]:
-    _must_suffice(n, k, part)
+def _draw_subsets(n: int, k: int, m: int, rng: np.random.Generator) -> NDArray[np.int64]:
     chosen = np.empty((m, k), dtype=np.int64)
     # Draw with replacement, and redraw the rows that hold a repeat until none does: uniform over
     # subsets, all rows at once. When k is a large part of n almost every row holds a repeat; then
@@ -383,34 +330,30 @@ def _draw_subsets(n: int, k: int, m: int, rng: np.random.Generator, part: str) -
 
 
 def with_flips(
-    private: NDArray[np.float32],
-    public: NDArray[np.float32] | None,
+    private: Floats,
+    public: Floats | None,
     selection: Selection,
     shape: tuple[int, ...],
     rng: np.random.Generator,
     epoch: int = 0,
-) -> tuple[NDArray[np.float32], NDArray[np.float32] | None, Selection]:
+) -> tuple[Floats, Floats | None, Selection]:
     """Every image with its mirror image, and a selection that takes one of the two.
 
     epoch: rows that share one coin per image, public ones are not mirrored then; 0: every use has
     its own
     """
 
-    def both(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    def both(vectors: Floats) -> Floats:
         mirrored = vectors.reshape(len(vectors), *shape)[:, :, ::-1]
         return np.concatenate([vectors, mirrored.reshape(vectors.shape)])
 
     def either(chosen: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-        if not epoch:
-            return chosen + n * rng.integers(0, 2, size=chosen.shape)
-        coins = rng.integers(0, 2, size=(-(-len(chosen) // epoch), n))
-        return chosen + n * coins[np.arange(len(chosen))[:, None] // epoch, chosen]
+        return chosen + n * _copies_of(chosen, 2, n, rng, epoch)
 
-    chosen = replace(selection, private=either(selection.private, len(private)))
+    copies = replace(selection, private=either(selection.private, len(private)))
     if epoch or public is None:
-        return both(private), public, chosen
-    chosen = replace(chosen, public=either(selection.public, len(public)))
-    return both(private), both(public), chosen
+        return both(private), public, copies
+    return both(private), both(public), replace(copies, public=either(copies.public, len(public)))
 
 
 def with_crops(
@@ -428,32 +371,29 @@ def with_crops(
     share one crop per image; 0: every use has its own; black: its value in each channel, None: the
     least there is
     """
-    # 1. A crop for every use.
     chosen = selection.private
-    if epoch:
-        drawn = rng.integers(0, copies.count, size=(-(-len(chosen) // epoch), n))
-        crop = drawn[np.arange(len(chosen))[:, None] // epoch, chosen % n]
-    else:
-        crop = rng.integers(0, copies.count, size=chosen.shape)
-    used, names = np.unique(chosen * copies.count + crop, return_inverse=True)
-    # 2. These crops; black beyond the edge.
-    height, width, channels = copies.sides
-    fill = private.reshape(-1, channels).min(axis=0) if black is None else black
-    wide = copies.padded(private, fill)
-    out = np.empty((len(used), height, width, channels), np.float32)
-    for at, name in enumerate(used):
-        image, (_, down, across) = name // copies.count, copies.steps[name % copies.count]
-        out[at] = wide[image, down : down + height, across : across + width]
-    new = replace(selection, private=names.reshape(chosen.shape))
-    return out.reshape(len(used), -1), new
+    names = chosen * copies.count + _copies_of(chosen, copies.count, n, rng, epoch)
+    used, places = np.unique(names, return_inverse=True)
+    fill = private.reshape(-1, copies.sides[2]).min(axis=0) if black is None else black
+    take = selection_matrix(used[:, None], len(private) * copies.count)
+    cropped = copies.mix(take, copies.padded(private, fill))
+    return cropped, replace(selection, private=places.reshape(chosen.shape))
+
+
+def _copies_of(
+    chosen: NDArray[np.int64], count: int, n: int, rng: np.random.Generator, epoch: int
+) -> NDArray[np.int64]:
+    """Which of `count` copies each use of an image takes, drawn anew or once in `epoch` rows."""
+    if not epoch:
+        return rng.integers(0, count, size=chosen.shape)
+    drawn = rng.integers(0, count, size=(-(-len(chosen) // epoch), n))
+    return np.asarray(drawn[np.arange(len(chosen))[:, None] // epoch, chosen % n])
 
 
 # ---- Mixed.
 
 
-def mix(
-    vectors: NDArray[np.float32], chosen: NDArray[np.int64], weight: float | NDArray[np.float64]
-) -> NDArray[np.float32]:
+def mix(vectors: Floats, chosen: NDArray[np.int64], weight: float | NDArray[np.float64]) -> Floats:
     """weight·Σ of the chosen vectors, one row per row of `chosen` (rows, k), k ≥ 1; weights may be
     (rows, k) as well."""
     # In double precision where every entry has a weight of its own; else one scale at the end.
@@ -470,14 +410,14 @@ def mix(
 
 
 def encode(
-    private: NDArray[np.float32],
-    public: NDArray[np.float32] | None,
+    private: Floats,
+    public: Floats | None,
     selection: Selection,
     scheme: Scheme,
     *,
     noise: float = 0.0,
     rng: np.random.Generator | None = None,
-) -> NDArray[np.float32]:
+) -> Floats:
     """The (m, d) encodings of the selected vectors; `noise` is the standard deviation added before
     signs are hidden."""
     if not noise >= 0:
@@ -486,41 +426,29 @@ def encode(
         raise InputError("random signs, masks and noise need rng=")
     if scheme.signs == "masked" and not scheme.masks:
         raise InputError("signs='masked' of a pool of unknown size: say masks=")
-    m = len(selection.private) if scheme.k_private else len(selection.public)
-    d = private.shape[1] if scheme.k_private or public is None else public.shape[1]
+    rng = np.random.default_rng(0) if rng is None else rng  # then nothing is drawn
     own = scheme.private_weight if selection.weights is None else selection.weights
     others = scheme.public_weight if selection.public_weights is None else selection.public_weights
-    out = np.empty((m, d), dtype=np.float32)
-    pool = np.empty((0, d), np.int8)
-    if scheme.signs == "masked":
-        assert rng is not None
-        pool = 1 - 2 * rng.integers(0, 2, size=(scheme.masks, d), dtype=np.int8)
+    parts = (private, selection.private, own), (public, selection.public, others)
+    out = np.empty((len(selection.private), private.shape[1]), dtype=np.float32)
+    size = scheme.masks if scheme.signs == "masked" else 0
+    pool = 1 - 2 * rng.integers(0, 2, size=(size, out.shape[1]), dtype=np.int8)
     for start, block in row_blocks(out):
         rows = slice(start, start + len(block))
         block[:] = 0
-        # Private and public part, whichever there are.
-        for vectors, chosen, weight in (
-            (private, selection.private, own),
-            (public, selection.public, others),
-        ):
+        for vectors, chosen, weight in parts:
             if vectors is not None and chosen.shape[1]:
+                each = weight[rows] if isinstance(weight, np.ndarray) else weight
                 # Encodings says which value is beyond float32, with its place.
                 with np.errstate(over="ignore", invalid="ignore"):
-                    block += mix(
-                        vectors,
-                        chosen[rows],
-                        weight[rows] if isinstance(weight, np.ndarray) else weight,
-                    )
+                    block += mix(vectors, chosen[rows], each)
         # Noise before signs: that is what makes |y| folded.
         if noise:
-            assert rng is not None
             block += np.float32(noise) * rng.standard_normal(block.shape, dtype=np.float32)
         if scheme.signs == "absolute":
             np.abs(block, out=block)
         elif scheme.signs == "random":
-            assert rng is not None
             block *= 1 - 2 * rng.integers(0, 2, size=block.shape, dtype=np.int8)
         elif scheme.signs == "masked":
-            assert rng is not None
             block *= pool[rng.integers(0, scheme.masks, size=len(block))]
     return out

@@ -23,16 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unveil.checks import InputError
+from unveil.data.images import WHOLE, are_bytes, scaled
 from unveil.encode.weights import sample_weights
 from unveil.scheme import Scheme
 
 Floats = NDArray[np.float32]
 SLACK = 1.01
 """How far beyond its range a value may lie: rounding, and images resized with overshoot."""
-BYTE = 255.0
-"""The largest byte."""
-WHOLE = 16.0
-"""Whole numbers from 0 to 255 of which one is above this are bytes."""
 
 
 @dataclass(frozen=True)
@@ -48,27 +45,25 @@ class Units:
         """Whether pixels have both signs, so that an absolute value hides something."""
         return any(self.mean)
 
+    @property
+    def _factor(self) -> np.float32:
+        """From these units to the size that pixels have in [−1, 1]."""
+        return np.float32(2 * np.mean(self.std))
+
     def of_pixels(self, x: Floats, shape: tuple[int, ...]) -> Floats:
         """Images (n, d) in [−1, 1] as the attack reckons with them."""
-        if not self.about_zero:
-            return x
-        mean, std = self._per_pixel(shape)
-        size = np.float32(2 * np.mean(self.std))
-        return np.asarray(((x + 1) / 2 - mean) / std * size, np.float32)
+        return self.mixed(x, shape) * self._factor if self.about_zero else x
 
     def of_encodings(self, y: Floats) -> Floats:
         """Magnitudes (m, d) as the attack reckons with them."""
-        if not self.about_zero:
-            return np.asarray(np.abs(2 * np.float32(self.std[0]) * y - 1), np.float32)
-        return np.asarray(y * np.float32(2 * np.mean(self.std)), np.float32)
+        return np.asarray(y * self._factor if self.about_zero else np.abs(self._factor * y - 1))
 
     def to_pixels(self, x: Floats, shape: tuple[int, ...]) -> Floats:
         """Back to [−1, 1]."""
         if not self.about_zero:
             return x
         mean, std = self._per_pixel(shape)
-        size = np.float32(2 * np.mean(self.std))
-        return np.asarray(2 * (x / size * std + mean) - 1, np.float32)
+        return np.asarray(2 * (x / self._factor * std + mean) - 1, np.float32)
 
     def mixed(self, x: Floats, shape: tuple[int, ...]) -> Floats:
         """Images in [−1, 1] in these units."""
@@ -77,18 +72,21 @@ class Units:
 
     def black(self, shape: tuple[int, ...]) -> Floats:
         """(channels,): a pixel of 0."""
-        channels = shape[2] if len(shape) == 3 else 1
-        mean, std = (part[:channels] for part in self._per_pixel(shape))
-        return np.asarray(-mean / std, np.float32)
+        dark: Floats = np.full(int(np.prod(shape)), -1, np.float32)
+        return self.mixed(dark, shape)[: channels_of(shape)]
 
-    def _per_pixel(self, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
-        channels = shape[2] if len(shape) == 3 else 1
-        d = int(np.prod(shape))
-        out = []
-        for values in (self.mean, self.std):
-            one = values if len(values) == channels else (float(np.mean(values)),) * channels
-            out.append(np.tile(np.asarray(one, np.float32), d // channels))
-        return out[0], out[1]
+    def _per_pixel(self, shape: tuple[int, ...]) -> list[Floats]:
+        channels = channels_of(shape)
+        pixels = int(np.prod(shape)) // channels
+        return [
+            np.tile(np.asarray(v if len(v) == channels else [np.mean(v)] * channels, "f4"), pixels)
+            for v in (self.mean, self.std)
+        ]
+
+
+def channels_of(shape: tuple[int, ...]) -> int:
+    """How many colours (height, width[, channels]) has."""
+    return shape[2] if len(shape) == 3 else 1
 
 
 PLAIN = Units("[-1,1]", (0.5,), (0.5,))
@@ -98,7 +96,7 @@ KNOWN = {
     for unit in (
         PLAIN,
         Units("[0,1]", (0.0,), (1.0,)),
-        Units("bytes", (0.0,), (1 / BYTE,)),
+        Units("bytes", (0.0,), (1 / 255,)),
         # The means and deviations that training code has for these two sets of images.
         Units("cifar10", (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
         Units("imagenet", (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
@@ -144,27 +142,24 @@ def settle_units(
     farther: times the largest pixel of like images that an encoding may reach.
     """
     # 1. What kind each is. One kind only: else nobody knows what is meant.
-    pixels = {name: None if x is None else as_pixels(x) for name, x in given.items()}
-    own = [name for name, x in given.items() if x is not None and pixels[name] is None]
-    others = [name for name, x in pixels.items() if x is not None]
+    there = {name: x for name, x in given.items() if x is not None}
+    pixels = {name: as_pixels(x) for name, x in there.items()}
+    own = [name for name, x in pixels.items() if x is None]
     largest = float(np.abs(values).max())
     if own:
-        top = max(float(np.abs(x).max()) for x in given.values() if x is not None)
-        if others or units is not None or largest > farther * top:
-            odd = np.asarray(given[own[0]])
-            low, high = float(odd.min()), float(odd.max())
+        top = max(float(np.abs(x).max()) for x in there.values())
+        if len(own) < len(there) or units is not None or largest > farther * top:
+            odd = there[own[0]]
             raise InputError(
-                f"{own[0]} images from {low:.3g} to {high:.3g}, encodings up to {largest:.3g}: "
-                "give images as bytes, or in [-1, 1] or [0, 1]"
+                f"{own[0]} images from {odd.min():.3g} to {odd.max():.3g}, encodings up to "
+                f"{largest:.3g}: give images as bytes, or in [-1, 1] or [0, 1]"
             )
-        scale = np.float32(1 / top)
-        return {name: None if x is None else x * scale for name, x in given.items()}, _scaled(top)
+        return {**given, **{name: x / np.float32(top) for name, x in there.items()}}, _scaled(top)
     # 2. The units of the encodings: said, or found out.
-    sample = next((x for x in pixels.values() if x is not None), None)
+    shown = {name: x for name, x in pixels.items() if x is not None}
+    sample = next(iter(shown.values()), None)
     unit = find_units(values, scheme, shape, sample, rng) if units is None else as_units(units)
-    return {
-        name: None if x is None else unit.of_pixels(x, shape) for name, x in pixels.items()
-    }, unit
+    return {**given, **{name: unit.of_pixels(x, shape) for name, x in shown.items()}}, unit
 
 
 def _scaled(largest: float) -> Units:
@@ -208,33 +203,30 @@ def find_units(
     #    no others, and pass zero where encodings do.
     scale = float(np.sqrt(np.mean(y.astype(np.float64) ** 2))) + 1e-9
     passes = float(np.mean((y > 0) & (y < near * scale))) > crossing
-    possible: list[tuple[float, Units]] = []
+    possible = [(np.inf, PLAIN)]
     for unit in KNOWN.values():
-        ends = unit.mixed(np.stack([-np.ones_like(y[0]), np.ones_like(y[0])]), shape)
+        ends = unit.mixed(np.array([[-1.0], [1.0]], np.float32), shape)
         top = float(np.abs(ends).max())
-        if largest > SLACK * top or (top > SLACK and largest <= SLACK):
-            continue
-        if passes and not unit.about_zero:
-            continue
-        there = np.abs(unit.mixed(mixtures, shape))
-        differ = np.abs(_deciles(y, shape) - _deciles(there, shape)).mean() / scale
-        possible.append((float(differ), unit))
-    best = min(possible, key=lambda one: one[0], default=(np.inf, PLAIN))
+        reaches = SLACK < largest <= SLACK * top if top > SLACK else largest <= SLACK * top
+        if reaches and (unit.about_zero or not passes):
+            there = np.abs(unit.mixed(mixtures, shape))
+            differ = np.abs(_deciles(y, shape) - _deciles(there, shape)).mean() / scale
+            possible.append((float(differ), unit))
+    apart, best = min(possible, key=lambda one: one[0])
     # 3. Images of little contrast are mixed to small values, but not to so small ones.
     faint = scale < faintest * float(np.sqrt(np.mean(mixtures.astype(np.float64) ** 2)))
-    if best[0] > fits and (largest > SLACK or faint):
+    if apart > fits and (largest > SLACK or faint):
         raise InputError(
             f"encodings up to {largest:.3g} are in none of the units {', '.join(KNOWN)}, by the "
             "like images: say which (units=, a name or (mean, std))"
         )
-    return best[1]
+    return best
 
 
 def _deciles(y: Floats, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """(9, channels)."""
-    channels = shape[2] if len(shape) == 3 else 1
     at = np.linspace(0.1, 0.9, 9)
-    return np.asarray(np.quantile(y.reshape(-1, channels), at, axis=0), np.float64)
+    return np.asarray(np.quantile(y.reshape(-1, channels_of(shape)), at, axis=0), np.float64)
 
 
 def private_and_public(given: Any) -> tuple[Units, Units]:
@@ -258,9 +250,9 @@ def in_units(images: Floats, unit: Units, shape: tuple[int, ...], name: str) -> 
 
 def as_pixels(x: Floats) -> Floats | None:
     """Images in [−1, 1] from [−1, 1], [0, 1] or bytes; None: neither."""
+    if are_bytes(x):
+        return scaled(x)
     low, high = float(x.min()), float(x.max())
-    if low >= 0 and WHOLE < high <= BYTE and np.array_equal(x, np.round(x)):
-        return x / np.float32(BYTE / 2) - 1
     if low >= 0 and high <= SLACK:
         return 2 * x - 1
     return x if max(-low, high) <= SLACK else None

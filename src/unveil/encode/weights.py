@@ -53,7 +53,9 @@ def half_normal(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
 
 
 def released(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
-    return _within_bounds(lambda rows: half_normal(rows, scheme, rng), m, scheme)
+    # The lower bound belongs to the code that mixes in public images.
+    least = LEAST_FIRST if scheme.k_private and scheme.k_public else 0.0
+    return _redrawn(half_normal, lambda found: found[:, :2].sum(axis=1) < least, m, scheme, rng)
 
 
 def uniform(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
@@ -71,13 +73,12 @@ def descending(m: int, scheme: Scheme, rng: np.random.Generator) -> Weights:
 
 def dominant(m: int, scheme: Scheme, rng: np.random.Generator, *, smallest: float = 0.0) -> Weights:
     """`smallest`: what no weight may be below."""
-    counts = np.ones(scheme.k_private + scheme.k_public)
-    counts[0] = FIRST_COUNT
+    counts = np.r_[FIRST_COUNT, np.ones(scheme.k_private + scheme.k_public - 1)]
 
-    def misses(found: Weights) -> NDArray[np.bool_]:
-        return np.asarray((found.max(axis=1) > LARGEST) | (found.min(axis=1) < smallest))
+    def draw(rows: int, _: Scheme, rng: np.random.Generator) -> Weights:
+        return rng.dirichlet(counts, size=rows)
 
-    return _redrawn(lambda rows: rng.dirichlet(counts, size=rows), misses, m, scheme)
+    return _redrawn(draw, lambda found: found.min(axis=1) < smallest, m, scheme, rng)
 
 
 LAWS: Mapping[str, DrawWeights] = {
@@ -104,11 +105,9 @@ def possible_laws(scheme: Scheme) -> list[Scheme]:
     """The scheme with every law it may follow, where it says "unknown"."""
     if scheme.weighting != "unknown":
         return [scheme]
-    names: tuple[Weighting, ...] = ("released", "uniform", "dirichlet", "sorted", "convex")
-    return [
-        replace(scheme, weighting=name)
-        for name in (*names, *(("half-normal",) if not scheme.k_public else ()))
-    ]
+    names: list[Weighting] = ["released", "uniform", "dirichlet", "sorted", "convex"]
+    names += [] if scheme.k_public else ["half-normal"]
+    return [replace(scheme, weighting=name) for name in names]
 
 
 def sample_weights(scheme: Scheme, m: int, rng: np.random.Generator) -> Weights:
@@ -121,10 +120,8 @@ def sample_weights(scheme: Scheme, m: int, rng: np.random.Generator) -> Weights:
 def _sample(scheme: Scheme, m: int, rng: np.random.Generator) -> Weights:
     if not scheme.fixed_weights:
         return draw_weights(scheme, m, rng)
-    row = np.r_[
-        [scheme.private_weight] * scheme.k_private, [scheme.public_weight] * scheme.k_public
-    ]
-    return np.tile(row, (m, 1))
+    each = scheme.private_weight, scheme.public_weight
+    return np.tile(np.repeat(each, [scheme.k_private, scheme.k_public]), (m, 1))
 
 
 def _shares(numbers: Weights) -> Weights:
@@ -132,32 +129,24 @@ def _shares(numbers: Weights) -> Weights:
     return numbers
 
 
-def _within_bounds(draw: Callable[[int], Weights], m: int, scheme: Scheme) -> Weights:
-    # The lower bound belongs to the code that mixes in public images.
-    least = LEAST_FIRST if scheme.k_private and scheme.k_public else 0.0
-
-    def misses(found: Weights) -> NDArray[np.bool_]:
-        return np.asarray((found.max(axis=1) > LARGEST) | (found[:, :2].sum(axis=1) < least))
-
-    return _redrawn(draw, misses, m, scheme)
-
-
 def _redrawn(
-    draw: Callable[[int], Weights],
+    draw: DrawWeights,
     misses: Callable[[Weights], NDArray[np.bool_]],
     m: int,
     scheme: Scheme,
+    rng: np.random.Generator,
 ) -> Weights:
-    """Rows drawn again until none misses its bounds; one weight alone has none."""
-    weights = draw(m)
+    """Rows drawn again until no weight is above the bound of all laws and none `misses` the bounds
+    of its own; one weight alone has none."""
+    weights = draw(m, scheme, rng)
     if weights.shape[1] < 2:
         return weights
     todo = np.arange(m)
     for _ in range(ROUNDS):
-        todo = todo[misses(weights[todo])]
+        todo = todo[(weights[todo].max(axis=1) > LARGEST) | misses(weights[todo])]
         if not todo.size:
             return weights
-        weights[todo] = draw(todo.size)
+        weights[todo] = draw(todo.size, scheme, rng)
     raise InputError(
         f"weighting={scheme.weighting!r}: {weights.shape[1]} weights almost never keep the bounds "
         "of their law; lower k_public, or use weighting='uniform'"

@@ -30,7 +30,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,14 +188,6 @@ def count_rows(
 # ---- Tasks.
 
 
-class Memory(Protocol[ResultT]):
-    """Finished results by item."""
-
-    def read(self, item: Any) -> ResultT | None: ...
-
-    def write(self, item: Any, result: ResultT) -> None: ...
-
-
 def results(
     work: Callable[[SharedT, ItemT], ResultT],
     shared: SharedT,
@@ -203,7 +195,7 @@ def results(
     *,
     workers: int | None = None,
     scheduler: str | None = None,
-    kept: Memory[ResultT] | None = None,
+    kept: Any = None,
 ) -> Iterator[tuple[ItemT, ResultT]]:
     """Every item with work(shared, item), in the order they finish; who stops listening ends what
     has not begun.
@@ -211,7 +203,7 @@ def results(
     workers    threads; None: those of `using`, or one per core
     scheduler  "processes": a local Dask cluster; an address such as "tcp://host:8786": an existing
                one; None: that of `using`, or threads
-    kept       where finished results are looked for first, and left; None: nowhere
+    kept       where finished results are looked for first, and left (`engine.files.Kept`)
     """
     if kept is not None:
         left = []

@@ -40,22 +40,8 @@ from unveil.engine.blocks import must_fit
 PART = ".unveil-part"
 """How the names of parts end: no other program's files do, so that sweeping is safe in a user's
 folder."""
-_KINDS = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
-_STARTS = {
-    b"\x89PNG": "a PNG image",
-    b"\xff\xd8\xff": "a JPEG image",
-    b"%PDF": "a PDF file",
-    b"\x1f\x8b": "a gzip file",
-    b"\x89HDF": "an HDF5 file",
-    b"PAR1": "a Parquet file, which must be called .parquet",
-    b"MATLAB": "a MATLAB file",
-}
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+_STARTS = {b"\x89PNG": "a PNG image", b"\xff\xd8\xff": "a JPEG image", b"\x1f\x8b": "a gzip file"}
 """What files that are often mistaken for arrays start with."""
 _PICKLE = "is a pickle, which may run code when opened: save it again as a plain .npy array"
 _NAME = "kept as"
@@ -68,20 +54,15 @@ def must_be_file(path: Path) -> None:
     """Asked before a file is opened: a pipe would wait for ever, and a device never ends."""
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
-    # ValueError: a name with a zero byte.
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        link = " (it is a link to nothing)" if path.is_symlink() else ""
-        raise InputError(f"no file {path}{link}: check the path") from None
-    except OSError as error:
-        words = {
-            errno.ELOOP: "is a link that leads back to itself",
-            errno.ENAMETOOLONG: "is too long for a name",
-        }
-        if error.errno not in words:
-            raise
-        raise InputError(f"{str(path)[:200]} {words[error.errno]}: check the path") from None
+    except PermissionError:
+        raise
+    except (OSError, ValueError):  # ValueError: a name with a zero byte
+        name = str(path)[:200]
+        link = f"{name} is a link that leads back to itself or to nothing"
+        what = link if os.path.islink(path) else f"no file {name}"
+        raise InputError(f"{what}: check the path") from None
     if kind != stat.S_IFREG:
-        raise InputError(f"{path} is {_KINDS.get(kind, 'something else')}, no file: check the path")
+        raise InputError(f"{path} is {_KINDS.get(kind, 'a device')}, no file: check the path")
 
 
 def must_be_new(folder: Path) -> None:
@@ -399,35 +380,6 @@ def _plain(array: NDArray[Any] | None) -> NDArray[Any] | None:
     return None if array is None else np.ascontiguousarray(array).view(np.ndarray)
 
 
-def keep_arrays(path: Path, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-    write_arrays(path, {**arrays, _NAME: np.array(name)})
-
-
-def kept_arrays(path: Path, name: str) -> dict[str, NDArray[Any]] | None:
-    """What was kept under this name, or None."""
-    try:
-        found = {key: read_array(path, key) for key in array_names(path)} if path.is_file() else {}
-    except InputError:
-        return None
-    # A file that was copied here under another name is not what it seems.
-    return found if str(found.pop(_NAME, "")) == name else None
-
-
-def keep_json(path: Path, name: str, facts: Mapping[str, Any]) -> None:
-    write_json(path, {_NAME: name, "facts": facts})
-
-
-def kept_json(path: Path, name: str) -> dict[str, Any] | None:
-    """What was kept under this name, or None."""
-    try:
-        found = read_json(path) if path.is_file() else {}
-    except InputError:
-        return None
-    # Kept under another name, or written by something else: as good as not there.
-    facts = found.get("facts")
-    return facts if found.get(_NAME) == name and isinstance(facts, dict) else None
-
-
 class Kept:
     """Finished results of `engine.blocks.results` in a folder: what was done before is read, not
     computed. A result is a mapping of names to arrays.
@@ -443,11 +395,17 @@ class Kept:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def read(self, item: Any) -> dict[str, NDArray[Any]] | None:
-        return kept_arrays(self._path(item), f"{self.name} {item}")
+        path = self._path(item)
+        try:
+            kept = {key: read_array(path, key) for key in array_names(path)}
+        except InputError:
+            return None
+        # A file that was copied here under another name is not what it seems.
+        return kept if str(kept.pop(_NAME, "")) == f"{self.name} {item}" else None
 
     def write(self, item: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
         try:
-            keep_arrays(self._path(item), f"{self.name} {item}", arrays)
+            write_arrays(self._path(item), {**arrays, _NAME: np.array(f"{self.name} {item}")})
         except FileNotFoundError:
             raise InputError(
                 f"{self.folder} vanished while results were written to it: leave the checkpoint "

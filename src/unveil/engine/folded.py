@@ -15,7 +15,7 @@ sign of y (`maximise`): y ← `signed`, x ← least squares on it, v ← the mea
 The likelihood never falls on the way.
 
 Arrays first; below, the same for the inside of kernels, value by value in float32. Where signs of
-several pixels or encodings hang together, there is more to it: `paper.overlap_levels`,
+several pixels or encodings hang together, there is more to it: `paper.overlap_engine`,
 `paper.tree_law`, `images.fields`.
 """
 

@@ -62,11 +62,11 @@ def write_simulation(folder: Path, simulation: Simulation, manifest: Mapping[str
 def read_encodings(folder: Path) -> Encodings:
     """The encodings of a run directory."""
     scheme, pixel_rms = read_scheme(folder / "scheme.json")
-    # The file keeps the older name, so that runs written before can be read.
     about = read_json(folder / "scheme.json")
     labels = read_array(folder / "labels.npy") if (folder / "labels.npy").exists() else None
     values = read_array(folder / "encodings.npy")
     must_fit_as_vectors(values, "encodings.npy")
+    # The file keeps the older name, so that runs written before can be read.
     shape, columns = about.get("shape"), about.get("columns", ())
     return Encodings(values, scheme, pixel_rms, shape, labels, columns)
 
@@ -92,49 +92,28 @@ def read_truth(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64] | Non
 
 def write_scheme(path: Path, encodings: Encodings) -> None:
     """The scheme, and what else is known of the vectors but the vectors."""
-    write_json(
-        path,
-        {
-            **asdict(encodings.scheme),
-            "pixel_rms": encodings.pixel_rms,
-            "shape": encodings.image_shape,
-            "columns": encodings.columns,
-        },
-    )
+    about = {"shape": encodings.image_shape, "columns": encodings.columns}
+    write_json(path, {**asdict(encodings.scheme), "pixel_rms": encodings.pixel_rms, **about})
 
 
 def read_scheme(path: Path) -> tuple[Scheme, float | None]:
-    content = read_json(path)
-    # Not part of the scheme, but kept beside it.
-    pixel_rms = content.pop("pixel_rms", 1.0)
-    for name in ("shape", "columns"):
-        content.pop(name, None)
-    known = Scheme.__dataclass_fields__.keys()
-    unknown = sorted(set(content) - set(known))
+    """The scheme, and the root mean square of a private pixel."""
+    beside = {"pixel_rms", "shape", "columns"}
+    content, known = read_json(path), Scheme.__dataclass_fields__.keys()
+    unknown = sorted(set(content) - set(known) - beside)
     if unknown:
         raise InputError(
             f"{path.name} holds unknown keys {', '.join(unknown)}: the scheme has "
             f"{', '.join(known)}"
         )
-    return Scheme(**content), pixel_rms
+    scheme = Scheme(**{name: value for name, value in content.items() if name not in beside})
+    return scheme, content.get("pixel_rms", 1.0)
 
 
 def write_recovery(path: Path, recovery: Recovery) -> None:
     """One file: arrays as they are, all else as JSON inside it."""
     members = recovery.members.tocsr()
-    about = {
-        "signed": recovery.signed,
-        "reasons": list(recovery.reasons),
-        "attack": recovery.attack,
-        "explanation": recovery.explanation,
-        "seconds": dict(recovery.seconds),
-        "evidence": dict(recovery.evidence),
-        "weighted": recovery.weights is not None,
-        "explained": recovery.explained,
-        "exact": recovery.exact,
-        "columns": list(recovery.columns),
-        "image_shape": recovery.image_shape,
-    }
+    about = {name: getattr(recovery, name) for name in _WORDS}
     # Sparse matrices as their plain parts: nothing in the file needs a pickle.
     arrays = {
         "vectors": recovery.vectors,
@@ -143,77 +122,66 @@ def write_recovery(path: Path, recovery: Recovery) -> None:
         "members_indptr": members.indptr,
         "members_indices": members.indices,
         "members_shape": np.array(members.shape),
-        "about": np.array(json.dumps(about)),
+        "about": np.array(json.dumps(about, default=dict)),
     }
     if recovery.weights is not None:
-        arrays["weights"] = np.asarray(
-            recovery.weights.tocsr()[members.nonzero()], dtype=np.float64
-        )
+        weights = recovery.weights.tocsr()[members.nonzero()]
+        arrays["weights"] = np.asarray(weights, dtype=np.float64)
     if recovery.doubtful is not None:
         arrays["doubtful"] = recovery.doubtful
     write_arrays(path, arrays)
 
 
+_WORDS = (
+    *("signed", "reasons", "attack", "explanation", "seconds", "evidence", "explained", "exact"),
+    *("columns", "image_shape"),
+)
+
+
 def read_recovery(path: Path) -> Recovery:
     """A recovery, every part of it held against the others: a file may come from anywhere."""
-    # 1. The arrays that every recovery has.
     path = Path(path)
-    fields = {
-        key: read_array(path, key)
-        for key in (
-            "vectors",
-            "status",
-            "residual",
-            "members_indptr",
-            "members_indices",
-            "members_shape",
-            "about",
-        )
-    }
-    told = "doubtful" in array_names(path)
-    # 2. Whatever does not fit together is damage, and said in one sentence.
+    names = ("vectors", "status", "residual", "members_indptr", "members_indices", "members_shape")
+    here = array_names(path)
+    vectors, status, residual, indptr, indices, shape, words = (
+        read_array(path, name) for name in (*names, "about")
+    )
+    doubtful, weights = (
+        read_array(path, name) if name in here else None for name in ("doubtful", "weights")
+    )
+    # Whatever does not fit together is damage, and said in one sentence.
     try:
-        vectors, status, residual = (fields[name] for name in ("vectors", "status", "residual"))
-        doubtful = read_array(path, "doubtful") if told else None
-        rows, columns = (int(size) for size in fields["members_shape"])
+        rows, columns = (int(size) for size in shape)
+        about = json.loads(str(words))
+        about.pop("weighted", None)  # earlier versions said so
+        labels = tuple(about.pop("columns", ()))
+        image_shape = about.pop("image_shape", None)
+
+        def matrix(data: NDArray[Any]) -> sparse.csr_array:
+            made = sparse.csr_array((data, indices, indptr), shape=(rows, columns))
+            # Places outside the matrix would be read past its end later on.
+            made.check_format(full_check=True)
+            return made
+
         if not (
             vectors.ndim == 2
-            and status.shape == residual.shape == (columns,)
-            and len(vectors) == columns
+            and status.shape == residual.shape == (columns,) == (len(vectors),)
+            and residual.dtype.kind == "f"
+            and {*status.tolist()} <= {*STATUSES}
+            and (doubtful is None or (doubtful.dtype == bool and doubtful.shape == vectors.shape))
+            and (not labels or len(labels) == vectors.shape[1])
+            and all(isinstance(name, str) for name in labels)
         ):
             raise ValueError
-        if residual.dtype.kind != "f" or not {*status.tolist()} <= {*STATUSES}:
-            raise ValueError
-        if doubtful is not None and (doubtful.shape != vectors.shape or doubtful.dtype != bool):
-            raise ValueError
-        # 3. Members and weights have the same places.
-        places = fields["members_indices"], fields["members_indptr"]
-        members = sparse.csr_array(
-            (np.ones(len(places[0]), dtype=bool), *places), shape=(rows, columns)
-        )
-        # Places outside the matrix would be read past its end later on.
-        members.check_format(full_check=True)
-        # 4. What is no array.
-        about = json.loads(str(fields["about"]))
-        weighted = about.pop("weighted", False)
-        # Files written before these were kept lack them.
-        shape, names = about.pop("image_shape", None), about.pop("columns", ())
-        if (names and len(names) != vectors.shape[1]) or not all(isinstance(n, str) for n in names):
-            raise ValueError
-        weights = (
-            sparse.csr_array((read_array(path, "weights"), *places), shape=(rows, columns))
-            if weighted
-            else None
-        )
         return Recovery(
             vectors=as_vectors(vectors, "vectors") if vectors.size else vectors,
             status=status,
-            members=members,
+            members=matrix(np.ones(len(indices), dtype=bool)),
             residual=residual,
-            weights=weights,
+            weights=None if weights is None else matrix(weights),
             doubtful=doubtful,
-            columns=tuple(names),
-            image_shape=None if shape is None else as_shape(shape, vectors.shape[1]),
+            columns=labels,
+            image_shape=None if image_shape is None else as_shape(image_shape, vectors.shape[1]),
             **{**about, "reasons": tuple(about["reasons"])},
         )
     except (ValueError, TypeError, KeyError, AttributeError):

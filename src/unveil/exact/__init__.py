@@ -26,6 +26,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +35,20 @@ from scipy import sparse
 from unveil.certificate import certify
 from unveil.checks import DataLike, Rng, child, root
 from unveil.encodings import Encodings, as_public
-from unveil.exact.cliques import peel, read_members
+from unveil.exact.cliques import read_members
 from unveil.exact.columns import solve_columns
-from unveil.exact.leftovers import merge_copies
-from unveil.exact.noise import fit_noisy
 from unveil.exact.pairs import Pairs, grow_from, grow_pairs
 from unveil.exact.parity import recover_by_parity
-from unveil.exact.problem import Claim, Indices, Problem, as_problem, grid_step, late
+from unveil.exact.problem import (
+    Claim,
+    Indices,
+    Problem,
+    as_problem,
+    grid_step,
+    holds,
+    late,
+    merge_copies,
+)
 from unveil.exact.relations import Rows, as_rows
 from unveil.exact.similarities import recover_by_similarity
 from unveil.records import AMBIGUOUS, UNRESOLVED, Progress, Recovery, Supports
@@ -125,35 +133,32 @@ def recover_exact(
     seconds = {"claim": time.perf_counter() - started}
     if not len(claim.vectors):
         return Recovery.empty(encodings, "exact", claim.how, seconds).about(encodings)
-    if claim.error is not None:
-        return up_to_noise(encodings, claim, members, vectors is not None, seconds)
-    recovery = certify(
-        encodings,
-        claim.vectors,
-        members,
-        vectors,
-        chosen,
-        claim.open,
-        progress=progress,
-    )
+    recovery = judged(encodings, claim, members, vectors, chosen, progress)
     seconds["certificate"] = time.perf_counter() - started - seconds["claim"]
     related = route in ("pairs", "rounded pairs", "parity")
     evidence = {**recovery.evidence, "route": route, "how": claim.how, "relations": related}
     return replace(recovery, attack="exact", seconds=seconds, evidence=evidence).about(encodings)
 
 
-def up_to_noise(
+def judged(
     encodings: Encodings,
     claim: Claim,
     members: Indices,
-    signed: bool,
-    seconds: dict[str, float],
+    public: NDArray[np.float32] | None,
+    supports: Indices | None,
+    progress: Progress | None,
 ) -> Recovery:
-    """What is likeliest under noise: nothing is exact, so nothing goes to the certificate. A record
-    whose standard error exceeds half of its size is not determined."""
-    m, error = encodings.m, np.asarray(claim.error)
+    """A claim after the certificate; members (m, k): those of all encodings.
+
+    What is likeliest under noise is not exact, so it does not go there. A record whose standard
+    error exceeds half of its size is not determined then."""
+    if claim.error is None:
+        return certify(
+            encodings, claim.vectors, members, public, supports, claim.open, progress=progress
+        )
+    m, error = encodings.m, claim.error
     noise = claim.noise * encodings.scheme.private_weight
-    size = float(np.sqrt(np.mean(claim.vectors.astype(np.float64) ** 2))) if len(error) else 0.0
+    size = float(np.sqrt(np.mean(claim.vectors.astype(np.float64) ** 2)))
     sure = error <= 0.5 * size
     reasons = tuple(
         f"known to about ±{off:.2g} per value: the encodings carry noise of about {noise:.2g}"
@@ -172,21 +177,19 @@ def up_to_noise(
     return Recovery(
         vectors=claim.vectors.astype(np.float32),
         status=np.where(sure, UNRESOLVED, AMBIGUOUS).astype("<U10"),
-        signed=signed,
+        signed=public is not None,
         members=sparse.csr_array((np.ones(len(columns), bool), at), shape=(m, len(error))),
         residual=np.full(len(error), noise / max(encodings_rms(encodings), 1e-30)),
         reasons=reasons,
         attack="exact",
         explanation=text,
-        seconds=seconds,
         evidence={
-            "route": "noise",
             "noise": noise,
             "standard_error": error.tolist(),
             "encodings_explained": len(rows),
         },
         explained=len(rows),
-    ).about(encodings)
+    )
 
 
 def encodings_rms(encodings: Encodings) -> float:
@@ -210,31 +213,13 @@ def best_claim(problem: Problem, means: Means, enough: float) -> tuple[Claim, st
             unsolved = ~np.isfinite(claim.vectors)
             vectors = np.where(unsolved, np.float32(0), claim.vectors)
             claim = replace(claim, vectors=vectors, open=claim.open | unsolved)
-            if claim.error is None and not _holds(problem, claim):
+            if claim.error is None and not holds(problem, claim):
                 continue  # noise passes for equations that nearly hold
             if claim.explained > best.explained:
                 best, name = claim, route.name
             if best.explained >= enough:
                 break
     return best, name
-
-
-def _holds(
-    problem: Problem, claim: Claim, *, sample: int = 200, columns: int = 200, near: float = 1e-3
-) -> bool:
-    """Whether rows that a claim explains are reproduced at half of the values that are not left
-    open, to `near` of a column's size: noise of more than that is for the noise route."""
-    rows = np.flatnonzero((claim.members >= 0).all(axis=1))[:sample]
-    if not len(rows):
-        return True
-    some = slice(0, problem.d, max(1, problem.d // columns))
-    y = problem.y[rows, some].astype(np.float64)
-    total = claim.vectors[:, some].astype(np.float64)[claim.members[rows]].sum(axis=1)
-    total += 0 if problem.c is None else problem.c[rows, some]
-    size = np.sqrt(np.mean(y**2, axis=0)) + 1e-30
-    known = ~claim.open[:, some][claim.members[rows]].any(axis=1)
-    good = np.abs(np.abs(total) - y) <= np.maximum(near * size, 4 * problem.step[some])
-    return bool(good.mean() >= 0.5 if known.mean() < 0.1 else good[known].mean() >= 0.5)
 
 
 def by_pairs(problem: Problem, means: Means) -> Claim:
@@ -252,8 +237,7 @@ def by_overlaps(problem: Problem, means: Means) -> Claim:
     members = read_members(problem, rng=rng, deadline=deadline, progress=progress)
 
     def grow(rows: Rows) -> Pairs:
-        x = peel(rows, members, 4 * rows.step, rng)
-        return grow_from(rows, x, members, rng, deadline=deadline, progress=progress)
+        return grow_from(rows, members, rng, deadline=deadline, progress=progress)
 
     return _grown(problem, means, grow, "overlaps read one by one")
 
@@ -276,10 +260,13 @@ def _grown(
     pairs = grow(rows.at(best))
     if not len(pairs.x):
         return Claim.nothing(problem, "no relations between encodings")
-    known = np.full((len(pairs.x), problem.d), np.nan)
-    known[:, some[best]] = pairs.x
     values, opened = solve_columns(
-        problem, pairs.members, known, deadline=means.deadline, progress=means.progress
+        problem,
+        pairs.members,
+        len(pairs.x),
+        known=(some[best], pairs.x),
+        deadline=means.deadline,
+        progress=means.progress,
     )
     claim = Claim(values.astype(np.float32), pairs.members, opened, how)
     return merge_copies(claim, 16 * problem.step, share=1.0)
@@ -294,41 +281,19 @@ def by_rounded_pairs(problem: Problem, means: Means) -> Claim:
 
 def by_parity(problem: Problem, means: Means) -> Claim:
     return recover_by_parity(
-        problem,
-        rng=means.rng,
-        deadline=means.deadline,
-        progress=means.progress,
-        memory_limit=means.memory_limit,
+        problem, rng=means.rng, deadline=means.deadline, progress=means.progress
     )
 
 
-def by_similarity(problem: Problem, means: Means) -> Claim:
+def by_similarity(problem: Problem, means: Means, *, attempts: int = 1) -> Claim:
     return recover_by_similarity(
         problem,
+        attempts=attempts,
         rng=means.rng,
         deadline=means.deadline,
         progress=means.progress,
         memory_limit=means.memory_limit,
     )
-
-
-def by_noise(problem: Problem, means: Means, *, attempts: int = 3) -> Claim:
-    """What is likeliest under noise; attempts : draws of the memberships at most."""
-    for _ in range(attempts):
-        fit = fit_noisy(
-            problem,
-            rng=means.rng,
-            deadline=means.deadline,
-            progress=means.progress,
-            memory_limit=means.memory_limit,
-        )
-        if len(fit.vectors) or late(means.deadline):
-            break
-    if not len(fit.vectors):
-        return Claim.nothing(problem, NOTHING)
-    opened = np.zeros(fit.vectors.shape, bool)
-    how = f"noise of {fit.noise:.3g}"
-    return Claim(fit.vectors, fit.members, opened, how, fit.error, fit.noise)
 
 
 def is_generic(problem: Problem, *, sample: int = 2000) -> bool:
@@ -382,15 +347,9 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "similarities, last",
-        lambda p: not is_generic(p) or p.k == 2,
-        by_similarity,
-        "Too few equations: what similarities there are, checked by equations.",
-    ),
-    Route(
-        "noise",
         lambda p: True,
-        by_noise,
-        "No equation holds: what is likeliest.",
+        partial(by_similarity, attempts=3),
+        "Too few equations: what similarities there are, exact or up to noise.",
     ),
 )
 """Tried in this order until one explains enough."""

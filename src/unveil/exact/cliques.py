@@ -40,9 +40,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse.csgraph import connected_components
 
 from unveil.engine.blocks import one_blas_thread, results
-from unveil.exact.columns import adjacency, find_triangles
-from unveil.exact.problem import Floats, Indices, Problem, late
-from unveil.exact.relations import Rows
+from unveil.exact.problem import Indices, Problem, late
 
 Values = NDArray[np.float32]
 
@@ -64,7 +62,7 @@ def read_overlaps(
     *,
     false: float = 0.05,
     ridge: float = 0.1,
-    cut: float = 9.0,
+    cut: float = 4.0,
     columns: int = 4096,
     least: int = 768,
     product: float = 3e7,
@@ -278,125 +276,3 @@ def _seed(indptr, indices, members, n, least):  # type: ignore[no-untyped-def]
                 members[j, 0 if members[j, 0] < 0 else 1] = n
             n += 1
     return n
-
-
-# --- Values ---------------------------------------------------------------------------------------
-
-
-def peel(
-    rows: Rows,
-    members: Indices,
-    near: Floats,
-    rng: np.random.Generator,
-    *,
-    starts: int = 8,
-    enough: float = 0.5,
-) -> Floats:
-    """x (n, d): records of given members, NaN where a value is not reached; members may be wrong
-    here and there.
-
-    starts : triangles that are tried, one after the other, for columns that are not done.
-    enough : share of the encodings that must hold for a column to be done.
-    """
-    n = int(members.max(initial=-1)) + 1
-    edges = np.flatnonzero((members >= 0).all(axis=1) & (members[:, 0] != members[:, 1]))
-    graph = adjacency(members[edges], n)
-    triangles = find_triangles(*graph)
-    x = np.full((n, rows.plus.shape[1]), np.nan)
-    best = np.zeros(x.shape[1], np.int64)
-    reached = 0
-    for t in rng.permutation(len(triangles))[: 8 * starts]:
-        left = np.flatnonzero(best < enough * len(edges))
-        if not len(left) or not starts:
-            break
-        order = _peeling_order(*graph, triangles[t, :3])
-        if len(order) < max(reached, 4):
-            continue
-        reached = int(0.9 * len(order))
-        starts -= 1
-        plus, minus = rows.plus[np.ix_(edges, left)], rows.minus[np.ix_(edges, left)]
-        some, count = _peel(
-            plus, minus, near[left], *graph, members[edges], order, triangles[t], rows.public
-        )
-        better = count > best[left]
-        x[:, left[better]], best[left[better]] = some[:, better], count[better]
-    return x
-
-
-@njit(cache=True, nogil=True)
-def _peeling_order(start, neighbour, edge, known):  # type: ignore[no-untyped-def]
-    """Records in the order in which they are reached: next is always the one that has most known
-    neighbours, two at least."""
-    n = len(start) - 1
-    ready = np.zeros(n, np.int64)
-    order = np.empty(n, np.int64)
-    for step in range(n):
-        j = known[step] if step < len(known) else np.argmax(ready)
-        if step >= len(known) and ready[j] < 2:
-            return order[:step]
-        order[step] = j
-        ready[j] = -n
-        for t in range(start[j], start[j + 1]):
-            ready[neighbour[t]] += 1
-    return order
-
-
-@njit(cache=True, nogil=True)
-def _peel(plus, minus, near, start, neighbour, edge, members, order, triangle, public):  # type: ignore[no-untyped-def]
-    """x (n, d) and how many rows hold at each column: the best choice of the triangle's signs."""
-    n = len(start) - 1
-    m, d = plus.shape
-    x, count = np.full((n, d), np.nan), np.zeros(d, np.int64)
-    guess = np.empty(2 * m)
-    for t in range(d):
-        # Without a public part the sign of the whole column is free.
-        for signs in range(8 if public else 4):
-            here = np.full(n, np.nan)
-            u = np.empty(3)
-            for e in range(3):
-                i = triangle[3 + e]
-                u[e] = minus[i, t] if (signs >> e) & 1 else plus[i, t]
-            here[triangle[0]] = (u[0] + u[1] - u[2]) / 2
-            here[triangle[1]] = u[0] - here[triangle[0]]
-            here[triangle[2]] = u[1] - here[triangle[0]]
-            settled = 0
-            for step in range(3, len(order)):
-                # Wrong signs are soon found out: nothing agrees with them.
-                if step == 40 and settled < 10:
-                    break
-                j = order[step]
-                size = 0
-                for s in range(start[j], start[j + 1]):
-                    other = here[neighbour[s]]
-                    if not np.isnan(other):
-                        guess[size] = plus[edge[s], t] - other
-                        guess[size + 1] = minus[edge[s], t] - other
-                        size += 2
-                most = second = 0
-                for a in range(size):
-                    hits = 0
-                    for b in range(0, size, 2):
-                        hits += (
-                            min(abs(guess[a] - guess[b]), abs(guess[a] - guess[b + 1])) <= near[t]
-                        )
-                    if most and abs(guess[a] - here[j]) <= 4 * near[t]:
-                        most = max(most, hits)
-                    elif hits > most:
-                        most, second = hits, most
-                        here[j] = guess[a]
-                    else:
-                        second = max(second, hits)
-                if most >= 2 and most > second:
-                    settled += 1
-                else:
-                    here[j] = np.nan
-            hold = 0
-            for i in range(m):
-                s = here[members[i, 0]] + here[members[i, 1]]
-                hold += min(abs(s - plus[i, t]), abs(s - minus[i, t])) <= near[t]
-            if hold > count[t]:
-                count[t] = hold
-                x[:, t] = here
-            if hold == m:
-                break
-    return x, count

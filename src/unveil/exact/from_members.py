@@ -1,9 +1,8 @@
 """From subsets to vectors: what every attack has left to do that finds out, by whatever means, who
 mixes whom.
 
-    1  x ← every value, from the subsets given (`exact.values`)
+    1  x ← every value, from the subsets given; where few hold exactly, the likeliest under noise
     2  status ← certificate
-    3  where few of them hold exactly: x ← most likely under noise (`exact.noise`)
 
 No subset is looked for here: encodings without one stay unexplained, so that what comes out is the
 merit of the attack.
@@ -18,13 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unveil.certificate import certify
 from unveil.encodings import Encodings, as_public
-from unveil.engine.blocks import Stopwatch
-from unveil.exact import up_to_noise
-from unveil.exact.noise import fit_noisy
-from unveil.exact.problem import Claim, as_problem
-from unveil.exact.values import solve_values
+from unveil.engine.blocks import Stopwatch, must_fit
+from unveil.engine.blocks import memory_limit as limit
+from unveil.exact import judged
+from unveil.exact.noise import explain
+from unveil.exact.problem import as_problem
 from unveil.records import Overlaps, Progress, Recovery, Supports
 
 
@@ -47,11 +45,9 @@ def from_subsets(
     """Vectors of the subsets `members` (len(rows), k) of the encodings `rows`, with the
     certificate.
 
-    enough: the share of the subsets, and of the values, that must hold exactly, below it noise is
-        assumed; and then the share of all encodings that must hold up to noise
+    enough: under noise, the share of all encodings that must hold
     most_noise: what noise may be, in units of a private part: subsets of chance leave more
     """
-    facts = facts or {}
     chosen = None if supports is None or public is None else supports.indices
     if chosen is not None:
         known = (chosen[rows] >= 0).all(axis=1)
@@ -59,42 +55,24 @@ def from_subsets(
     if len(np.unique(members)) <= members.shape[1] or len(rows) <= members.shape[1] + 2:
         why = f"subsets of {len(rows)} encodings were found: too few to solve for private vectors"
         return Recovery.empty(encodings, name, why, clock.seconds)
+    n = int(members.max()) + 1
+    must_fit(24 * n * n, f"least squares for {n:,} vectors", limit(memory_limit), "attack a part")
     # Magnitudes are all that was looked at: where signs were kept, ours are not theirs.
     encodings = replace(encodings, scheme=replace(encodings.scheme, signs="random"))
     part = replace(encodings, values=encodings.values[rows], labels=None)
     whole = np.full((encodings.m, encodings.scheme.k_private), -1)
     with clock("pixels"):
         problem = as_problem(part, public, None if chosen is None else chosen[rows])
-        means: dict[str, Any] = {"rng": rng, "progress": progress, "memory_limit": memory_limit}
-        claim = solve_values(problem, members, **means)
-        noisy = claim.explained < enough or claim.open.mean() > enough
-        if noisy:
-            fit = fit_noisy(problem, members=members, **means)
-            # A fit to noise leaves wrong subsets out; without them the others may hold exactly.
-            again = solve_values(problem, fit.members, **means)
-            noisy = again.explained < enough or again.open.mean() > enough
-            claim = claim if noisy else again
-    if not noisy:
-        whole[rows] = claim.members
-        with clock("certificate"):
-            recovery = certify(
-                encodings, claim.vectors, whole, public, chosen, claim.open, progress=progress
-            )
-        facts = {**recovery.evidence, "encodings_explained": recovery.explained, **facts}
-    else:
-        size = float(np.sqrt(np.mean(fit.vectors**2, dtype=np.float64))) if fit.vectors.size else 0
-        if (
-            fit.explained * len(rows) < enough * encodings.m
-            or fit.noise > most_noise * np.sqrt(problem.k) * size
-        ):
-            why = "the subsets that were found do not hold: overlaps were misread, or k_private is "
-            return Recovery.empty(encodings, name, why + "another", clock.seconds)
-        whole[rows] = fit.members
-        claim = Claim(
-            fit.vectors, fit.members, np.zeros(fit.vectors.shape, bool), "", fit.error, fit.noise
-        )
-        recovery = up_to_noise(encodings, claim, whole, public is not None, {})
-        facts = {**recovery.evidence, **facts}
+        claim = explain(problem, members, rng=rng, progress=progress)
+    size = np.sqrt(problem.k * np.mean(claim.vectors**2)) if len(claim.vectors) else 0.0
+    few = claim.error is not None and claim.explained * len(rows) < enough * encodings.m
+    if not size or few or claim.noise > most_noise * size:
+        why = "the subsets that were found do not hold: overlaps were misread, or k_private is "
+        return Recovery.empty(encodings, name, why + "another", clock.seconds)
+    whole[rows] = claim.members
+    with clock("certificate"):
+        recovery = judged(encodings, claim, whole, public, chosen, progress)
+    facts = {**recovery.evidence, "encodings_explained": recovery.explained, **(facts or {})}
     return replace(recovery, attack=name, seconds=clock.seconds, evidence=facts).about(encodings)
 
 

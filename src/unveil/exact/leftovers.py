@@ -23,7 +23,6 @@ within rounding of a proposal at the pivot: next to none where values are contin
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import comb, log
 
@@ -31,12 +30,20 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unveil.exact.problem import Claim, Indices, Mask, Problem, late
-from unveil.exact.values import gather, rows_of
+from unveil.exact.problem import (
+    Claim,
+    Indices,
+    Mask,
+    Problem,
+    Progress,
+    drop_unused,
+    late,
+    merge_copies,
+)
+from unveil.exact.values import solve_values
 
 Floats = NDArray[np.float64]
 Values = NDArray[np.float32]
-Progress = Callable[[str, int, int], None]
 
 
 def complete(
@@ -67,7 +74,7 @@ def complete(
         for new records to be looked for.
     pivots : columns that are tried for look-ups, one after the other.
     """
-    near = slack * problem.step
+    near, given = slack * problem.step, claim
     claim = merge_copies(claim, near)
     nats = evidence(problem, near, rng)
     tried = -1
@@ -103,7 +110,11 @@ def complete(
         tried = len(left)
     if late(deadline) or not len(claim.vectors):
         return claim
-    return _without_superfluous(problem, claim, near, share, budget, pivots, rng)
+    claim = _without_superfluous(problem, claim, near, share, budget, pivots, rng)
+    # Rows that were explained last may leave one solution at columns that had two.
+    if np.array_equal(claim.members, given.members):
+        return claim
+    return solve_values(problem, claim.members, rng=rng, deadline=deadline, progress=progress)
 
 
 def _without_superfluous(
@@ -154,38 +165,6 @@ def evidence(
         width = 2 * near[p] / max(float(y[-1] - y[0]), 1e-300)
         total -= log(min(1.0, 4 * max(float(close.mean()), width)))
     return total
-
-
-def merge_copies(claim: Claim, near: Floats, *, share: float = 0.98) -> Claim:
-    """The same claim with one name for records that are equal, and without those nobody uses."""
-    x, open_, r = claim.vectors, claim.open, len(claim.vectors)
-    if not r:
-        return claim
-    # Copies agree at any column that is open for neither: sorted by one, they are neighbours. The
-    # column with most levels among some of those that are hardly open keeps runs short.
-    some = np.argsort(open_.mean(axis=0), kind="stable")[:64]
-    pivot = int(some[np.argmax([len(np.unique(np.round(x[:, p] / near[p]))) for p in some])])
-    order = np.argsort(x[:, pivot], kind="stable")
-    name = np.arange(r)
-    for s in range(r):
-        a = order[s]
-        for b in order[s + 1 :]:
-            if x[b, pivot] - x[a, pivot] > near[pivot]:
-                break
-            both = ~open_[a] & ~open_[b]
-            if both.any() and (np.abs(x[a] - x[b])[both] <= near[both]).mean() >= share:
-                name[name == name[b]] = name[a]
-    members = np.where(claim.members >= 0, name[claim.members], -1)
-    members[(np.diff(np.sort(members, axis=1), axis=1) == 0).any(axis=1)] = -1
-    return drop_unused(replace(claim, members=members))
-
-
-def drop_unused(claim: Claim) -> Claim:
-    """The same claim without records that no row uses."""
-    used = np.unique(claim.members[claim.members >= 0])
-    name = np.full(len(claim.vectors) + 1, -1)
-    name[used] = np.arange(len(used))
-    return Claim(claim.vectors[used], name[claim.members], claim.open[used], claim.how)
 
 
 def _pivots(
@@ -332,35 +311,6 @@ def _shared(
     best = miss.argmin(axis=0)
     both = (miss <= near).all(axis=0) & (2 * sizes[0] > 4 * near)
     return guess[best, np.arange(problem.d)], unclear | both | (miss.min(axis=0) > near)
-
-
-def settle(problem: Problem, claim: Claim, which: Indices, *, slack: float = 32.0) -> Claim:
-    """Values of these records again, from all of their rows: those that two rows or more agree on,
-    and no two others. The rest of their values are open."""
-    near = slack * problem.step
-    rows = np.flatnonzero((claim.members >= 0).all(axis=1))
-    members = claim.members[rows]
-    x, open_ = claim.vectors.astype(np.float64), claim.open.copy()
-    indptr, where = rows_of(members, len(x))
-    total = gather(members, x)
-    for j in which:
-        mine = where[indptr[j] : indptr[j + 1]]
-        c = 0.0 if problem.c is None else problem.c[rows[mine]]
-        y = problem.y[rows[mine]].astype(np.float64)
-        rest = total[mine] - x[j] + c
-        clear = np.stack([~open_[np.setdiff1d(members[i], j)].any(axis=0) for i in mine])
-        guess = np.concatenate([y - rest, -y - rest])
-        hits = np.stack(
-            [((np.abs(np.abs(g + rest) - y) <= near) & clear).sum(axis=0) for g in guess]
-        )
-        hits[~np.concatenate([clear, clear])] = 0
-        best = hits.argmax(axis=0)
-        value = guess[best, np.arange(problem.d)]
-        other = np.where(np.abs(guess - value) > 4 * near, hits, 0).max(axis=0)
-        most = hits.max(axis=0)
-        x[j] = value
-        open_[j] = (most < 2) | (other >= most)
-    return replace(claim, vectors=x.astype(np.float32), open=open_)
 
 
 @njit(cache=True, nogil=True)

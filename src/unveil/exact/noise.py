@@ -1,4 +1,4 @@
-"""Values and memberships under noise: folded least squares.
+"""Values under noise, with memberships known: folded least squares.
 
     y = |Wx + c + ε|,   ε ~ N(0, σ²)
 
@@ -13,163 +13,110 @@ needs a start with most signs right: relaxed reflections, several of them, and e
 the likeliest. Then each record in turn is moved to the highest peak of its likelihood with all
 others held, which frees records of few rows from wrong signs, and in the end to its mean.
 
-Given x, in turn, a row takes the k records with the smallest misfit (`swap`). σ is what is left,
-with the freedom that x uses up put back. A row counts as explained when what the others say
-of it makes it likelier than no knowledge at all, by more than the number of choices its members
-had: on pure noise no row is.
+σ is what is left, with the freedom that x uses up put back. A row counts as explained when what the
+others say of it makes it likelier than no knowledge at all, by more than the number of choices its
+members had: on pure noise no row is.
 
 Cost: some sixty products with W for each column and start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from math import comb, log
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unveil.engine.blocks import memory_limit as bytes_allowed
-from unveil.engine.blocks import must_fit, one_blas_thread
+from unveil.engine.blocks import one_blas_thread
 from unveil.engine.folded import expected_square, information, log_density, signed
-from unveil.exact.overlaps import draw_members, similarity
-from unveil.exact.problem import Indices, Mask, Problem, late
-from unveil.exact.similarities import column_scale, swap
-from unveil.exact.values import distinct, fit_matrix, gather, reflect, rows_of
+from unveil.exact.problem import Claim, Indices, Problem, Progress, column_scale, holds, late
+from unveil.exact.values import Design, distinct, reflect, solve_values
 
 Floats = NDArray[np.float64]
 Values = NDArray[np.float32]
-Progress = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True, eq=False)
-class NoisyFit:
-    """What is likeliest under noise; nothing of it is exact.
+def explain(
+    problem: Problem,
+    members: Indices,
+    *,
+    rng: np.random.Generator,
+    enough: float = 0.5,
+    deadline: float = np.inf,
+    progress: Progress | None = None,
+) -> Claim:
+    """Records of encodings whose members are known, most of them rightly: exact values where
+    equations hold, the likeliest ones where there is noise.
 
-    Attributes
-    ----------
-    vectors : float32 array of shape (r, d)
-        Records in the units of the problem.
-    members : int array of shape (m, k)
-        The records of every encoding, −1 where it is not explained.
-    error : array of shape (r,)
-        Standard error of a record's values, on average over the columns.
-    noise : float
-        Standard deviation of the noise, in the units of the problem, on average over the columns.
+    enough : the share of the encodings given, and of the values, that must hold exactly; else there
+        is noise.
     """
+    given = (members >= 0).all(axis=1).mean()
 
-    vectors: Values
-    members: Indices
-    error: Floats
-    noise: float
+    def exact(members: Indices) -> Claim:
+        claim = solve_values(problem, members, rng=rng, deadline=deadline, progress=progress)
+        if not len(claim.vectors) or claim.explained < enough * given:
+            return Claim.nothing(problem)
+        good = claim.open.mean() <= enough and holds(problem, claim)
+        return claim if good else Claim.nothing(problem)
 
-    @property
-    def explained(self) -> float:
-        """The share of encodings whose members are known."""
-        return float((self.members >= 0).all(axis=1).mean()) if len(self.members) else 0.0
+    claim = exact(members)
+    if len(claim.vectors):
+        return claim
+    fit, even = fit_noisy(problem, members, rng=rng, deadline=deadline, progress=progress)
+    # It leaves wrong rows out; without them the others may hold exactly.
+    claim = exact(fit.members)
+    return fit if even and not len(claim.vectors) else claim
 
 
 def fit_noisy(
     problem: Problem,
+    members: Indices,
     *,
-    members: Indices | None = None,
-    n: int | None = None,
     rng: np.random.Generator,
-    rounds: int = 4,
-    columns: int = 400,
-    starts: int = 2,
+    starts: int = 3,
+    fewest: int = 3,
+    enough: float = 0.5,
+    uneven: float = 2.0,
     deadline: float = np.inf,
     progress: Progress | None = None,
-    memory_limit: int | None = None,
-) -> NoisyFit:
-    """Records under noise, with memberships known or found.
+) -> tuple[Claim, bool]:
+    """The likeliest records under noise, with their standard errors, and whether noise is what is
+    left: it is the same in all rows, and what wrong members leave is not.
 
     Parameters
     ----------
-    members : int array of shape (m, k) or None
-        The records of every encoding, where they are known; None: found from similarities.
-    n : int or None
-        The number of records; None: estimated from the moments of the similarities.
-    rounds : int
-        Of values and members by turns, at most; they end where no row changes.
-    columns : int
-        Columns on which that is done.
+    members : int array of shape (m, k)
+        The records of every encoding, −1 where they are not known; some may be wrong.
     starts : int
         Random starts of each column.
+    fewest : int
+        Rows that a record must have.
+    enough : float
+        The share of the rows given that must be explained.
+    uneven : float
+        How much more the misfits of rows may differ than those of equal noise do.
     deadline : float
-        A time by `time.monotonic`; turns end there, and columns that were not reached stay 0.
+        A time by `time.monotonic`; columns that were not reached by then stay 0.
     """
     m, d, k = problem.m, problem.d, problem.k
-    nothing = np.empty((0, d), np.float32), np.full((m, k), -1), np.empty(0), float("nan")
     scale = column_scale(problem)
     y = problem.y / scale
     c = None if problem.c is None else problem.c / scale
-    guess, given = 0.1 * np.sqrt(k), members is not None
-    if members is None:
-        must_fit(
-            9 * m * m,
-            f"similarities of {m:,} encodings",
-            bytes_allowed(memory_limit),
-            "attack fewer of them",
-        )
-        with one_blas_thread():
-            similar = similarity(y, k, c, rng=rng)
-        count = similar.n if n is None else n
-        if count >= m or count < k + 1:
-            return NoisyFit(*nothing)
-        sweeps = max(100, 60_000 // m)
-        members, _ = draw_members(
-            similar,
-            k,
-            count,
-            rng,
-            sweeps=sweeps,
-            stop=lambda: late(deadline),
-            progress=progress,
-        )
-        guess = max(similar.noise, 0.05) * np.sqrt(k)
+    nothing = Claim.nothing(problem, "no records explain the encodings up to noise")
     rows = np.flatnonzero((members >= 0).all(axis=1) & distinct(members))
-    # 1. Values and members by turns, on some of the columns.
-    some = np.sort(rng.permutation(d)[:columns])
-    ys = np.ascontiguousarray(y[:, some])
-    cs = None if c is None else np.ascontiguousarray(c[:, some])
-    even = np.ones(len(some), np.float32)
-    sigma = guess
-    for turn in range(rounds):
-        used, names = np.unique(members[rows], return_inverse=True)
-        names = names.reshape(-1, k)
-        if len(used) <= k or len(rows) <= len(used):
-            return NoisyFit(*nothing)
-        design = _Design(names, len(used))
-        x, sigma = _solve(ys[rows], _of(cs, rows), design, sigma, rng, 1, deadline=deadline)
-        if turn == rounds - 1 or given or late(deadline):
-            break
-        x, names, same = _without_copies(x, names, design, sigma)
-        if len(x) <= k:
-            return NoisyFit(*nothing)
-        found, _ = swap(ys, cs, x, _filled(names, rows, m, len(x), rng), even)
-        explained = _explained(ys, cs, x, found, sigma)
-        if progress:
-            progress("rows explained", int(explained.sum()), m)
-        keep = np.flatnonzero(explained) if 2 * explained.sum() > m else np.arange(m)
-        still = (
-            same
-            and np.array_equal(keep, rows)
-            and np.array_equal(found[keep], np.sort(names, axis=1))
-        )
-        rows, members = keep, found
-        if still:
-            break
+    # A record of one or two rows fits their noise.
+    uses = np.bincount(members[rows].ravel(), minlength=int(members.max()) + 2)
+    rows = rows[(uses[members[rows]] >= fewest).all(axis=1)]
     used, names = np.unique(members[rows], return_inverse=True)
-    names = names.reshape(-1, k)
     if len(used) <= k or len(rows) <= len(used):
-        return NoisyFit(*nothing)
-    # 2. Every column, and which rows are more than chance.
-    fit = _Design(names, len(used))
+        return nothing, False
+    design = Design(names.reshape(-1, k), len(used))
     x = np.zeros((len(used), d), np.float32)
-    gain, told, power, blocks = np.zeros(len(rows)), 0.0, 0.0, 0
+    gain, miss = np.zeros((2, len(rows)))
+    told = power = 0.0
     order = rng.permutation(d)
     for s in range(0, d, 256):
         if late(deadline) and s:
@@ -177,81 +124,61 @@ def fit_noisy(
         here = order[s : s + 256]
         yb = np.ascontiguousarray(y[np.ix_(rows, here)])
         cb = None if c is None else np.ascontiguousarray(c[np.ix_(rows, here)])
-        x[:, here], size = _solve(yb, cb, fit, sigma, rng, starts, mean=True, deadline=deadline)
-        mu, v = fit.others(x[:, here], yb, cb, size)
-        plain = 0.0 if cb is None else cb
-        gain += (log_density(yb, mu, v) - log_density(yb, plain, float(k + size**2))).sum(axis=1)
-        told, power, blocks = told + information(yb, mu, v), power + size**2, blocks + 1
+        with one_blas_thread():
+            x[:, here], sigma = _solve(yb, cb, design, rng, starts, deadline=deadline)
+        mu, v = _others(design, x[:, here], yb, cb, sigma)
+        plain: Any = np.float32(0) if cb is None else cb
+        rest = np.abs(design.W @ x[:, here] + plain) - yb
+        miss += (rest**2 / np.mean(rest**2, axis=0)).sum(axis=1) / (1 - design.leverage[:, 0])
+        gain += (log_density(yb, mu, v) - log_density(yb, plain, float(k + sigma**2))).sum(axis=1)
+        told, power = told + len(here) * information(yb, mu, v), power + len(here) * sigma**2
+        low, middle, high = np.quantile(miss, [0.16, 0.5, 0.84])
+        done = min(s + 256, d)
+        even = bool((high - low) / 2 <= uneven * middle * np.sqrt(2 / done))
+        if not even or np.median(gain) <= 0:
+            break
         if progress:
-            progress("values", min(s + 256, d), d)
-    sigma = float(np.sqrt(power / max(blocks, 1)))
+            progress("values", done, d)
+    sigma = float(np.sqrt(power / done))
     good = gain > log(comb(len(used), k))
+    if good.mean() < enough:
+        return nothing, False
     out = np.full((m, k), -1)
-    out[rows[good]] = names[good]
-    if 2 * good.sum() < m:
-        return NoisyFit(*nothing)
-    unit = float(np.sqrt(np.mean(scale**2)))
-    error = sigma * unit * np.sqrt(np.diag(fit.inverse) / max(told / max(blocks, 1), 0.05))
-    return NoisyFit(x * scale, out, error.astype(np.float64), sigma * unit)
+    out[rows[good]] = design.members[good]
+    noise = sigma * float(np.sqrt(np.mean(scale**2)))
+    error = noise * np.sqrt(np.diag(design.inverse) / max(told / done, 0.05))
+    how = f"noise of {noise:.3g}"
+    return Claim(x * scale, out, np.zeros(x.shape, bool), how, error, noise), even
 
 
-def _of(c: Values | None, rows: Indices) -> Values | None:
-    return None if c is None else c[rows]
-
-
-class _Design:
-    """What all columns share: members (m, k) of n records, (WᵀW)⁻¹ and the leverages."""
-
-    def __init__(self, members: Indices, n: int, *, largest: float = 0.9) -> None:
-        self.members, self.n = members, n
-        self.inverse = fit_matrix(members, n, np.ones(len(members)), ridge=1e-6)
-        leverage = np.zeros(len(members))
-        for a in range(members.shape[1]):
-            for b in range(members.shape[1]):
-                leverage += self.inverse[members[:, a], members[:, b]]
-        # A row that alone holds a record has leverage 1: nothing else says anything of it.
-        self.leverage = np.clip(leverage, 0, largest).astype(np.float32)[:, None]
-        self.indptr, self.rows = rows_of(members, n)
-
-    def fit(self, s: Values) -> Values:
-        """Least squares: x for signed private parts s."""
-        total = np.zeros((self.n, s.shape[1]), np.float32)
-        _add_rows(self.members, s, total)
-        return np.asarray(self.inverse @ total)
-
-    def others(
-        self, x: Values, y: Values, c: Values | None, sigma: float, s: Values | None = None
-    ) -> tuple[Values, Values]:
-        """Mean and variance of each encoding by what the other ones say; s : its signed value."""
-        total = gather(self.members, x)
-        total = total if c is None else total + c
-        if s is None:
-            s = signed(y, total, np.float32(sigma**2))
-        h = self.leverage
-        return (total - h * s) / (1 - h), np.float32(sigma**2) / (1 - h)
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _add_rows(members, s, total):  # type: ignore[no-untyped-def]
-    for i in range(len(members)):
-        for q in range(members.shape[1]):
-            for t in range(s.shape[1]):
-                total[members[i, q], t] += s[i, t]
+def _others(
+    design: Design,
+    x: Values,
+    y: Values,
+    c: Values | None,
+    sigma: float,
+    s: Values | None = None,
+) -> tuple[Values, Values]:
+    """Mean and variance of each encoding by what the other ones say; s : its signed value."""
+    total = design.W @ x
+    total = total if c is None else total + c
+    if s is None:
+        s = signed(y, total, np.float32(sigma**2))
+    h = design.leverage.astype(np.float32)
+    return (total - h * s) / (1 - h), np.float32(sigma**2) / (1 - h)
 
 
 def _solve(
     y: Values,
     c: Values | None,
-    design: _Design,
-    sigma: float,
+    design: Design,
     rng: np.random.Generator,
     starts: int,
     *,
-    steps: int = 80,
+    steps: int = 160,
     climbs: int = 15,
     warm: float = 1.5,
     again: int = 4,
-    mean: bool = False,
     smallest: float = 0.1,
     deadline: float = np.inf,
 ) -> tuple[Values, float]:
@@ -260,11 +187,10 @@ def _solve(
     steps : reflections of a start. climbs : steps of expectation–maximisation, of which the first
     have `warm` times the noise, so that signs that are not sure yet stay open a little longer.
     again : further starts of columns that are much less likely than most.
+    smallest : noise from which on records end at their mean instead of at their highest value.
     deadline : when no further start is made.
-    mean : whether records end at their mean instead of at their highest value, where the noise is
-    more than `smallest`.
     """
-    m, k = design.members.shape
+    k = design.members.shape[1]
     best = np.full(y.shape[1], -np.inf)
     x = np.zeros((design.n, y.shape[1]), np.float32)
     todo = np.arange(y.shape[1])
@@ -280,9 +206,9 @@ def _solve(
         v = np.float32(np.sqrt(k)) * rng.standard_normal(yt.shape, dtype=np.float32)
         if ct is not None and turn == 0:
             v = yt * np.tanh(yt * ct / np.float32(k))
-        guess, _ = reflect(
-            yt, ct, design.members, design.n, np.ones(m), design.inverse, v, steps=steps
-        )
+        guess, _ = reflect(yt, ct, design, v, steps=steps)
+        if turn == 0:
+            sigma = _left(y, c, design, guess, 1e-4)
         guess = _climb(yt, ct, design, guess, sigma * np.linspace(warm, 1, climbs))
         if turn >= starts:
             guess = _one_by_one(yt, ct, design, guess, sigma, False)
@@ -299,29 +225,29 @@ def _solve(
             best = _likelihood(y, c, design, x, sigma)
     sigma = _left(y, c, design, x, sigma)
     # Under less noise the grid would be coarser than the peaks, and signs are sure: x is the mean.
-    if mean and sigma > smallest:
+    if sigma > smallest:
         x = _one_by_one(y, c, design, x, sigma, True)
     return x, sigma
 
 
-def _climb(y: Values, c: Values | None, design: _Design, x: Values, sigmas: Floats) -> Values:
+def _climb(y: Values, c: Values | None, design: Design, x: Values, sigmas: Floats) -> Values:
     """x after steps of expectation–maximisation, each with its own noise."""
     s = None
     for sigma in sigmas:
-        s = signed(y, *design.others(x, y, c, float(sigma), s))
+        s = signed(y, *_others(design, x, y, c, float(sigma), s))
         x = design.fit(s if c is None else s - c)
     return x
 
 
-def _likelihood(y: Values, c: Values | None, design: _Design, x: Values, sigma: float) -> Floats:
+def _likelihood(y: Values, c: Values | None, design: Design, x: Values, sigma: float) -> Floats:
     """(p,): log-likelihood of each column, every row by what the others say."""
-    mu, v = design.others(x, y, c, sigma)
+    mu, v = _others(design, x, y, c, sigma)
     return np.asarray(log_density(y, mu, v).sum(axis=0, dtype=np.float64))
 
 
-def _left(y: Values, c: Values | None, design: _Design, x: Values, sigma: float) -> float:
+def _left(y: Values, c: Values | None, design: Design, x: Values, sigma: float) -> float:
     """The noise that is left, with the freedom that x uses up put back."""
-    total = gather(design.members, x)
+    total = design.W @ x
     rest = expected_square(y, total if c is None else total + c, np.float32(sigma**2))
     free = max(1 - design.n / len(y), 0.1)
     return max(float(np.sqrt(np.median(np.mean(rest, axis=0, dtype=np.float64)) / free)), 1e-4)
@@ -330,7 +256,7 @@ def _left(y: Values, c: Values | None, design: _Design, x: Values, sigma: float)
 def _one_by_one(
     y: Values,
     c: Values | None,
-    design: _Design,
+    design: Design,
     x: Values,
     sigma: float,
     mean: bool,
@@ -342,10 +268,11 @@ def _one_by_one(
     count = int(np.clip(2 * reach / (0.35 * sigma), 41, 241))
     grid = np.linspace(-reach, reach, count).astype(np.float32)
     columns = np.ascontiguousarray(x.T)
-    total = gather(design.members, x)
+    total = design.W @ x
     total = np.ascontiguousarray((total if c is None else total + c).T)
+    W = design.W.tocsc()
     values = np.ascontiguousarray(y.T)
-    _sweep(values, design.indptr, design.rows, columns, total, grid, np.float32(sigma**2), mean)
+    _sweep(values, W.indptr, W.indices, columns, total, grid, np.float32(sigma**2), mean)
     return np.ascontiguousarray(columns.T)
 
 
@@ -386,47 +313,3 @@ def _sweep(y, indptr, rows, x, total, grid, variance, mean):  # type: ignore[no-
             for f in range(s, e):
                 total[p, rows[f]] += new - here
             x[p, j] = new
-
-
-def _without_copies(
-    x: Values, names: Indices, design: _Design, sigma: float, *, fewest: int = 3, rare: float = 0.2
-) -> tuple[Values, Indices, bool]:
-    """x and names once columns that differ by no more than their errors are one record, and columns
-    that few rows use are given up (−1); whether all stayed.
-
-    fewest, rare : rows that a column needs, and the share of the typical number.
-    """
-    size = np.einsum("ij,ij->i", x, x)
-    apart = np.maximum(size[:, None] + size - 2 * x @ x.T, 0.0) / x.shape[1]
-    C = design.inverse
-    error = np.diag(C)
-    same = np.triu(apart < 3 * sigma**2 * (error[:, None] + error - 2 * C), 1)
-    name = np.arange(len(x))
-    for a, b in np.argwhere(same):
-        name[name == name[b]] = name[a]
-    count = np.bincount(name[names].ravel(), minlength=len(x))
-    good = count >= max(fewest, rare * float(np.median(count[count > 0])))
-    place = np.where(good, np.cumsum(good) - 1, -1)
-    return np.ascontiguousarray(x[good]), place[name[names]], bool(good.all())
-
-
-def _filled(names: Indices, rows: Indices, m: int, n: int, rng: np.random.Generator) -> Indices:
-    """(m, k) members to start swaps from: random ones where there are none."""
-    out = np.argsort(rng.random((m, n)), axis=1)[:, : names.shape[1]]
-    whole = (names >= 0).all(axis=1) & distinct(names)
-    out[rows[whole]] = names[whole]
-    return out
-
-
-def _explained(y: Values, c: Values | None, x: Values, members: Indices, sigma: float) -> Mask:
-    """Rows that all of their members make likelier, each held against an unknown record, by more
-    than the number of records to choose from."""
-    total = gather(members, x)
-    total = total if c is None else total + c
-    full = log_density(y, total, float(sigma**2)).sum(axis=1)
-    unknown = float(sigma**2 + 1)
-    without = [
-        log_density(y, total - x[members[:, q]], unknown).sum(axis=1)
-        for q in range(members.shape[1])
-    ]
-    return np.asarray(full > np.max(without, axis=0) + log(len(x)) + 12)

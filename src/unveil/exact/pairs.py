@@ -39,6 +39,7 @@ from itertools import pairwise
 import numpy as np
 from numba import njit
 
+from unveil.exact.columns import adjacency, core_values, find_cores
 from unveil.exact.problem import Floats, Indices, Mask
 from unveil.exact.relations import (
     BORDER,
@@ -147,7 +148,6 @@ def grow_pairs(
 
 def grow_from(
     rows: Rows,
-    x: Floats,
     members: Indices,
     rng: np.random.Generator,
     *,
@@ -156,12 +156,13 @@ def grow_from(
     deadline: float = np.inf,
     progress: Progress | None = None,
 ) -> Pairs:
-    """The same from records that are known already; some may be there twice, some missing, and some
-    of the members (m, 2) wrong.
+    """The same where most of the members (m, 2) are known already: some may be wrong or −1, some
+    records there twice, some missing.
 
     known : the share of its columns at which a record must have a value.
     """
     growth = _Growth(rows, _ClassIndex([], rows.m), rng)
+    x = values_along(rows, members, growth.near)
     growth.p, growth.parity, growth.absolute = x, np.zeros(len(x), np.int64), True
     whole = np.flatnonzero((members >= 0).all(axis=1) & (members[:, 0] != members[:, 1]))
     total = x[members[whole, 0]] + x[members[whole, 1]]
@@ -172,6 +173,44 @@ def grow_from(
     growth._unify()
     growth.run(rounds, deadline, progress, voters=len(growth.p))
     return growth.finish(deadline)
+
+
+def values_along(
+    rows: Rows, members: Indices, near: Floats, *, cores: int = 20, enough: float = 0.5
+) -> Floats:
+    """x (n, d): records along encodings whose members are known, NaN where one is not reached.
+
+    From a core (`columns`), whose signs are tried at every column, to records with two known
+    neighbours, and along ears of three encodings where there are none. All columns must agree on
+    every step, so that a wrong row is not followed, and stops nothing: two others that agree lead
+    to the same record.
+
+    cores : that are tried. enough : share of the records; who reaches so many is believed.
+    """
+    n = int(members.max(initial=-1)) + 1
+    edges = np.flatnonzero((members >= 0).all(axis=1) & (members[:, 0] != members[:, 1]))
+    graph = adjacency(members[edges], n)
+    plus, minus = rows.plus[edges], rows.minus[edges]
+    best = np.full((n, plus.shape[1]), np.nan)
+    for vertices, steps in zip(*find_cores(graph, cores), strict=True):
+        vertices, steps = vertices[vertices >= 0], steps[steps[:, 0] >= 0]
+        local = np.column_stack([steps[:, :2], np.arange(len(steps))])
+        x = np.full_like(best, np.nan)
+        fits = 0
+        for p in range(len(near)):
+            column = plus[steps[:, 2], p], minus[steps[:, 2], p], near[p]
+            values = core_values(column, vertices, local, not rows.public)
+            fits += len(values) > 0
+            if len(values) == 1:
+                x[vertices, p] = values[0]
+        if fits < 0.9 * len(near) or np.isnan(x[vertices]).mean() > 0.5:
+            continue
+        _reach(x, vertices, plus, minus, near, rows.columns, graph)
+        if np.isnan(x).mean() < np.isnan(best).mean():
+            best = x
+        if np.isnan(best).mean() < 1 - enough:
+            break
+    return best
 
 
 def _nothing(rows: Rows) -> Pairs:
@@ -791,6 +830,87 @@ def _concur(p, plus, minus, near, columns, v, f, w, g):  # type: ignore[no-untyp
         s, t = plus[g, c] - b, minus[g, c] - b
         e = near[c]
         if abs(x - s) > e and abs(x - t) > e and abs(y - s) > e and abs(y - t) > e:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _reach(x, core, plus, minus, near, columns, graph):  # type: ignore[no-untyped-def]
+    """x (n, d), in place: records with two known neighbours whose encodings concur, and ears, pairs
+    of records with one known neighbour each."""
+    start, neighbour, edge = graph
+    n = len(x)
+    ready = np.zeros(n, np.int64)  # known neighbours
+    done = np.zeros(n, np.bool_)
+    waiting = [np.int64(0) for _ in range(0)]
+    head = 0  # first come, first served: errors of long chains add up
+    fresh = [np.int64(v) for v in core]
+    while len(fresh):
+        # 1. Neighbours of what is new.
+        while len(fresh):
+            v = fresh.pop()
+            done[v] = True
+            for i in range(start[v], start[v + 1]):
+                ready[neighbour[i]] += 1
+                if ready[neighbour[i]] > 1:
+                    waiting.append(neighbour[i])
+        # 2. Records on which two encodings agree.
+        while head < len(waiting) and not len(fresh):
+            v = waiting[head]
+            head += 1
+            if done[v]:
+                continue
+            ends = np.array([i for i in range(start[v], start[v + 1]) if done[neighbour[i]]])
+            a, f = neighbour[ends], edge[ends]
+            group = np.zeros(len(ends), np.bool_)
+            for s in range(len(ends)):
+                if group.sum() > 1:
+                    break
+                for t in range(len(ends)):
+                    group[t] = s == t or _concur(
+                        x, plus, minus, near, columns, a[s], f[s], a[t], f[t]
+                    )
+            if group.sum() > 1:
+                x[v], bad = _meet(x, plus, minus, near, a[group], f[group])
+                if not bad:
+                    fresh.append(v)
+        # 3. Ears.
+        for u in range(n):
+            if len(fresh):
+                break
+            if done[u] or not ready[u]:
+                continue
+            for i in range(start[u], start[u + 1]):
+                w = neighbour[i]
+                if done[w] or not ready[w] or len(fresh):
+                    continue
+                for s in range(start[u], start[u + 1]):
+                    for t in range(start[w], start[w + 1]):
+                        known = done[neighbour[s]] and done[neighbour[t]] and not len(fresh)
+                        path = (neighbour[s], edge[s], u, edge[i], w, edge[t], neighbour[t])
+                        if known and _ear(x, plus, minus, near, columns, path):
+                            fresh.append(np.int64(u))
+                            fresh.append(w)
+    x[~done] = np.nan
+
+
+@njit(cache=True, nogil=True)
+def _ear(x, plus, minus, near, columns, path):  # type: ignore[no-untyped-def]
+    """Whether the encodings f, h, g lead from a by v and w to b at all columns; then x has v and w,
+    NaN where there is a choice."""
+    a, f, v, h, w, g, b = path
+    for c in columns:
+        count = 0
+        if np.isnan(x[a, c]) or np.isnan(x[b, c]):
+            continue
+        for u in (plus[f, c] - x[a, c], minus[f, c] - x[a, c]):
+            for z in (plus[g, c] - x[b, c], minus[g, c] - x[b, c]):
+                if min(abs(u + z - plus[h, c]), abs(u + z - minus[h, c])) <= near[c]:
+                    count += 1
+                    x[v, c], x[w, c] = u, z
+        if count != 1:
+            x[v, c], x[w, c] = np.nan, np.nan
+        if count == 0:
             return False
     return True
 

@@ -22,19 +22,16 @@ Relations need about n^(k/2) encodings. Cost: m³/64 operations for the eliminat
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unveil.exact.problem import Claim, Indices, Problem, late
+from unveil.exact.leftovers import complete
+from unveil.exact.problem import Claim, Indices, Problem, Progress, late
 from unveil.exact.relations import as_rows, difference_classes
-from unveil.exact.similarities import finish_leftovers
 from unveil.exact.values import solve_values
 
 Bits = NDArray[np.bool_]
-Progress = Callable[[str, int, int], None]
 
 
 def recover_by_parity(
@@ -45,7 +42,6 @@ def recover_by_parity(
     each: int = 12,
     deadline: float = np.inf,
     progress: Progress | None = None,
-    memory_limit: int | None = None,
 ) -> Claim:
     """Records of encodings that have many relations, whatever their values look like.
 
@@ -65,9 +61,8 @@ def recover_by_parity(
         rng=rng,
         deadline=deadline,
         progress=progress,
-        memory_limit=memory_limit,
     )
-    claim = finish_leftovers(problem, claim, rng=rng, deadline=deadline, progress=progress)
+    claim = complete(problem, claim, rng=rng, deadline=deadline, progress=progress)
     return Claim(claim.vectors, claim.members, claim.open, "relations between encodings")
 
 

@@ -17,6 +17,7 @@ believes a claim but `unveil.certificate`, which checks it.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,6 +29,7 @@ from unveil.encodings import Encodings
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +95,10 @@ class Claim:
         Values for which another one fits as well.
     how : str
         The idea that led to them, in a few words.
+    error : array of shape (r,) or None
+        Under noise: the standard error of a record's values, on average over the columns.
+    noise : float
+        Standard deviation of the noise, on average over the columns.
     """
 
     vectors: NDArray[np.float32]
@@ -160,6 +166,67 @@ def as_problem(
     return Problem(
         (raw / np.float32(weight)).astype(np.float32), c, scheme.k_private, step / weight
     )
+
+
+def merge_copies(claim: Claim, near: Floats, *, share: float = 0.98) -> Claim:
+    """The same claim with one name for records that are equal, and without those nobody uses."""
+    x, open_, r = claim.vectors, claim.open, len(claim.vectors)
+    if not r:
+        return claim
+    # Copies agree at any column that is open for neither: sorted by one, they are neighbours. The
+    # column with most levels among some of those that are hardly open keeps runs short.
+    some = np.argsort(open_.mean(axis=0), kind="stable")[:64]
+    pivot = int(some[np.argmax([len(np.unique(np.round(x[:, p] / near[p]))) for p in some])])
+    order = np.argsort(x[:, pivot], kind="stable")
+    name = np.arange(r)
+    for s in range(r):
+        a = order[s]
+        for b in order[s + 1 :]:
+            if x[b, pivot] - x[a, pivot] > near[pivot]:
+                break
+            both = ~open_[a] & ~open_[b]
+            if both.any() and (np.abs(x[a] - x[b])[both] <= near[both]).mean() >= share:
+                name[name == name[b]] = name[a]
+    members = np.where(claim.members >= 0, name[claim.members], -1)
+    members[(np.diff(np.sort(members, axis=1), axis=1) == 0).any(axis=1)] = -1
+    return drop_unused(replace(claim, members=members))
+
+
+def drop_unused(claim: Claim) -> Claim:
+    """The same claim without records that no row uses."""
+    used = np.unique(claim.members[claim.members >= 0])
+    name = np.full(len(claim.vectors) + 1, -1)
+    name[used] = np.arange(len(used))
+    return Claim(claim.vectors[used], name[claim.members], claim.open[used], claim.how)
+
+
+def holds(
+    problem: Problem, claim: Claim, *, sample: int = 200, columns: int = 200, near: float = 1e-3
+) -> bool:
+    """Whether rows that a claim explains are reproduced at half of the values that are not left
+    open, to `near` of a column's size: noise of more than that has no equations."""
+    rows = np.flatnonzero((claim.members >= 0).all(axis=1))[:sample]
+    if not len(rows):
+        return True
+    some = slice(0, problem.d, max(1, problem.d // columns))
+    y = problem.y[rows, some].astype(np.float64)
+    total = claim.vectors[:, some].astype(np.float64)[claim.members[rows]].sum(axis=1)
+    total += 0 if problem.c is None else problem.c[rows, some]
+    size = np.sqrt(np.mean(y**2, axis=0)) + 1e-30
+    known = ~claim.open[:, some][claim.members[rows]].any(axis=1)
+    good = np.abs(np.abs(total) - y) <= np.maximum(near * size, 4 * problem.step[some])
+    return bool(good.mean() >= 0.5 if known.mean() < 0.1 else good[known].mean() >= 0.5)
+
+
+def column_scale(problem: Problem) -> NDArray[np.float32]:
+    """(d,): the deviation of a record at each column, if records have mean 0."""
+    power = np.mean(np.square(problem.y, dtype=np.float64), axis=0)
+    if problem.c is not None:
+        power = power - np.mean(np.square(problem.c, dtype=np.float64), axis=0)
+    size = np.sqrt(np.maximum(power, 0) / problem.k)
+    # A column without a private part must not drown the others.
+    floor = 1e-3 * float(np.sqrt(np.mean(problem.y**2, dtype=np.float64))) + 1e-30
+    return np.asarray(np.maximum(size, floor), dtype=np.float32)
 
 
 def released_step(values: NDArray[np.float32]) -> Floats:

@@ -6,9 +6,10 @@
     x ← values                        every column, from the rows that hold    (`values`)
     W, x ← leftovers                  rows that are left, records that were missed  (`leftovers`)
 
-A draw that explains too little is repeated, with twice as many sweeps. Two encodings per record are
-enough; the columns must be many and roughly Gaussian. For data of other kinds relations are the way
-(`parity`, and for k = 2 `pairs`).
+Where no rows hold exactly there is noise, and x ← the likeliest values (`noise`). A draw that
+explains too little is repeated, with twice as many sweeps. Two encodings per record are enough; the
+columns must be many and roughly Gaussian. For data of other kinds relations are the way (`parity`,
+and for k = 2 `pairs`).
 
 By turns. A first guess at the memberships may have a third of its rows wrong. Yet the values x that
 solve it in the sense of least squares are good enough to give every row the k records with the
@@ -26,30 +27,26 @@ Cost of a round: m·k·n·p for the swaps, and some sixty reflections (`values`)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from unveil.engine.blocks import memory_limit as bytes_allowed
 from unveil.engine.blocks import must_fit, one_blas_thread
-from unveil.exact.leftovers import complete, drop_unused, settle
-from unveil.exact.overlaps import Similarity, draw_members, similarity
-from unveil.exact.problem import Claim, Indices, Mask, Problem, late
-from unveil.exact.values import evidence, fit_matrix, gather, reflect, solve_values
+from unveil.exact.leftovers import complete
+from unveil.exact.noise import explain, fit_noisy
+from unveil.exact.overlaps import draw_members, similarity
+from unveil.exact.problem import Claim, Indices, Mask, Problem, Progress, column_scale, late
+from unveil.exact.values import Design, incidence, reflect
 
 Floats = NDArray[np.float64]
 Values = NDArray[np.float32]
-Progress = Callable[[str, int, int], None]
 
 
 def recover_by_similarity(
     problem: Problem,
     *,
-    n: int | None = None,
     rng: np.random.Generator,
     attempts: int = 3,
     enough: float = 0.9,
@@ -57,12 +54,10 @@ def recover_by_similarity(
     progress: Progress | None = None,
     memory_limit: int | None = None,
 ) -> Claim:
-    """Records and memberships of encodings of generic values.
+    """Records and memberships of encodings of generic values, exact or up to noise.
 
     Parameters
     ----------
-    n : int or None
-        The number of records; None: estimated from the moments of the similarities.
     attempts : int
         Draws of the heat bath at most.
     enough : float
@@ -75,40 +70,31 @@ def recover_by_similarity(
     m, k = problem.m, problem.k
     if k == 1 and problem.c is None:
         return each_alone(problem)
-    best = Claim.nothing(problem, "encodings share nothing, or noise hides it")
-    if m < 4:
-        return best
     must_fit(
         9 * m * m + 16 * problem.y.nbytes // 4,
         f"similarities of {m:,} encodings",
         bytes_allowed(memory_limit),
         "attack fewer of them",
     )
+    best = Claim.nothing(problem, "encodings share nothing, or noise hides it")
     scale = column_scale(problem)
     y = problem.y / scale
     c = None if problem.c is None else problem.c / scale
-    with one_blas_thread():
-        similar = similarity(y, k, c, rng=rng)
-    count = similar.n if n is None else n
-    if count >= m or count < k + 1:
-        return best
-    if k == 1:
-        return solve_values(problem, shared_record(similar), rng=rng, deadline=deadline)
     for attempt in range(attempts):
-        if attempt == 1:  # what looked like noise may be chance
-            with one_blas_thread():
-                similar = similarity(y, k, c, rng=rng, noisy=False)
-            count = min(similar.n, m - 1) if n is None else n
+        with one_blas_thread():  # what looked like noise may be chance
+            similar = similarity(y, k, c, rng=rng, noisy=attempt % 2 == 0)
+        if not k < similar.n < m:
+            continue
         members, sure = draw_members(
             similar,
             k,
-            count,
+            similar.n,
             rng,
             sweeps=max(100, 60_000 // m) * 2**attempt,
             stop=lambda: late(deadline),
             progress=progress,
         )
-        claim = finish(problem, members, sure, rng=rng, deadline=deadline, progress=progress)
+        claim = _from_guess(problem, members, sure, rng=rng, deadline=deadline, progress=progress)
         if claim.explained > best.explained:
             best = claim
         if best.explained >= enough or late(deadline):
@@ -116,14 +102,15 @@ def recover_by_similarity(
     return best
 
 
-def finish(
+def _from_guess(
     problem: Problem,
-    members: Indices,
+    guess: Indices,
     sure: Floats,
     *,
     rng: np.random.Generator,
     columns: int = 300,
     room: int = 3,
+    locked: float = 0.1,
     deadline: float = np.inf,
     progress: Progress | None = None,
 ) -> Claim:
@@ -132,89 +119,33 @@ def finish(
     columns : on which members are found; a wrong row fits a few percent of them, so that more would
         only cost time.
     room : columns of W beyond those of the guess, for records that were missed.
+    locked : the share of rows that hold exactly where there is no noise.
     """
     scale = column_scale(problem)
     some = np.sort(rng.permutation(problem.d)[:columns])
     part = problem.columns(some)
     with one_blas_thread():
-        found = take_turns(
+        members, exact = alternate(
             part.y / scale[some],
             None if part.c is None else part.c / scale[some],
-            members,
+            guess,
             sure,
-            int(members.max()) + 1 + room,
+            int(guess.max()) + 1 + room,
             rng,
             stop=lambda: late(deadline),
             progress=progress,
         )
-    rows = np.flatnonzero(found.exact)
-    rows = rows[evidence(found.members[rows])]
-    if len(rows) <= problem.k + 2:
-        return Claim.nothing(problem, "similarities")
-    names = np.full((problem.m, problem.k), -1)
-    names[rows] = found.members[rows]
-    claim = solve_values(problem, names, rng=rng, deadline=deadline, progress=progress)
-    return finish_leftovers(problem, claim, rng=rng, deadline=deadline, progress=progress)
-
-
-def finish_leftovers(
-    problem: Problem,
-    claim: Claim,
-    *,
-    rng: np.random.Generator,
-    deadline: float = np.inf,
-    progress: Progress | None = None,
-) -> Claim:
-    """Leftovers, and values of records that are open somewhere from all of their rows."""
-    before, old = len(claim.vectors), claim.members
-    claim = complete(problem, claim, rng=rng, deadline=deadline, progress=progress)
-    doubtful = claim.open.any(axis=1)
-    if doubtful.any() and (len(claim.vectors) != before or not np.array_equal(old, claim.members)):
-        claim = settle(problem, claim, np.flatnonzero(doubtful))
-    return _solve_again(problem, drop_unused(claim), rng, deadline)
-
-
-def _solve_again(
-    problem: Problem, claim: Claim, rng: np.random.Generator, deadline: float, *, slack: float = 4.0
-) -> Claim:
-    """Columns at which encodings fail that were explained last: fewer encodings had another
-    solution there."""
-    rows = np.flatnonzero((claim.members >= 0).all(axis=1))
-    failed = np.zeros(problem.d, bool)
-    for s in range(0, len(rows), 4096):
-        some = rows[s : s + 4096]
-        total = claim.vectors[claim.members[some]].sum(axis=1)
-        total = total if problem.c is None else total + problem.c[some]
-        failed |= (np.abs(np.abs(total) - problem.y[some]) > slack * problem.step).any(axis=0)
-    columns = np.flatnonzero(failed)
-    if not len(columns) or late(deadline):
+    if exact.mean() < locked:
+        fit, even = fit_noisy(problem, members, rng=rng, deadline=deadline, progress=progress)
+        return fit if even else Claim.nothing(problem, fit.how)
+    # A row with a record that no other exact row holds fits whatever it is.
+    uses = np.bincount(members[exact].ravel(), minlength=int(members.max()) + 1)
+    exact &= (uses[members] > 1).all(axis=1)
+    members[~exact] = -1
+    claim = explain(problem, members, rng=rng, deadline=deadline, progress=progress)
+    if claim.error is not None:
         return claim
-    again = solve_values(problem.columns(columns), claim.members, rng=rng, deadline=deadline)
-    if not np.array_equal(again.members, claim.members):
-        return claim
-    vectors, open_ = claim.vectors.copy(), claim.open.copy()
-    vectors[:, columns], open_[:, columns] = again.vectors, again.open
-    return replace(claim, vectors=vectors, open=open_)
-
-
-def column_scale(problem: Problem) -> NDArray[np.float32]:
-    """(d,): the deviation of a record at each column, if records have mean 0."""
-    power = np.mean(np.square(problem.y, dtype=np.float64), axis=0)
-    if problem.c is not None:
-        power = power - np.mean(np.square(problem.c, dtype=np.float64), axis=0)
-    size = np.sqrt(np.maximum(power, 0) / problem.k)
-    # A column without a private part must not drown the others.
-    floor = 1e-3 * float(np.sqrt(np.mean(problem.y**2, dtype=np.float64))) + 1e-30
-    return np.asarray(np.maximum(size, floor), dtype=np.float32)
-
-
-def shared_record(similar: Similarity) -> Indices:
-    """k = 1: (m, 1) the record of every encoding: those that are more likely to share theirs than
-    not are connected."""
-    mean, deviation = similar.mean, np.sqrt(similar.variance)
-    between = (mean[0] * deviation[1] + mean[1] * deviation[0]) / deviation.sum()
-    graph = sparse.csr_array(between < similar.S)
-    return connected_components(graph, directed=False)[1].astype(np.int64)[:, None]
+    return complete(problem, claim, rng=rng, deadline=deadline, progress=progress)
 
 
 def each_alone(problem: Problem) -> Claim:
@@ -227,21 +158,7 @@ def each_alone(problem: Problem) -> Claim:
     return Claim(vectors, name.reshape(-1, 1), vectors > near, "encodings of one record each")
 
 
-# --- By turns -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Assignment:
-    """members (m, k); x (n, p); exact (m,): rows that hold at most columns; miss: the typical
-    residual of the better rows, in units of a record's deviation."""
-
-    members: Indices
-    x: Values
-    exact: Mask
-    miss: float
-
-
-def take_turns(
+def alternate(
     y: Values,
     c: Values | None,
     members: Indices,
@@ -255,9 +172,9 @@ def take_turns(
     share: float = 0.35,
     patience: int = 6,
     stop: Callable[[], bool] | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
-) -> Assignment:
-    """Values and members by turns.
+    progress: Progress | None = None,
+) -> tuple[Indices, Mask]:
+    """(members (m, k), rows that hold at most columns) after values and members by turns.
 
     y, c : (m, p) in units in which a record has variance 1 at each column.
     sure : (m,) weights to start from, between 0 and 1.
@@ -268,22 +185,20 @@ def take_turns(
     patience : rounds without one more exact row after which the rest is left to `leftovers`.
     """
     m, k = members.shape
+    plain = np.float32(0) if c is None else c
     v = np.float32(np.sqrt(k)) * rng.standard_normal(y.shape, dtype=np.float32)
     if c is not None:
         v = y * np.tanh(y * c / np.float32(k))
     weight = np.maximum(sure, 0.02)
-    best: Assignment | None = None
-    still = 0
+    best, best_exact, still = members, np.zeros(m, bool), 0
     for turn in range(rounds):
-        inverse = fit_matrix(members, n, weight)
-        x, v = reflect(y, c, members, n, weight, inverse, v, steps=steps[turn > 0])
+        x, v = reflect(y, c, Design(members, n, weight), v, steps=steps[turn > 0])
         miss = misfit(y, c, x, members)[weight > 0.5 * weight.max()]
         trust = 1 / (np.median(miss, axis=0) ** 2 + np.float32(1e-3))
         trust = np.asarray(trust / trust.mean(), dtype=np.float32)
         old = members
         members, cost = swap(y, c, x, members, trust)
-        left = misfit(y, c, x, members)
-        exact = (left < near * np.sqrt(k)).mean(axis=1) > share
+        exact = (misfit(y, c, x, members) < near * np.sqrt(k)).mean(axis=1) > share
         # Rows that descent leaves unexplained start again somewhere else.
         lost = np.flatnonzero(~exact)
         if len(lost) and exact.mean() > 0.5:
@@ -292,30 +207,27 @@ def take_turns(
             other, value = swap(y[lost], cl, x, other, trust)
             better = value < cost[lost]
             members[lost[better]], cost[lost[better]] = other[better], value[better]
-            left[lost] = misfit(y[lost], cl, x, members[lost])
-            exact[lost] = (left[lost] < near * np.sqrt(k)).mean(axis=1) > share
+            left = misfit(y[lost], cl, x, members[lost])
+            exact[lost] = (left < near * np.sqrt(k)).mean(axis=1) > share
         typical = max(float(np.quantile(cost, 0.3)), 1e-5)
         weight = 1 / (1 + (cost / (2.5 * typical)) ** 2)
         weight[exact] = np.maximum(weight[exact], 0.5)
         weight[weight < 0.05] = 0
         moved = np.flatnonzero((np.sort(members, axis=1) != np.sort(old, axis=1)).any(axis=1))
-        v[moved] = gather(members[moved], x) + (0 if c is None else c[moved])
-        still += 1
-        if best is None or exact.sum() > best.exact.sum():
-            still = 0
-            size = float(np.quantile(np.median(left, axis=1), 0.3)) / 0.6745
-            best = Assignment(members.copy(), x, exact, size)
+        v[moved] = (incidence(members, n) @ x + plain)[moved]
+        still = 0 if exact.sum() > best_exact.sum() else still + 1
+        if exact.sum() >= best_exact.sum():
+            best, best_exact = members.copy(), exact
         if progress:
             progress("rows explained", int(exact.sum()), m)
         if exact.all() or still >= patience or (stop and stop()):
             break
-    assert best is not None
-    return best
+    return best, best_exact
 
 
 def misfit(y: Values, c: Values | None, x: Values, members: Indices) -> Values:
     """| |Σx + c| − y | (m, p)."""
-    total = gather(members, x)
+    total = incidence(members, len(x)) @ x
     return np.asarray(np.abs(np.abs(total if c is None else total + c) - y))
 
 

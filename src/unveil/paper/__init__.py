@@ -1,7 +1,7 @@
 """The paper's four algorithms, each as printed and at full speed.
 
     Algorithm 1  LearnPublic         `learn_public`, `folded_search`, `unknown_weights`, `tree_law`
-    Algorithm 2  GramExtract         `gram_extract`, `overlap_levels`, `overlap_engine`
+    Algorithm 2  GramExtract         `gram_extract`, `overlap_engine`
     Algorithm 3  FindFloralSubmatrix `floral`
     Algorithm 4  LearnPrivateImage   `private_image`
 

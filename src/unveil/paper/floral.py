@@ -31,16 +31,17 @@ Both solve the sign system exactly. Only further encodings tell (`read_floral`).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import combinations
+from functools import lru_cache, partial
+from itertools import combinations, islice
 from math import comb
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from unveil.checks import InputError
 from unveil.records import Floral, Overlaps, Progress
@@ -51,11 +52,14 @@ from unveil.records import Floral, Overlaps, Progress
 def printed_floral(
     matrix: ArrayLike, k: int, most_houses: int = 1_000_000
 ) -> tuple[list[int], list[set[int]]] | None:
-    """(𝓘, F) or None; line numbers are the paper's. Names are 1, …, k+2."""
+    """(𝓘, F) or None; line numbers are the paper's. Names are 1, …, k+2; rows count from 0.
+
+    most_houses: for the bound Ω(k^{5k} m⁵ n^{2−4k}) of line 7, whose constant is not given
+    """
     M = np.asarray(matrix)
-    N = {t: [set(np.flatnonzero(row == t).tolist()) for row in M] for t in (k - 1, k - 2)}
-    near, far = N[k - 1], N[k - 2]
-    core = set(range(3, k + 1))  # S*
+    # 𝓝^{k−1}_i and 𝓝^{k−2}_i for every row i, and S* = S_0 ∩ S_1.
+    near, far = ([set(np.flatnonzero(row == t).tolist()) for row in M] for t in (k - 1, k - 2))
+    core = set(range(3, k + 1))
     houses = 0  # line 1
     for i0 in range(len(M)):  # line 2; line 3: F(i_0) = {1, 2} ∪ S*
         for j in _squares(near[i0], near, far):  # lines 4, 5: (i_0; j_1, …, j_4) is a house
@@ -68,7 +72,7 @@ def printed_floral(
                 groups: list[tuple[int, list[int]]] = []
                 for z in (0, 1):  # line 14
                     for a, b, c, e in ((0, 1, 3, 2), (1, 2, 0, 3), (2, 3, 1, 0), (0, 3, 1, 2)):
-                        al, be, ga, de = j[a], j[b], j[c], j[e]
+                        al, be, ga, de = j[a], j[b], j[c], j[e]  # i_α, i_β, i_γ, i_δ
                         here = near[(i0, i1)[z]] & near[al] & near[be]
                         here &= far[(i1, i0)[z]] & far[ga] & far[de]
                         # lines 15, 16; erratum 12: "not all neighbours of each other" is no test
@@ -84,10 +88,11 @@ def printed_floral(
                         outer = set.intersection(*(far[r] for r in (i0, i1, *j)))
                         inner = [r for _, rows in groups for r in rows]
                         outer = {r for r in outer if near[r] & set(inner)}
-                        if len(outer) != comb(k - 2, 2) * (k >= 4):  # line 20
+                        if len(outer) != comb(k - 2, 2):  # line 20: k−2 choose k−4
                             continue
-                        # lines 21 to 25; erratum 6: F on 𝓘'' is not printed, and it names S*, so
-                        # that the recursion (for k−4, not k−2) is read off the overlaps
+                        # lines 21 to 25; erratum 6: F on 𝓘'' is not printed. It names S*: a row
+                        # of 𝓘'' lacks one name each, and a row of 𝓘''' those that its
+                        # (k−1)-neighbours in a group lack: no recursion (for k−4, not k−2)
                         names = dict(zip(groups[0][1], sorted(core), strict=True)) if k > 2 else {}
                         lacks = {
                             r: {names[r]}
@@ -206,12 +211,7 @@ def find_all_florals(
     >>> len(florals), florals[0].labels.shape
     (3, (6, 2))
     """
-    found: list[Floral] = []
-    for floral in iter_florals(overlaps, progress=progress):
-        if limit is not None and len(found) >= limit:
-            break
-        found.append(floral)
-    return found
+    return list(islice(iter_florals(overlaps, progress=progress), limit))
 
 
 def iter_florals(
@@ -225,31 +225,38 @@ def iter_florals(
     _require_pairs(k)
     labels, (expected, parent, ordered) = floral_labels(k), _tables(k)
     M = overlaps.matrix
-    rows = np.asarray(_first_of_each(M.indptr, M.indices, M.data, M.diagonal() == k, k))
+    # Rows with k on the diagonal that repeat no earlier one (overlap k).
+    keep, later = M.diagonal() == k, sparse.triu(M, 1).tocoo()
+    keep[later.col[(later.data == k) & keep[later.row]]] = False
+    rows = np.flatnonzero(keep)
     if len(rows) < len(labels):
         return
     full = M[rows][:, rows].tocsr()
     full.sort_indices()
     data = np.where((full.data >= 0) & (full.data <= k), full.data, -1).astype(np.int8)
     csr = full.indptr.astype(np.int64), full.indices.astype(np.int64), data
-    near = data == k - 1
-    starts, near_rows = np.concatenate([[0], np.cumsum(near)])[csr[0]], csr[1][near]
-    counts = np.zeros(len(rows), dtype=np.int32)
+    near = full.astype(np.int32)
+    near.data = (near.data == k - 1).astype(np.int32)
+    near.eliminate_zeros()
+    lists, ahead = (near.indptr, near.indices), sparse.triu(near, 1).tocsr()
     # Small chunks first, so that asking for one floral stays cheap; a chunk that overflows is
     # searched again with more room.
     first, chunk, room, houses = 0, 64, 256, 0
     while first < len(rows) and houses < most_houses:
         stop = min(first + chunk, len(rows))
+        # Rows i_1 that four paths of two (k−1)-steps reach from i_0, through rows beyond it.
+        paths = (ahead[first:stop] @ near).tocoo()
+        enough = (paths.data >= 4) & (paths.col > paths.row + first)
+        pairs = (paths.row + first)[enough], paths.col[enough].astype(np.int64)
         found, number, seen = _search_houses(
-            csr, starts, near_rows, first, stop, k, expected, parent, ordered, counts, room,
-            most_houses,
-        )  # fmt: skip
+            csr, lists, *pairs, k, expected, parent, ordered, room, most_houses
+        )
         if number > room:
             chunk, room = max(1, chunk // 8), room * 8
             continue
         for placed in found[:number]:
             yield Floral(rows[placed], labels.copy())
-        houses, first, chunk = houses + seen, stop, min(chunk * 2, 4096)
+        houses, first, chunk = houses + seen, stop, min(chunk * 2, 1024)
         if progress:
             progress("floral search", first, len(rows))
 
@@ -329,75 +336,62 @@ def _tables(k: int) -> tuple[NDArray[np.int8], NDArray[np.int64], NDArray[np.int
 
 
 @njit(cache=True, nogil=True)
-def _first_of_each(indptr, indices, data, valid, k):  # type: ignore[no-untyped-def]
-    """Rows with k on the diagonal that repeat no earlier one (overlap k)."""
-    keep = valid.copy()
-    for i in range(len(valid)):
-        if keep[i]:
-            for a in range(indptr[i], indptr[i + 1]):
-                if data[a] == k and indices[a] > i:
-                    keep[indices[a]] = False
-    return np.flatnonzero(keep)
-
-
-@njit(cache=True, nogil=True)
 def _search_houses(  # type: ignore[no-untyped-def]
-    M, starts, near, first, stop, k, expected, parent, ordered, counts, room, most_houses
+    M, near, first, second, k, expected, parent, ordered, room, most_houses
 ):
-    """All florals whose smallest row lies in [first, stop): rows in the order of `floral_labels`,
-    how many, houses seen. M is (indptr, indices, data) with sorted rows; `near` with `starts` lists
+    """All florals whose i_0, i_1 are one of the pairs given: rows in the order of `floral_labels`,
+    how many, houses seen. M is (indptr, indices, data) with sorted rows, near (indptr, indices) of
     each row's (k−1)-neighbours. A number beyond `room` means: there are more than fitted."""
     found = np.empty((room, len(expected)), dtype=np.int64)
     number = houses = 0
     placed = np.empty(len(expected), dtype=np.int64)
-    touched = np.empty(len(counts), dtype=np.int64)
-    common = np.empty(len(counts), dtype=np.int64)
-    for i0 in range(first, stop):
-        for a in range(_two_steps(starts, near, i0, counts, touched)):
-            i1 = touched[a]
-            if _value(M, i0, i1) != k - 2:
-                continue
-            size = _common_neighbours(starts, near, i0, i1, common)
-            # 𝓘': two opposite pairs (w, x), (y, z) of overlap k−2 whose cross overlaps are all k−1;
-            # with i0 a house.
-            for w in range(size):
-                for x in range(w + 1, size):
-                    if _value(M, common[w], common[x]) != k - 2:
+    for pair in range(len(first)):
+        i0, i1 = first[pair], second[pair]
+        if _value(M, i0, i1) != k - 2:
+            continue
+        beside = near[1][near[0][i1] : near[0][i1 + 1]]
+        common = np.array([j for j in beside if j > i0 and _value(M, i0, j) == k - 1])
+        size = len(common)
+        # 𝓘': two opposite pairs (w, x), (y, z) of overlap k−2 whose cross overlaps are all k−1;
+        # with i0 a house.
+        for w in range(size):
+            for x in range(w + 1, size):
+                if _value(M, common[w], common[x]) != k - 2:
+                    continue
+                for y in range(w + 1, size):
+                    if y == x or not _joins(M, common[y], common[w], common[x], k):
                         continue
-                    for y in range(w + 1, size):
-                        if y == x or not _joins(M, common[y], common[w], common[x], k):
+                    for z in range(y + 1, size):
+                        if z == x or not _joins(M, common[z], common[w], common[x], k):
                             continue
-                        for z in range(y + 1, size):
-                            if z == x or not _joins(M, common[z], common[w], common[x], k):
-                                continue
-                            if _value(M, common[y], common[z]) != k - 2:
-                                continue
-                            houses += 1
-                            placed[0], placed[1] = i0, i1
-                            placed[2], placed[3] = common[w], common[x]
-                            # Which sides of the square share a name of {1, 2} is open; for k = 2 it
-                            # stays open.
-                            for reading in range(1 if k == 2 else 2):
-                                placed[4] = common[y] if reading == 0 else common[z]
-                                placed[5] = common[z] if reading == 0 else common[y]
-                                number = _extend(
-                                    M, starts, near, k, expected, parent, ordered, placed, found,
-                                    number,
-                                )  # fmt: skip
-                                if number > room or houses >= most_houses:
-                                    return found, number, houses
+                        if _value(M, common[y], common[z]) != k - 2:
+                            continue
+                        houses += 1
+                        placed[0], placed[1] = i0, i1
+                        placed[2], placed[3] = common[w], common[x]
+                        # Which sides of the square share a name of {1, 2} is open; for k = 2 it
+                        # stays open.
+                        for reading in range(1 if k == 2 else 2):
+                            placed[4] = common[y] if reading == 0 else common[z]
+                            placed[5] = common[z] if reading == 0 else common[y]
+                            number = _extend(
+                                M, near, k, expected, parent, ordered, placed, found,
+                                number,
+                            )  # fmt: skip
+                            if number > room or houses >= most_houses:
+                                return found, number, houses
     return found, number, houses
 
 
 @njit(cache=True, nogil=True)
 def _extend(  # type: ignore[no-untyped-def]
-    M, starts, near, k, expected, parent, ordered, placed, found, number
+    M, near, k, expected, parent, ordered, placed, found, number
 ):
     """𝓘'' and 𝓘''' for the six rows placed: depth first, each row checked against all before it."""
     t = len(placed)
     cursor = np.empty(t + 1, dtype=np.int64)
     q = 6
-    cursor[q] = starts[placed[parent[q]]] if q < t else 0
+    cursor[q] = near[0][placed[parent[q]]] if q < t else 0
     while q >= 6:
         if q == t:
             if number < len(found):
@@ -408,8 +402,8 @@ def _extend(  # type: ignore[no-untyped-def]
             q -= 1
             continue
         r = -1
-        while r < 0 and cursor[q] < starts[placed[parent[q]] + 1]:
-            r = near[cursor[q]]
+        while r < 0 and cursor[q] < near[0][placed[parent[q]] + 1]:
+            r = near[1][cursor[q]]
             cursor[q] += 1
             # i0 is the smallest row, i1 the smallest (k−2)-neighbour of it, and the rows that name
             # S* increase.
@@ -427,49 +421,8 @@ def _extend(  # type: ignore[no-untyped-def]
             placed[q] = r
             q += 1
             if q < t:
-                cursor[q] = starts[placed[parent[q]]]
+                cursor[q] = near[0][placed[parent[q]]]
     return number
-
-
-@njit(cache=True, nogil=True)
-def _two_steps(starts, near, i0, counts, touched):  # type: ignore[no-untyped-def]
-    """Rows beyond i0 that at least four paths of two (k−1)-steps reach; `counts` is all zero before
-    and after."""
-    reached = kept = 0
-    for a in range(starts[i0], starts[i0 + 1]):
-        j = near[a]
-        if j > i0:
-            for b in range(starts[j], starts[j + 1]):
-                if near[b] > i0:
-                    if counts[near[b]] == 0:
-                        touched[reached] = near[b]
-                        reached += 1
-                    counts[near[b]] += 1
-    for a in range(reached):
-        i1 = touched[a]
-        if counts[i1] >= 4:
-            touched[kept] = i1
-            kept += 1
-        counts[i1] = 0
-    return kept
-
-
-@njit(cache=True, nogil=True)
-def _common_neighbours(starts, near, i0, i1, common):  # type: ignore[no-untyped-def]
-    size = 0
-    b, c = starts[i0], starts[i1]
-    while b < starts[i0 + 1] and c < starts[i1 + 1]:
-        if near[b] == near[c]:
-            if near[b] > i0:
-                common[size] = near[b]
-                size += 1
-            b += 1
-            c += 1
-        elif near[b] < near[c]:
-            b += 1
-        else:
-            c += 1
-    return size
 
 
 @njit(cache=True, nogil=True)
@@ -494,17 +447,11 @@ def _joins(M, r, a, b, k):  # type: ignore[no-untyped-def]
 # --- Which of the two readings -------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """Votes of the other encodings; `tau` (m, k+2): the names each one uses, in fractions, if the
-    reading is "subsets"; `members` (m, k+2): the same where it is whole; `witnesses`: encodings
-    that can tell the readings apart."""
+class Reading(NamedTuple):
+    """How many of the other encodings vote for either reading."""
 
     subsets: int
     sunflower: int
-    tau: NDArray[np.float64]
-    members: NDArray[np.bool_]
-    witnesses: NDArray[np.int64]
 
 
 def read_floral(overlaps: Overlaps, floral: Floral) -> Reading:
@@ -527,8 +474,8 @@ def read_floral(overlaps: Overlaps, floral: Floral) -> Reading:
         return np.asarray((np.abs(shared - coefficients @ A.T) > 0.25).sum(axis=1))
 
     # 1. "subsets": names in whole numbers, and how many overlaps contradict them.
-    members = np.rint(tau) == 1
-    whole, size = wrong(members.astype(np.float64)), members.sum(axis=1)
+    names = (np.rint(tau) == 1).astype(np.float64)
+    whole, size = wrong(names), names.sum(axis=1)
     # 2. "sunflower": g shared vectors in all, some of them petals, the rest core.
     fraction = np.full(len(shared), t)
     for g in range(1, k):
@@ -536,13 +483,10 @@ def read_floral(overlaps: Overlaps, floral: Floral) -> Reading:
         core = g - petals.sum(axis=1)
         possible = (core >= 0) & (core <= k - 2)
         fraction = np.minimum(fraction, np.where(possible, wrong(g / k - petals), t))
-    # 3. Votes, and encodings that could have voted.
+    # 3. Votes.
     subsets = (size == 1) & (whole <= few) & (whole + 2 <= fraction)
     sunflower = (fraction <= few) & (fraction + 2 <= whole)
-    fits = (whole <= few) & (size <= k)
-    witnesses = np.flatnonzero(shared.any(axis=1) & ~(fits & (size >= 2)))
-    votes = int(subsets.sum()), int(sunflower.sum())
-    return Reading(*votes, tau, members & fits[:, None], witnesses)
+    return Reading(int(subsets.sum()), int(sunflower.sum()))
 
 
 def swap_reading(floral: Floral) -> Floral:
@@ -573,16 +517,11 @@ def encodings_needed(n_private: int, k_private: int) -> int:
     ten."""
     if n_private < k_private + 2:
         raise ValueError("a floral needs at least k_private + 2 private vectors")
-    goal = 1.0 if n_private > k_private + 2 else 0.9
-    # Double until it is enough, then halve the interval.
-    low, high = 1, 2
-    while expected_florals(n_private, k_private, high) < goal:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = expected_florals(n_private, k_private, middle) >= goal
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+    goal, most = 1.0 if n_private > k_private + 2 else 0.9, 2
+    while expected_florals(n_private, k_private, most) < goal:
+        most *= 2
+    enough = partial(expected_florals, n_private, k_private)
+    return bisect_left(range(most), goal, key=enough)
 
 
 def estimate_n_private(overlaps: Overlaps) -> float:

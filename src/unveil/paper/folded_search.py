@@ -38,7 +38,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from math import inf, lgamma
+from hashlib import blake2b
+from math import comb, inf, log
 from typing import NamedTuple
 
 import numpy as np
@@ -90,24 +91,27 @@ def survey_public(vectors: Floats, limit: int) -> Public:
     plain = np.asarray(vectors)
     n, d = plain.shape
     squares = np.empty(n)
-    groups: dict[tuple[int, float], list[int]] = {}
+    groups: dict[bytes, list[int]] = {}
     for start, block in row_blocks(plain, 1 << 22):
         squares[start : start + len(block)] = np.einsum("ij,ij->i", block, block, dtype=np.float64)
-        for i, row in enumerate(block + np.float32(0)):  # −0 becomes 0
-            groups.setdefault((hash(row.tobytes()), squares[start + i]), []).append(start + i)
-    usable, equal = squares > 0, []
-    for rows in groups.values():
-        left = [i for i in rows if usable[i]]
-        # Hashes may agree by chance: rows are compared.
-        while len(left) > 1:
-            same = [i for i in left if np.array_equal(plain[left[0]], plain[i])]
-            if len(same) > 1:
-                equal.append(tuple(same))
-                usable[same[1:]] = False
-            left = [i for i in left if i not in same]
+        for i, row in enumerate(block + np.float32(0), start):  # −0 becomes 0
+            groups.setdefault(blake2b(row).digest(), []).append(i)
+    usable = squares > 0
+    equal = tuple(tuple(g) for g in groups.values() if len(g) > 1 and usable[g[0]])
+    for same in equal:
+        usable[list(same[1:])] = False
     power = float(squares[usable].mean() / d) if usable.any() else 1.0
     columns = rows_per_block(4 * (d + 512), limit // 4, most=4096)
-    return Public(plain, usable, tuple(sorted(equal)), power, columns)
+    return Public(plain, usable, equal, power, columns)
+
+
+def mean_square(vectors: Floats) -> float:
+    """Of all numbers, in double precision, in blocks of 4 MiB."""
+    total = sum(
+        float(np.einsum("ij,ij->", block, block, dtype=np.float64))
+        for _, block in row_blocks(vectors, 1 << 20)
+    )
+    return total / vectors.size
 
 
 @dataclass(frozen=True)
@@ -291,57 +295,44 @@ def start_supports(
     `most_shared`; −1 where there are fewer."""
     m, kept = pool.shape
     out = np.full((m, count, k), -1, np.int64)
-    block = rows_per_block(12 * kept * (P.shape[1] + kept), limit, most=8)
+    block = rows_per_block(12 * kept * (P.shape[1] + 2 * kept), limit, most=8)
     for first in range(0, m, block):
         chosen = pool[first : first + block]
         plain = P[chosen]
         weighted = plain * centred_squares(Y[first : first + block])[:, None]
         let_go(P)
-        positions = np.full((len(chosen), count, k), -1, np.int64)
-        _grow(np.matmul(plain, weighted.transpose(0, 2, 1)), most_shared, positions)
         rows = np.arange(len(chosen))[:, None, None]
+        M = np.matmul(plain, weighted.transpose(0, 2, 1))
+        positions = _grow(M, k, count, most_shared)
         out[first : first + block] = np.where(positions >= 0, chosen[rows, positions], -1)
     return out
 
 
-@njit(fastmath=True, cache=True, nogil=True)
-def _grow(pairs, most_shared, out):  # type: ignore[no-untyped-def]
-    """Every position grown greedily to k in the quadratic form; the best supports that differ
-    enough, into `out`."""
-    count, k = out.shape[1:]
-    K = pairs.shape[1]
-    gain = np.empty(K, np.float32)
-    grown = np.empty((K, k), np.int64)
-    value = np.empty(K, np.float32)
-    for b in range(pairs.shape[0]):
-        M = pairs[b]
-        for i in range(K):
-            value[i] = M[i, i]
-            grown[i, 0] = i
-            for j in range(K):
-                gain[j] = M[j, j] + 2 * M[i, j]
-            gain[i] = -1e30  # never again
-            for q in range(1, k):
-                best = gain.argmax()
-                value[i] += gain[best]
-                grown[i, q] = best
-                for j in range(K):
-                    gain[j] += 2 * M[best, j]
-                gain[best] = -1e30
+def _grow(M: Floats, k: int, count: int, most_shared: int) -> Indices:
+    """Every position of each quadratic form M (B, K, K) grown greedily to k; of these the `count`
+    best that differ enough (B, count, k), −1 where there are fewer."""
+    B, K, _ = M.shape
+    b, each, own = np.arange(B)[:, None], np.arange(K), np.diagonal(M, axis1=1, axis2=2)
+    grown, value, gain = np.empty((B, K, k), np.int64), own.copy(), own[:, None] + 2 * M
+    grown[:, :, 0] = each
+    gain[:, each, each] = -np.inf  # never again
+    for q in range(1, k):
+        best = gain.argmax(axis=2)
+        grown[:, :, q] = best
+        value += gain[b, each, best]
+        gain += 2 * M[b, best]
+        gain[b, each, best] = -np.inf
+    out = np.full((B, count, k), -1, np.int64)
+    for found, tried, order in zip(out, grown, np.argsort(-value, axis=1), strict=True):
         taken = 0
-        for i in np.argsort(-value):
-            new = True
-            for e in range(taken):
-                shared = 0
-                for q in range(k):
-                    for s in range(k):
-                        shared += grown[i, q] == out[b, e, s]
-                new = new and shared <= most_shared
-            if new:
-                out[b, taken] = grown[i]
+        for support in tried[order]:
+            shared = (found[:taken, :, None] == support).sum(axis=(1, 2))
+            if (shared <= most_shared).all():
+                found[taken] = support
                 taken += 1
                 if taken == count:
                     break
+    return out
 
 
 def newton(
@@ -406,17 +397,9 @@ def evidence_of_others(
     best = np.full(len(rows), -np.inf)
     for size in sorted({0, 1, k - 1} - {k}):
         missing = k - size
-        number = (
-            lgamma(others + 1) - lgamma(missing + 1) - lgamma(others - missing + 1)
-            if missing <= others
-            else -inf
-        )
+        number = log(comb(others, missing)) if missing <= others else -inf
         for q in range(1 if size == 0 else k):
-            keep = np.zeros(k, bool)
-            if size:
-                keep[q] = True
-            if size not in (0, 1):
-                keep = ~keep
+            keep = (np.arange(k) == q) == (size == 1) if size else np.zeros(k, bool)
             part = np.where(keep, supports, -1)
             variance = model.variance + missing * model.spread
             L = log_likelihood(Y, public.vectors, rows, part, model.weight, variance)
@@ -457,15 +440,6 @@ def _law(public_variance: float, private_variance: float) -> Reals:
 # --- The search ----------------------------------------------------------------------------------
 
 
-class Effort(NamedTuple):
-    """One more round: for whom (fit below), how many starts from how large a pool, Newton steps."""
-
-    fit: float
-    starts: int
-    pool: int
-    steps: int
-
-
 @dataclass(frozen=True, eq=False)
 class FoundSupports:
     """Supports (m, k) sorted, their L, margin and fit."""
@@ -476,14 +450,8 @@ class FoundSupports:
     fit: Reals
 
 
-@dataclass(frozen=True, eq=False)
-class _Job:
-    encodings: Encodings
-    public: Public
-    model: Model
-    spare: int
-    block: int
-    rounds: tuple[Effort, ...]
+Effort = tuple[float, int, int, int]
+"""One more round: for whom (fit below), how many starts from how large a pool, Newton steps."""
 
 
 def folded_em(
@@ -493,11 +461,7 @@ def folded_em(
     *,
     limit: int,
     workers: int,
-    rounds: tuple[Effort, ...] = (
-        Effort(-2.5, 8, 200, 6),
-        Effort(-3.0, 32, 400, 8),
-        Effort(-4.0, 96, 1200, 8),
-    ),
+    rounds: tuple[Effort, ...] = ((-2.5, 8, 200, 6), (-3.0, 32, 400, 8), (-4.0, 96, 1200, 8)),
     spare: int = 100_000_000,
     progress: Progress | None = None,
 ) -> FoundSupports:
@@ -514,7 +478,7 @@ def folded_em(
     # answer, do not depend on the number of workers.
     spare = max(1, min(limit // 4, spare))
     each = 24 * d * block + 4 * (d + 512) * public.columns + 2 * spare
-    job = _Job(encodings, public, model, spare, block, rounds)
+    job = encodings, public, model, spare, block, rounds
     found = FoundSupports(np.empty((m, k), np.int64), np.empty(m), np.empty(m), np.empty(m))
     done = count_rows(progress, "learn public", block, m)
     at_once = max(1, min(workers, limit // each))
@@ -532,17 +496,19 @@ def block_rows(m: int, d: int, limit: int, listed: int = 0) -> int:
     return rows_per_block(24 * d, limit // 4, most=min(m, max(64, min(512, part))))
 
 
-def _searched(job: _Job, start: int) -> FoundSupports:
+def _searched(
+    job: tuple[Encodings, Public, Model, int, int, tuple[Effort, ...]], start: int
+) -> FoundSupports:
     """Steps 1 to 5 for the block of encodings from `start` on."""
-    Y = job.encodings.magnitudes(slice(start, start + job.block))
-    here = _Search(Y, job.public, job.model, job.spare)
+    encodings, public, model, spare, block, rounds = job
+    here = _Search(encodings.magnitudes(slice(start, start + block)), public, model, spare)
     here.first_round()
     # With k = 1 there is nothing to combine: the pool has said it all.
-    for number, effort in enumerate(job.rounds if job.model.k > 1 else ()):
-        unsettled = (here.fit < effort.fit) | (here.evidence < 5)
+    for number, (fit, *effort) in enumerate(rounds if model.k > 1 else ()):
+        unsettled = (here.fit < fit) | (here.evidence < 5)
         if number == 0:
             unsettled |= here.swap < 10
-        here.further_round(np.flatnonzero(unsettled), effort)
+        here.further_round(np.flatnonzero(unsettled), *effort)
     return FoundSupports(here.supports, here.likelihood, here.margin, here.fit)
 
 
@@ -587,19 +553,20 @@ class _Search:
         )
         self.swap_to_better(self.rows)
 
-    def further_round(self, unsettled: Indices, effort: Effort) -> None:
-        k, count = self.model.k, effort.starts
+    def further_round(self, unsettled: Indices, count: int, pool: int, steps: int) -> None:
+        """From `count` starts out of the `pool` best of the screen, on all pixels."""
+        k = self.model.k
         # Starts that share most of their members end in the same optimum.
         shared = k // 2 if k >= 4 else max(k - 2, 0)
         block = rows_per_block(4 * self.y.shape[1] * count, self.spare, most=max(1, len(unsettled)))
         for first in range(0, len(unsettled), block):
             hard = unsettled[first : first + block]
             y, P = self.y[hard], self.public.vectors
-            pool = screen(y, self.public, effort.pool)
-            starts = start_supports(y, P, pool, k, count, shared, self.spare).reshape(-1, k)
+            best = screen(y, self.public, pool)
+            starts = start_supports(y, P, best, k, count, shared, self.spare).reshape(-1, k)
             rows = np.repeat(hard, count)[starts[:, 0] >= 0]
             starts = starts[starts[:, 0] >= 0]
-            optima, L = newton(self.y, self.public, rows, starts, self.model, effort.steps)
+            optima, L = newton(self.y, self.public, rows, starts, self.model, steps)
             # Every optimum that is not the best is a rival: it bounds the margin.
             for t in np.lexsort((-L, rows)):
                 i = rows[t]

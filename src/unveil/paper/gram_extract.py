@@ -9,15 +9,15 @@ so that its inverse, rounded, is the Gram matrix of the selection vectors.
 
 method="printed" is the algorithm line by line in NumPy: an m×m matrix, Ψ⁻¹ entry by entry, rounding
 to multiples of 1/k, the public part subtracted afterwards. method="fast" is the same statistic in
-blocks (`overlap_levels`, `overlap_engine`), and departs from the print in four ways:
+blocks (`overlap_engine`), and departs from the print in four ways:
 
   * entries are rounded to the lattice z(p, q) that belongs to the known number p of shared public
     vectors: the printed order is right for weighting="equal" and for k_pub = k_priv only (erratum 1
     of docs/paper_map.md);
   * thresholds lie where both errors are equally likely, not at the midpoint of Ψ⁻¹: near z = 0 Ψ is
     flat, and the midpoint turns far more zeros into ones. About a third of the pixels is enough;
-  * pairs are screened on part of the pixels, pairs in doubt are decided by their likelihood, and
-    with known public vectors a statistic that is linear in the overlap replaces the folded one;
+  * pairs are screened on part of the pixels, and with known public vectors a statistic that is
+    linear in the overlap replaces the folded one;
   * the matrix is sparse, each entry has a confidence, and the number of wrong pairs to expect is
     part of the result.
 
@@ -29,26 +29,28 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
+from unveil._version import __version__
 from unveil.checks import DataLike, InputError
 from unveil.encodings import Encodings, as_public
 from unveil.engine.blocks import memory_limit as settle_limit
 from unveil.engine.blocks import must_fit, results, where, worker_count
-from unveil.paper._checkpoint import Checkpoint
+from unveil.engine.files import Kept
 from unveil.paper.overlap_engine import (
-    Block,
     OverlapEngine,
-    assemble,
+    Statistic,
+    assisted_levels,
+    folded_levels,
     make_plan,
-    round_scores,
+    public_part,
     score_rows,
     weigh_evidence,
 )
-from unveil.paper.overlap_levels import Statistic, public_part, statistic_levels
 from unveil.records import Overlaps, Progress, Supports
 
 Choice = Literal["auto"] | Statistic
@@ -97,12 +99,15 @@ def _printed_overlaps(encodings: Encodings, supports: Supports | None, limit: in
     # Selection vectors of unit length: rows in units of their root mean square.
     Y = encodings.magnitudes().astype(np.float64)
     Y /= np.maximum(np.sqrt(np.mean(Y**2, axis=1, keepdims=True)), 1e-300)
+    # Line 1. GramExtract gives multiples of 1/k for all k vectors; the printed 1/k_priv is for
+    # k_pub = 0. ‖w‖² = 2 for the printed weights (erratum 1), 1 for weighting="equal".
     M = printed_gram(Y, k, eta=1 / (2 * k)) / k
-    # ‖w‖² = 2 for the printed weights (erratum 1), 1 for weighting="equal".
     M *= scheme.public_variance + scheme.private_variance
+    # Lines 4 and 5; 1/k_pub is the square of the printed weight.
     if supports is not None and scheme.k_public:
         named = supports.incidence(int(supports.indices.max()) + 1)
         M -= scheme.public_weight**2 * (named @ named.T).toarray()
+    # Line 6; erratum 1: what is left need not be whole, and is rounded again, within 0 and k_priv.
     M = np.clip(np.rint(M / scheme.private_weight**2), 0, scheme.k_private)
     np.fill_diagonal(M, scheme.k_private)
     return Overlaps.from_array(M.astype(np.int64), scheme.k_private)
@@ -141,8 +146,7 @@ def gram_extract(
         "fast": in blocks, thresholds where both errors are equally likely. "printed": Algorithm 2
         line by line, an m×m matrix, none of the options below.
     statistic : str
-        "auto": assisted when the public part is known, else folded with likelihood where in doubt.
-        "folded", "assisted": this product alone.
+        "auto": assisted when the public part is known, else folded.
     loss : float
         The share of overlapping pairs that a screen on part of the pixels may lose.
     memory_limit : int or None
@@ -181,37 +185,57 @@ def gram_extract(
     >>> int(overlaps.toarray()[0, 1]) == len(set(first) & set(second))
     True
     """
-    # 1. Checked input, and the plan for it.
-    limit = settle_limit(memory_limit)
     if method not in ("fast", "printed"):
         raise InputError(f"method={method!r}: choose one of fast, printed")
+    limit = settle_limit(memory_limit)
+    supports = _checked_supports(encodings, public, supports, limit, progress)
     if method == "printed":
-        supports = _checked_supports(encodings, public, supports, limit, progress)
         return _printed_overlaps(encodings, supports, limit)
+    # 1. The plan, and where blocks are kept and run. Threads share the limit; processes bring their
+    #    own memory.
     engine = overlap_engine(
-        encodings,
-        public,
-        supports=supports,
-        statistic=statistic,
-        loss=loss,
-        memory_limit=memory_limit,
-        workers=workers,
-        progress=progress,
+        encodings, public, supports=supports, statistic=statistic, loss=loss, memory_limit=limit
     )
-    # 2. Blocks, those of an earlier run included.
-    folder = checkpoint if checkpoint is not None else where().checkpoint
+    tasks, here = engine.plan.tasks, where()
+    folder = here.checkpoint if checkpoint is None else checkpoint
     kept = None
     if folder is not None:
-        kept = Checkpoint(Path(folder), *engine.decided_by())
-    workers = workers if workers is not None else where().workers
-    scheduler = scheduler if scheduler is not None else where().scheduler
-    blocks = _blocks(engine, kept, workers, scheduler, limit, progress)
+        facts, arrays = engine.decided_by()
+        kept = Kept(Path(folder), [__version__, *facts], *arrays)
+    workers = worker_count(here.workers if workers is None else workers)
+    scheduler = here.scheduler if scheduler is None else scheduler
+    if scheduler is None:
+        workers = max(1, min(workers, (limit // 2) // engine.plan.bytes_per_task))
+    # 2. Blocks, put in the order of (i, j), whatever the order they were finished in.
+    done: dict[tuple[int, int], dict[str, NDArray[Any]]] = {}
+    how: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "kept": kept}
+    for task, block in results(_block, engine, tasks, **how):
+        done[task] = block
+        if progress:
+            progress("overlaps", len(done), len(tasks))
+    rows, columns, overlap, rival, margin = (
+        np.concatenate([done[task][name] for task in sorted(tasks)])
+        for name in ("rows", "columns", "overlap", "rival", "margin")
+    )
     # 3. What they say together: fractions, confidence, errors to expect.
-    table = np.sum([block.table for block in blocks], axis=0)
-    fractions, wrong = weigh_evidence(table, engine.plan, engine.levels)
-    k = encodings.scheme.k_private
-    matrix, confidence = assemble(blocks, encodings.m, k, fractions)
-    return Overlaps(matrix, k, wrong, confidence)
+    fractions, wrong = weigh_evidence(overlap, rival, margin, engine.plan, engine.levels)
+    odds = np.log(fractions[rival] / fractions[overlap]) - margin
+    sure = (1 / (1 + np.exp(np.clip(odds, -80, 80)))).astype(np.float32)
+    # 4. Both halves and the diagonal; the confidence has the places of the overlaps.
+    m, k, own = encodings.m, encodings.scheme.k_private, np.arange(encodings.m, dtype=np.int32)
+    places = np.concatenate([rows, columns, own]), np.concatenate([columns, rows, own])
+    numbers = (overlap, np.full(m, k, np.int8)), (sure, np.ones(m, np.float32))
+    matrix, confidence = (
+        sparse.csr_array((np.concatenate([x, x, diagonal]), places), shape=(m, m))
+        for x, diagonal in numbers
+    )
+    matrix.sort_indices()
+    confidence.sort_indices()
+    return Overlaps(matrix, k, wrong, confidence.data)
+
+
+def _block(engine: OverlapEngine, task: tuple[int, int]) -> dict[str, NDArray[Any]]:
+    return engine.block(*task)
 
 
 def overlap_engine(
@@ -221,63 +245,52 @@ def overlap_engine(
     supports: Supports | None = None,
     statistic: Choice = "auto",
     loss: float = 1e-6,
-    doubt: float = 14.0,
-    doubt_share: float = 0.25,
-    doubt_least: float = 2.5e9,
-    doubt_pixel: float = 600.0,
     sample: int = 256,
     memory_limit: int | None = None,
-    workers: int | None = None,
-    progress: Progress | None = None,
 ) -> OverlapEngine:
     """Checked input and the plan for it, before any block is computed; `engine.plan` says what will
     happen.
 
-    doubt         log-likelihood ratio below which a rounding is in doubt: one error in a million
-    doubt_share   what deciding doubtful pairs may cost, as a share of the rest; doubt_least: what
-                  it may always cost, in multiply-adds (a tenth of a second); doubt_pixel: what one
-                  pixel's likelihood costs
-    sample        encodings, evenly spaced, whose pairs tell how dense the overlaps are
+    sample: encodings, evenly spaced, whose pairs tell how dense the overlaps are
     """
     # 1. A question that can be asked, and the public part.
-    scheme, m, d = encodings.scheme, encodings.m, encodings.d
+    scheme, m, d, limit = encodings.scheme, encodings.m, encodings.d, settle_limit(memory_limit)
     if statistic not in ("auto", "folded", "assisted"):
         raise InputError(f"statistic={statistic!r}: choose one of auto, folded, assisted")
     if not 0 < loss <= 0.5:
         raise InputError(f"loss={loss}: give a share above 0 and up to 0.5")
-    worker_count(workers)
-    limit = settle_limit(memory_limit)
-    supports = _checked_supports(encodings, public, supports, limit, progress)
     vectors = as_public(public, encodings) if public is not None else None
     part = None
-    if supports is not None:
+    if supports is not None and scheme.k_public:
         supports.incidence(len(vectors) if vectors is not None else int(supports.indices.max()) + 1)
         part = public_part(encodings, supports.indices, vectors)
-    # 2. The statistic, and the densities of a sample. Half a pair more: a sample that shows none
-    #    does not say that there are none.
-    chosen: Statistic = "folded" if statistic == "auto" else statistic
-    if statistic == "auto" and part is not None and part.vectors is not None:
-        chosen = "assisted"
-    levels = statistic_levels(chosen, scheme, part)
+    known = part is not None and part.vectors is not None
+    if statistic == "assisted" and not known:
+        raise InputError(
+            "statistic='assisted' without public vectors: pass public= and k_public of 1 or more"
+        )
+    if statistic == "auto":
+        statistic = "assisted" if known else "folded"
+    levels = folded_levels(scheme)
+    if statistic == "assisted" and part is not None:
+        levels = assisted_levels(scheme.k_private, scheme.k_public, part.ratio)
+    # 2. The densities of a sample. Half a pair more: a sample that shows none does not say that
+    #    there are none.
     rows = np.unique(np.linspace(0, m - 1, min(m, sample)).astype(np.intp))
-    C, shared = score_rows(encodings.values, rows, chosen, part)
-    upper = np.triu_indices(len(rows), 1)
-    scores, p = C[upper], shared[upper]
-    occupancy = float(((scores >= levels.balanced()[p, 0]).sum() + 0.5) / (len(p) + 1))
+    scores, p = score_rows(encodings.values, rows, statistic, part)
+    overlapping = (scores >= levels.balanced()[p, 0]).sum()
     counts = np.bincount(p, minlength=scheme.k_public + 1)
-    shares = tuple((counts / counts.sum()).tolist()) if len(p) else (1.0,)
-    how = {"statistic": chosen, "occupancy": occupancy, "shared": shares}
-    plan = make_plan(levels, m, d, limit=limit, loss=loss, **how)  # type: ignore[arg-type]
-    # 3. How much doubt the likelihood can afford: the most doubtful pairs of the sample.
-    if statistic == "auto" and chosen == "folded" and len(p):
-        pairs = m * (m - 1) / 2
-        affordable = max(doubt_share * plan.work, doubt_least) / (doubt_pixel * d * pairs)
-        margin = np.sort(round_scores(scores, p, plan, levels)[2])
-        widest = doubt if affordable >= 1 else float(np.quantile(margin, affordable))
-        if widest >= 1:  # narrower would decide next to nothing
-            how["doubt"] = min(doubt, widest)
-            plan = make_plan(levels, m, d, limit=limit, loss=loss, **how)  # type: ignore[arg-type]
-    return OverlapEngine(encodings.values, scheme, plan, levels, part, min(limit // 4, 512 << 20))
+    plan = make_plan(
+        levels,
+        m,
+        d,
+        statistic=statistic,
+        occupancy=float((overlapping + 0.5) / (len(p) + 1)),
+        shared=tuple((counts / counts.sum()).tolist()) if len(p) else (1.0,),
+        limit=limit,
+        loss=loss,
+    )
+    return OverlapEngine(encodings.values, plan, levels, part, min(limit // 4, 512 << 20))
 
 
 def _checked_supports(
@@ -301,35 +314,3 @@ def _checked_supports(
             f"k_public={scheme.k_public}: learn them from these encodings"
         )
     return supports if scheme.k_public else None
-
-
-def _blocks(
-    engine: OverlapEngine,
-    checkpoint: Checkpoint | None,
-    workers: int | None,
-    scheduler: str | None,
-    limit: int,
-    progress: Progress | None,
-) -> list[Block]:
-    """All blocks in the order of (i, j), whatever the order they were finished in."""
-    tasks = engine.plan.tasks
-    done: dict[tuple[int, int], Block] = {}
-    if checkpoint is not None:
-        found = {task: checkpoint.read(task) for task in tasks}
-        done = {task: Block(**kept) for task, kept in found.items() if kept is not None}
-    left = [task for task in tasks if task not in done]
-    if progress and done:
-        progress("overlaps", len(done), len(tasks))
-    if scheduler is None:  # threads share the limit; processes bring their own memory
-        workers = max(1, min(worker_count(workers), (limit // 2) // engine.plan.bytes_per_task))
-    for task, block in results(_block, engine, left, workers=workers, scheduler=scheduler):
-        if checkpoint is not None:
-            checkpoint.write(task, vars(block))
-        done[task] = block
-        if progress:
-            progress("overlaps", len(done), len(tasks))
-    return [done[task] for task in sorted(tasks)]
-
-
-def _block(engine: OverlapEngine, task: tuple[int, int]) -> Block:
-    return engine.block(*task)

@@ -40,10 +40,10 @@ from unveil.paper.folded_search import (
     confidence,
     folded_em,
     is_certain,
+    mean_square,
     survey_public,
     top_products,
 )
-from unveil.paper.overlap_levels import mean_square
 from unveil.records import Progress, Supports
 from unveil.scheme import Scheme
 
@@ -62,10 +62,15 @@ def printed_support(magnitudes: Floats, public: Floats, k: int) -> tuple[NDArray
     M = moment_matrix(magnitudes, public)  # line 1
     Z = solve_sdp(M, k).matrix  # line 2
     n = len(Z)
-    w = np.abs(eigh(Z, subset_by_index=[n - 1, n - 1])[1][:, 0])  # line 3
-    order = np.argsort(-w, kind="stable")
-    margin = 1 - w[order[k]] / max(w[order[k - 1]], 1e-300) if k < n else 1.0
-    return np.sort(order[:k]), float(margin)  # line 4
+    w = eigh(Z, subset_by_index=[n - 1, n - 1])[1][:, 0]  # line 3
+    return _largest(w, k)  # line 4
+
+
+def _largest(w: Reals, k: int) -> tuple[NDArray[np.int64], float]:
+    size = np.abs(w)
+    order = np.argsort(-size, kind="stable")
+    margin = 1 - size[order[k]] / max(size[order[k - 1]], 1e-300) if k < len(w) else 1.0
+    return np.sort(order[:k]), float(margin)
 
 
 def moment_matrix(magnitudes: Floats, public: Floats) -> Reals:
@@ -151,11 +156,9 @@ def diagonal_support(
     magnitudes: Floats, public: Floats, candidates: NDArray[np.int64], k: int
 ) -> tuple[NDArray[np.int64], float]:
     """Lines 1, 3 and 4 on the vectors that a screen has left, as in the paper's experiments."""
-    moment = moment_matrix(magnitudes, public[candidates])
-    w = np.abs(np.linalg.eigh(moment)[1][:, -1])
-    order = np.argsort(-w, kind="stable")
-    margin = 1 - w[order[k]] / max(w[order[k - 1]], 1e-300) if k < len(w) else 1.0
-    return np.sort(candidates[order[:k]]), float(margin)
+    w = np.linalg.eigh(moment_matrix(magnitudes, public[candidates]))[1][:, -1]
+    found, margin = _largest(w, k)
+    return np.sort(candidates[found]), margin
 
 
 # --- One call for every method -------------------------------------------------------------------

@@ -1,9 +1,11 @@
 """LearnPrivateImage (`alg:private_attack2`, Algorithm 4; `thm:main`): k+2 private vectors.
 
-    lines 1–6   M ← GramExtract, S_i ← LearnPublic, the public part taken off
-    line 7      𝓘, F ← FindFloralSubmatrix(M)
-    line 8      at every pixel solve |a·Σ_{i∈F(j)} x_i + c_j| = y_j for the rows j of 𝓘
-    lines 9–10  return x_1, …, x_{k+2}
+    lines 1, 4–6  M ← GramExtract, less the public part        `gram_extract.printed_gram`
+    lines 2, 3    S_i ← LearnPublic                             `learn_public.printed_support`
+    line 7        𝓘, F ← FindFloralSubmatrix(M)                `floral.printed_floral`
+    line 8        at every pixel solve |a·Σ_{i∈F(j)} x_i + c_j| = y_j for the rows j of 𝓘
+                                                                `printed_signs`
+    lines 9, 10   return x_1, …, x_{k+2}
 
 a is the private weight and c_j the public part of encoding j, which the printed system leaves out
 (erratum 5). With c_j ≠ 0 the signs of private pixels are determined; without a public part one sign
@@ -435,9 +437,11 @@ def _recovery(
     use[floral.rows] = True
     claim = sparse.csr_array(growth.members & use[:, None])
     # Magnitudes are all that was looked at: where signs were kept, ours are not theirs.
-    hidden = replace(encodings, scheme=replace(encodings.scheme, signs="random"))
+    scheme = encodings.scheme
+    if scheme.signs not in ("absolute", "random"):
+        encodings = replace(encodings, scheme=replace(scheme, signs="random"))
     with clock("certificate"):
-        judged = certify(hidden, growth.vectors, claim, public, supports)
+        judged = certify(encodings, growth.vectors, claim, public, supports)
     status, reasons = judged.status[:r], judged.reasons[:r]
     if abs(estimate_n_private(M) - 2 * k) < 0.1 and not judged.verified[:r].any():
         why = (

@@ -15,16 +15,15 @@ pass back gives E[s_j], and with it ∂L/∂μ = Q·(E[s]∘y − μ), Q the pre
 are multiplied with. Without links this is L of `folded_search`.
 
 Search: every vector alone, a beam of supports that grows one member at a time, then swaps, from the
-beam and from the support of `folded_search`; under the measured law or under the plain one,
-whichever is likelier on a sample. On 200 Fashion-MNIST images, k_public = 2, it finds all supports
-where the plain search finds 3 in 100. How sure a support is it does not say: pixels beyond
-neighbours on the tree repeat each other. Cost: n passes of one encoding over the pixels and some
-hundred·k more; ten times `folded_em` and more.
+beam and from the support of `folded_search`. Of a thousand CIFAR-10 images, equal weights, it finds
+95% of the supports at k_public = 1 and all at 2, where the plain search finds 12% and 5%. How sure
+a support is it does not say: pixels beyond neighbours on the tree repeat each other. Cost: n passes
+of one encoding over the pixels and some hundred·k more; ten times `folded_em` and more.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,8 +32,15 @@ from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from unveil.encodings import Encodings
 from unveil.engine.blocks import count_rows, results, rows_per_block
-from unveil.paper.folded_search import Floats, Indices, Public, Reals, screen, top_products
-from unveil.paper.overlap_levels import mean_square
+from unveil.paper.folded_search import (
+    Floats,
+    Indices,
+    Public,
+    Reals,
+    mean_square,
+    screen,
+    top_products,
+)
 from unveil.records import Progress
 
 
@@ -105,13 +111,6 @@ class PixelLaw:
         return self.order, self.parent, *(x.astype(np.float32) for x in parts), constant
 
 
-def plain_law(public: Public) -> PixelLaw:
-    """Independent pixels of one deviation, mean 0: the model of `folded_search`."""
-    d = public.vectors.shape[1]
-    sd = np.full(d, np.sqrt(public.power))
-    return PixelLaw(np.zeros(d), sd, np.arange(d), np.full(d, -1, np.int64), np.zeros(d))
-
-
 def measure_law(public: Public, sample: int = 2000, linked: int = 4096) -> PixelLaw:
     """Mean, deviation and tree of the public vectors, each as far as two halves of them agree on
     it; pixels beyond `linked` have no tree. Cost sample·d²."""
@@ -127,27 +126,21 @@ def measure_law(public: Public, sample: int = 2000, linked: int = 4096) -> Pixel
     trust = _agreement(*(np.log(half.var(axis=0) + 1e-6 * power) for half in halves))
     variance = np.exp(logs.mean() + trust * (logs - logs.mean()))
     variance *= power / variance.mean()
-    law = replace(plain_law(public), mean=mean, deviation=np.sqrt(variance))
-    if not 1 < d <= linked or n <= 3:
-        return law
-    Z = (X - X.mean(axis=0)).astype(np.float32)
-    Z /= np.maximum(np.linalg.norm(Z, axis=0), np.float32(1e-12))
-    R = Z.T @ Z
-    tree = minimum_spanning_tree(1.001 - np.minimum(np.abs(R), 1))  # an entry of 0 is no edge
-    order, before = breadth_first_order(tree, 0, directed=False)
-    place = np.empty(d, np.int64)
-    place[order] = np.arange(d)
-    above = np.maximum(before[order], 0)
-    parent = np.where(before[order] >= 0, place[above], -1)
-    correlation = np.where(parent >= 0, R[order, above], 0).astype(np.float64)
-    # The largest of d²/2 correlations that are 0 is about √(2·log(d²)/n).
-    correlation[np.abs(correlation) < np.sqrt(4 * np.log(d) / n)] = 0
-    return replace(
-        law,
-        order=order.astype(np.int64),
-        parent=parent,
-        correlation=np.clip(correlation, -0.9999, 0.9999),
-    )
+    order: Any = np.arange(d)
+    parent, correlation = np.full(d, -1), np.zeros(d)
+    if 1 < d <= linked and n > 3:
+        Z = (X - X.mean(axis=0)).astype(np.float32)
+        Z /= np.maximum(np.linalg.norm(Z, axis=0), np.float32(1e-12))
+        R = Z.T @ Z
+        tree = minimum_spanning_tree(1.001 - np.minimum(np.abs(R), 1))  # an entry of 0 is no edge
+        order, before = breadth_first_order(tree, 0, directed=False)
+        place, above = np.argsort(order), np.maximum(before[order], 0)
+        parent = np.where(before[order] >= 0, place[above], -1)
+        correlation = np.clip(np.where(parent >= 0, R[order, above], 0), -0.9999, 0.9999)
+        # The largest of d²/2 correlations that are 0 is about √(2·log(d²)/n).
+        correlation[np.abs(correlation) < np.sqrt(4 * np.log(d) / n)] = 0
+    places = order.astype(np.int64), parent.astype(np.int64)
+    return PixelLaw(mean, np.sqrt(variance), *places, correlation.astype(np.float64))
 
 
 def _agreement(first: Reals, second: Reals) -> float:
@@ -164,18 +157,13 @@ def tree_search(
     *,
     limit: int,
     workers: int,
-    sample: int = 32,
     progress: Progress | None = None,
 ) -> Indices:
-    """Supports (m, k), sorted, from supports `start`; sample: encodings that choose the law."""
+    """Supports (m, k), sorted, from supports `start`."""
     m, d = encodings.m, encodings.d
-    laws = [_Setting(encodings, public, law) for law in (plain_law(public), measure_law(public))]
-    some = np.unique(np.linspace(0, m - 1, min(m, sample)).astype(np.int64))
-    Y = encodings.magnitudes(some)
-    likelihoods = [float(_Block(law, Y, limit).find(start[some])[1].sum()) for law in laws]
     block = rows_per_block(96 * d, limit // 4, most=min(m, 64))
     at_once = max(1, min(workers, limit // (4 * d * (public.columns + 48 * block))))
-    job = encodings, laws[int(np.argmax(likelihoods))], start, limit, block
+    job = encodings, _Setting(encodings, public, measure_law(public)), start, limit, block
     out, done = np.empty_like(start), count_rows(progress, "learn public", block, m)
     for first, found in results(_searched, job, range(0, m, block), workers=at_once):
         out[first : first + block] = found
@@ -186,7 +174,7 @@ def tree_search(
 def _searched(job: tuple[Any, ...], first: int) -> Indices:
     encodings, setting, start, limit, block = job
     rows = slice(first, first + block)
-    return _Block(setting, encodings.magnitudes(rows), limit).find(start[rows])[0]
+    return _Block(setting, encodings.magnitudes(rows), limit).find(start[rows])
 
 
 class _Setting:
@@ -223,8 +211,8 @@ class _Block:
         pool = np.tile(every, (len(Y), 1)) if len(every) <= 4096 else screen(Y, self.public, 4096)
         self.alone = self._best(pool[:, :, None], self.k - 1, soft=False)[:, :, 0]
 
-    def find(self, start: Indices, sweeps: int = 8) -> tuple[Indices, Reals]:
-        """The likeliest support found, from the beam and from `start`, and its L."""
+    def find(self, start: Indices, sweeps: int = 8) -> Indices:
+        """The likeliest support found, from the beam and from `start`."""
         m, k = len(self.y), self.k
         beam = self.alone[:, :, None]
         for size in range(1, k):
@@ -260,7 +248,7 @@ class _Block:
             if len(active) == 0:
                 break
         top = value.reshape(-1, tried).argmax(axis=1) + tried * np.arange(m)
-        return S[top], value[top]
+        return np.asarray(S[top])
 
     def _best(self, supports: Indices, unknown: int, *, soft: bool = True) -> Indices:
         """The likeliest of supports (m, N, size), best first, none twice."""

@@ -216,6 +216,8 @@ def _facts(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str
         # Bytes are for programs; a person wants mebibytes.
         size = key.endswith("_bytes") and isinstance(value, int)
         shown = f"{value:,} ({value / 2**20:,.0f} MiB)" if size else _shown(value)
+        # A seed is copied, not counted.
+        shown = str(value) if key == "seed" else shown
         yield f"{above}{SAID.get(key, key.replace('_', ' '))}", SAID.get(shown, shown)
 
 
@@ -226,7 +228,8 @@ def _shown(value: Any) -> str:
     # Before numbers: True is one of them in Python.
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return _number(value) if value is None or isinstance(value, float) else str(value)
+    counted = value is None or isinstance(value, (int, float))
+    return _number(value) if counted else str(value)
 
 
 def _number(value: float | None, digits: int = 4) -> str:

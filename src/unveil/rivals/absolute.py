@@ -16,7 +16,6 @@ unresolved. Cost per encoding: one pass over all pairs of at most 200 like image
 from __future__ import annotations
 
 import numpy as np
-from numba import float32, njit
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
@@ -95,9 +94,9 @@ def absolute(
 
 def _nearest_pairs(y: Floats, like: Floats, weight: float, kept: int) -> tuple[Floats, Floats]:
     """The sum and half the difference of the pairs of like images whose mixture is nearest to y."""
-    miss = np.asarray(_misses(y, like, float32(weight)))
     first, second = np.triu_indices(len(like), 1)
-    miss = miss[first, second]
+    off = (np.abs(np.float32(weight) * (a + like[i + 1 :])) - y for i, a in enumerate(like))
+    miss = np.concatenate([np.einsum("ij,ij->i", rows, rows) for rows in off])
     best = np.argsort(miss, kind="stable")[:kept]
     # Distances in units of the least one, per pixel: pairs much farther off count for nothing.
     w = np.exp(-0.5 * (miss[best] / max(float(miss[best[0]]), 1e-12) - 1) * 20)
@@ -106,17 +105,3 @@ def _nearest_pairs(y: Floats, like: Floats, weight: float, kept: int) -> tuple[F
     turn = np.where(((a - b) @ (a[0] - b[0])) < 0, -1.0, 1.0)
     w /= w.sum()
     return (w @ (a + b)).astype(np.float32), ((w * turn) @ (a - b) / 2).astype(np.float32)
-
-
-@njit(fastmath=True, cache=True, nogil=True)
-def _misses(y, like, weight):  # type: ignore[no-untyped-def]
-    n, d = like.shape
-    out = np.zeros((n, n), np.float32)
-    for i in range(n):
-        for j in range(i + 1, n):
-            total = float32(0)
-            for p in range(d):
-                e = abs(weight * (like[i, p] + like[j, p])) - y[p]
-                total += e * e
-            out[i, j] = total
-    return out

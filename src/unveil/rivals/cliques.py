@@ -31,10 +31,11 @@ from scipy import sparse
 from unveil.checks import InputError, Rng, child, root
 from unveil.encode.weights import sample_weights
 from unveil.encodings import Encodings, as_public
-from unveil.engine.blocks import Stopwatch
+from unveil.engine.blocks import Stopwatch, must_fit
 from unveil.engine.blocks import memory_limit as settle_limit
 from unveil.engine.folded import maximise
 from unveil.exact.from_members import from_subsets
+from unveil.paper.folded_search import mean_square
 from unveil.paper.gram_extract import gram_extract
 from unveil.records import UNRESOLVED, Overlaps, Progress, Recovery
 
@@ -95,19 +96,17 @@ def cliques_and_flow(
     facts = {"cliques": scores.shape[1], "encodings_assigned": int(sure.sum())}
     draw = child(seed, "pixels")
     if scheme.fixed_weights and not scheme.k_public:
+        how: dict[str, Any] = {"facts": facts, "progress": progress}
         rows = np.flatnonzero(sure)
-        return from_subsets(
-            encodings, NAME, rows, members[rows], draw, clock, facts=facts, progress=progress
-        )
+        return from_subsets(encodings, NAME, rows, members[rows], draw, clock, **how)
     # Weights, then values, the rest being noise; cliques of chance explain too little.
     n = scores.shape[1]
     with clock("pixels"):
         weights, noise = _weights(encodings, members, scores, child(seed, "law"))
-        W = sparse.csr_array(
-            (weights.ravel().astype(np.float32), members.ravel(), np.arange(m + 1) * k), (m, n)
-        )
+        places = members.ravel(), np.arange(m + 1) * k
+        W = sparse.csr_array((weights.ravel().astype(np.float32), *places), (m, n))
         values, left = folded_least_squares(encodings.magnitudes(), W, noise, draw)
-    told = 1 - left / float(np.mean(np.square(encodings.values, dtype=np.float64)))
+    told = 1 - left / mean_square(encodings.values)
     if m <= n or told < explains * (1 - noise):
         why = (
             f"the {n} cliques explain {told:.0%} of the encodings' energy where private vectors "
@@ -148,12 +147,10 @@ def _similarity(
         similarity = sparse.csr_array(
             (M.matrix.data * trust, M.matrix.indices, M.matrix.indptr), shape=(m, m)
         )
-    stored: Any = similarity if sparse.issparse(similarity) else None
-    if stored is None and 20 * m * m > limit:
-        raise InputError(
-            f"similarities of {m:,} encodings need about {20 * m * m / 2**30:.1f} GiB, more than "
-            "the memory limit: attack fewer of them, give similarity= as a sparse array, or raise "
-            "memory_limit"
+    stored = sparse.issparse(similarity)
+    if not stored:
+        must_fit(
+            20 * m * m, f"similarities of {m:,} encodings", limit, "give them as a sparse array"
         )
     if similarity is None:
         # Correlations of squares: 2z² for Gaussian pixels of correlation z.
@@ -161,23 +158,23 @@ def _similarity(
         E -= E.mean(axis=1, keepdims=True)
         E /= np.maximum(np.linalg.norm(E, axis=1, keepdims=True), np.float32(1e-12))
         similarity = E @ E.T
-    given: Any = sparse.csr_array(stored) if stored is not None else np.asarray(similarity)
-    numbers = given.data if stored is not None else given
+    given: Any = sparse.csr_array(similarity) if stored else np.asarray(similarity)
     if given.shape != (m, m) or given.dtype.kind not in "fiub":
         raise InputError(
             f"similarity of shape {given.shape}: give a square matrix of real numbers, {m} by {m}"
         )
-    if not np.isfinite(np.asarray(numbers)).all():
+    if not np.isfinite(given.data if stored else given).all():
         raise InputError("similarity with NaN or infinite values: put 0 where nothing is known")
     S = ((given + given.T) / 2).astype(np.float32)
-    if stored is not None:
-        S.setdiag(0)
-        S.eliminate_zeros()
-        return sparse.csr_array(S)
-    # Most encodings share nothing: their similarity is zero.
-    S -= np.median(S[~np.eye(m, dtype=bool)]) if m > 1 else 0
-    np.fill_diagonal(S, 0)
-    return np.ascontiguousarray(S)
+    if not stored and m > 1:
+        # Most encodings share nothing: their similarity is zero.
+        S -= np.median(S[~np.eye(m, dtype=bool)])
+    if not stored:
+        np.fill_diagonal(S, 0)
+        return S
+    S.setdiag(0)
+    S.eliminate_zeros()
+    return S
 
 
 def clique_members(
@@ -219,7 +216,8 @@ def clique_members(
             kept = np.maximum(np.take_along_axis(scores, members, axis=1), 0)
             np.put_along_axis(new, members, kept.astype(np.float32), axis=1)
             # Scores are off by the inverse of what a column is off by: the mean of both is right.
-            L = new * np.sqrt(_norm(L) / _norm(new))
+            size = np.maximum(np.linalg.norm(new, axis=0), np.float32(1e-6))
+            L = new * np.sqrt(np.linalg.norm(L, axis=0) / size)
             settled = (members != before).mean() <= 1e-3
             before = members
             if settled:
@@ -247,10 +245,6 @@ def _centres(S: Any, cliques: list[Index]) -> NDArray[np.float32]:
     for c, clique in enumerate(cliques):
         L[clique, c] = np.sqrt(max(_alike(S, clique), 1e-12))
     return L
-
-
-def _norm(L: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.asarray(np.sqrt(np.maximum((L**2).sum(axis=0), 1e-12)), np.float32)
 
 
 def _alike(S: Any, clique: Index) -> float:
@@ -338,8 +332,6 @@ def assign(scores: Reals, k: int, room: int | None = None, steps: int = 200) -> 
     `room` for so many encodings per image the k best less a price, raised where an image is full
     (the dual of the min-cost flow)."""
     m, n = scores.shape
-    if not 1 <= k <= n:
-        raise InputError(f"k={k} of {n} images for each encoding: ask for 1 to {n}")
     price, rate = np.zeros(n), float(np.std(scores)) or 1.0
     for step in range(1 if room is None else steps):
         members = np.argsort(price - scores, axis=1, kind="stable")[:, :k]
@@ -400,14 +392,12 @@ def folded_least_squares(
         shift = 0.8 * np.linalg.norm(new, axis=0) if turn == 15 else shift
         v = new + shift * v
     v *= np.sqrt(size.sum(axis=0) / np.maximum((v**2).sum(axis=0), 1e-30))
-    x, variance = (np.copysign(np.sqrt(size), v) + v) / 2, size.mean(axis=0)
-    values, vectors = np.linalg.eigh((dense.T @ dense).astype(np.float64))
-    values, vectors = np.maximum(values, 0).astype(np.float32), vectors.astype(np.float32)
-    free = 1 - min(0.9, n / m)
+    x, variance = (np.copysign(np.sqrt(size), v) + v) / 2, float(size.mean())
+    gram, free = (dense.T @ dense).astype(np.float64), 1 - min(0.9, n / m)
 
     def fit(likely: NDArray[np.float32], tau2: Any) -> NDArray[np.float32]:
-        ridge = np.maximum(tau2 / variance, 1e-6 * values[-1])
-        return np.asarray(vectors @ ((vectors.T @ (dense.T @ likely)) / (values[:, None] + ridge)))
+        ridge = max(float(np.mean(tau2)) / variance, 1e-6 * float(gram.diagonal().max()))
+        return np.linalg.solve(gram + ridge * np.eye(n), dense.T @ likely).astype(np.float32)
 
     def left(likely: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArray[np.float32]:
         # y² has mean 1 here, and the unknowns use up some of the equations.

@@ -26,7 +26,6 @@ Cost: O(overlaps); a component that is no line graph some twenty times that.
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -137,28 +136,21 @@ def nearest_pairs(near: Neighbours, rows: Sequence[int], rounds: int = 20) -> di
             rows_of[v].add(i)
         return set(new) != set(old)
 
-    # The star of a row with most neighbours, then rows with most placed neighbours first.
+    # The star of a row with most neighbours, then rows as they are reached from it.
     centre = max(rows, key=lambda r: len(near[r]))
     partner = max(near[centre], key=lambda r: len(near[centre] & near[r]))
     both = near[centre] & near[partner]
     hub = next(names)
-    for r in (centre, partner, *(r for r in both if 2 * len(near[r] & both) >= len(both) - 1)):
+    order = [centre, partner, *(r for r in both if 2 * len(near[r] & both) >= len(both) - 1)]
+    for r in order:
         pairs[r] = [hub, next(names)]
         for v in pairs[r]:
             rows_of[v].add(r)
-    heap = [(-len(near[r] & pairs.keys()), r) for r in rows if r not in pairs]
-    heapq.heapify(heap)
-    while heap:
-        count, r = heapq.heappop(heap)
-        if r in pairs:
-            continue
-        now = -len(near[r] & pairs.keys())
-        if now != count:
-            heapq.heappush(heap, (now, r))
-            continue
-        place(r)
-        for q in near[r] - pairs.keys():
-            heapq.heappush(heap, (-len(near[q] & pairs.keys()), q))
+    for r in order:
+        new = near[r] - pairs.keys()
+        order += sorted(new, key=lambda q: -len(near[q] & pairs.keys()))
+        for q in order[-len(new) :] if new else ():
+            place(q)
     for _ in range(rounds):
         if not sum([place(r) for r in rows]):
             break
@@ -295,11 +287,10 @@ def line_graph(
     found = from_subsets(encodings, NAME, rows, H.members, draw, clock, facts=facts, **part, **how)
     # Vectors of components that have two roots are in doubt.
     status, reasons, text = found.status.copy(), list(found.reasons), found.explanation
-    doubtful = np.zeros(len(found), bool)
-    doubtful[found.members[np.flatnonzero(~H.unique)].indices] = True
-    for i in np.flatnonzero(doubtful & (status == VERIFIED)):
-        status[i] = AMBIGUOUS
-        reasons[i] = "the overlaps of its encodings have two roots: others may mix it as well"
+    for i in set(found.members[np.flatnonzero(~H.unique)].indices.tolist()):
+        if status[i] == VERIFIED:
+            status[i] = AMBIGUOUS
+            reasons[i] = "the overlaps of its encodings have two roots: others may mix it as well"
     if not H.unique.all():
         text += f"; {int((~H.unique).sum())} encodings are in components with two roots"
     if H.broken:

@@ -3,9 +3,8 @@
 For d ≥ 2n − 1 pixels and public vectors in general position w is unique up to a sign, whatever it
 is (Balan, Casazza, Edidin 2006), and is found by
 
-    spectral     w₀ ← leading eigenvector of Σ_j T(y_j²)·p_j p_jᵀ, scaled to the mean of y²:
-                 "plain" T(s) = s (Netrapalli, Jain, Sanghavi 2013), "truncated" T(s) = s for s ≤ 9
-                 (Chen, Candès 2015), "optimal" T(s) = 1 − 1/s, bounded (Luo, Alghamdi, Lu 2019)
+    spectral     w₀ ← leading eigenvector of Σ_j T(y_j²)·p_j p_jᵀ, T(s) = 1 − 1/s, bounded (Luo,
+                 Alghamdi, Lu 2019), scaled to the mean of y²
     then         "alternating"  w ← least squares of y·sign(Pᵀw)   (Netrapalli et al.)
                  "wirtinger"    w ← w − µ·∇Σ(|Pᵀw|² − y²)²         (Candès, Li, Soltanolkotabi 2015)
                  "amplitude"    w ← w − µ·∇Σ(|Pᵀw| − y)², pixels whose |Pᵀw| is small beside y
@@ -24,7 +23,7 @@ Cost: 4·m·n·d for each of some hundred steps.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,9 +40,7 @@ from unveil.paper.unknown_weights import learn_weights
 from unveil.records import Progress, Recovery
 
 NAME = "phase-retrieval"
-Start = Literal["plain", "truncated", "optimal"]
 Method = Literal["alternating", "wirtinger", "amplitude"]
-STARTS: tuple[Start, ...] = ("plain", "truncated", "optimal")
 METHODS: tuple[Method, ...] = ("alternating", "wirtinger", "amplitude")
 Floats = NDArray[np.float64]
 
@@ -136,7 +133,6 @@ def retrieve_weights(
     public: NDArray[np.float32],
     rng: np.random.Generator,
     *,
-    start: Start = "optimal",
     method: Method = "amplitude",
 ) -> tuple[Floats, Floats]:
     """w (m, n) up to one sign per encoding, and the relative residual ‖|Pᵀw| − y‖/‖y‖ (m,)."""
@@ -148,22 +144,15 @@ def retrieve_weights(
     Y = magnitudes.astype(np.float64)
     scale = np.sqrt(np.mean(Y**2, axis=1, keepdims=True))
     Y = Y / np.maximum(scale, 1e-300)
-    w = refine(Y, A, spectral(Y, A, start, rng), method)
+    w = refine(Y, A, spectral(Y, A, rng), method)
     size = np.maximum(np.linalg.norm(Y, axis=1), 1e-300)
     return np.asarray((scale * w) @ whiten.T), np.linalg.norm(np.abs(w @ A) - Y, axis=1) / size
 
 
-def spectral(
-    Y: Floats, A: Floats, start: Start, rng: np.random.Generator, steps: int = 150
-) -> Floats:
+def spectral(Y: Floats, A: Floats, rng: np.random.Generator, steps: int = 150) -> Floats:
     """Unit vectors (m, n) near the truth: power iteration, shifted where eigenvalues may be
     negative; A is white, so that they are no smaller than the least T."""
-    s = Y**2
-    T = {
-        "plain": s,
-        "truncated": np.where(s <= 9, s, 0.0),
-        "optimal": np.maximum(1 - 1 / np.maximum(s, 1e-12), -3.0),
-    }[start]
+    T = np.maximum(1 - 1 / np.maximum(Y**2, 1e-12), -3.0)
     shift = np.maximum(0, -T.min(axis=1, keepdims=True))
     v = rng.standard_normal((len(Y), len(A)))
     for _ in range(steps + 1):
@@ -173,17 +162,15 @@ def spectral(
 
 
 def refine(Y: Floats, A: Floats, w: Floats, method: Method, beta: float = 5.0) -> Floats:
-    """From w (m, n) on, until an encoding's w, of about unit norm, moves less than 1e-7."""
-    n, d = A.shape
-    inverse = np.linalg.inv(A @ A.T) if n <= d else None
-    todo = np.arange(len(Y))
+    """From w (m, n) on, until an encoding's w, of about unit norm, moves less than 1e-7; no more
+    vectors than pixels."""
+    d, back, todo = A.shape[1], A.T @ np.linalg.inv(A @ A.T), np.arange(len(Y))
     for _ in range({"alternating": 150, "wirtinger": 1200, "amplitude": 500}[method]):
         y, now = Y[todo], w[todo]
         z = now @ A
         target = np.copysign(y, z)
         if method == "alternating":
-            back = A.T @ inverse if inverse is not None else np.linalg.pinv(A)
-            new = target @ back if inverse is not None else now + (target - z) @ back
+            new = target @ back
         elif method == "wirtinger":
             new = now - 0.2 * ((z**2 - y**2) * z) @ A.T / d
             # Far off, a quartic throws w away: it is held within twice the norm it must have.
@@ -196,9 +183,7 @@ def refine(Y: Floats, A: Floats, w: Floats, method: Method, beta: float = 5.0) -
         todo = todo[np.linalg.norm(new - now, axis=1) > 1e-7]
         if not len(todo):
             break
-    if method != "alternating" and inverse is not None:  # a last step: signs are settled
-        w = np.copysign(Y, w @ A) @ A.T @ inverse
-    return w
+    return np.copysign(Y, w @ A) @ back  # signs are settled
 
 
 def phase_retrieval(
@@ -223,16 +208,10 @@ def phase_retrieval(
     found = survey_public(P, limit)
     if not found.count:
         raise InputError("public vectors that are all zero: give those that were mixed")
+    how: dict[str, Any] = {"k_public": scheme.k_public, "limit": limit, "progress": progress}
     with clock("phase retrieval"):
-        mixtures = retrieve(
-            encodings,
-            found,
-            k_public=scheme.k_public,
-            limit=limit,
-            workers=1,
-            rng=child(root(rng), "spectral"),
-            progress=progress,
-        )
+        draw = child(root(rng), "spectral")
+        mixtures = retrieve(encodings, found, workers=1, rng=draw, **how)
     # The vectors that any encoding uses, and a proof for those that no other mixture reproduces.
     used = np.unique(mixtures.indices[mixtures.indices >= 0])
     if not len(used):
@@ -252,6 +231,8 @@ def phase_retrieval(
         for v, why in zip(used.tolist(), judged.reasons, strict=True)
     )
     exact = int(mixtures.exact.sum())
+    facts = {"public": used.tolist(), "encodings_explained": exact}
+    facts |= {"equations": d, "unknowns": found.count}
     return replace(
         judged,
         reasons=reasons,
@@ -260,10 +241,5 @@ def phase_retrieval(
         f"{exact} of {m} encodings explained exactly",
         seconds=clock.seconds,
         explained=exact,
-        evidence={
-            "public": used.tolist(),
-            "encodings_explained": exact,
-            "equations": d,
-            "unknowns": found.count,
-        },
+        evidence=facts,
     )

@@ -1,6 +1,15 @@
 """How much of an image came back: SSIM, PSNR, and the four scores of the InstaHide challenge.
 
-Recovered images are matched to true ones one to one. SSIM and PSNR are in `scoring.windows`.
+Images come with pixels in [−1, 1]; of recovered ones, what is outside is clipped. Bytes are brought
+there from 0..255. They are compared on [0, 1], where black is zero. Recovered images are matched to
+true ones one to one.
+
+SSIM. Wang, Bovik, Sheikh and Simoncelli, IEEE Trans. Image Processing 13 (2004), over 7×7 uniform
+windows that lie inside the image, sample variances, K₁ = 0.01, K₂ = 0.03 and a range of 1; the mean
+over windows and channels: scikit-image's `structural_similarity(channel_axis=-1, data_range=1)` of
+images on [0, 1]. Where zero lies matters: the means of windows are multiplied, and on [−1, 1] an
+image and its negative have both means and covariance of opposite signs, so that they come out alike
+(0.73 on CIFAR-10, −0.62 on [0, 1]).
 
 The challenge (github.com/Hazelsuko07/InstaHide_Challenge, "Format and Rules") takes one image per
 encoding and holds it against the two private images mixed into it, then takes means over encodings:
@@ -18,27 +27,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
-from unveil.checks import DataLike, InputError
-from unveil.scoring.windows import (
-    RANGE,
-    WINDOW,
-    Images,
-    as_images,
-    match_images,
-    mean_square_of,
-    psnr_of,
-    read_images,
-    ssim_of,
-)
+from unveil.checks import DataLike, InputError, as_array, as_shape, as_vectors, flat
+from unveil.data.arrays import read_any_array
+from unveil.data.images import scaled
 from unveil.shown import Shown
 
-SLACK = 1e-3
-"""How far outside [−1, 1] a pixel may lie: rounding of float16 files."""
+WINDOW = 7
+"""Height and width of a window, as in scikit-image."""
+LARGEST = 1.001
+"""Of a pixel of a true image, from −1 to 1; the rest is rounding of float16 files."""
+Images = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +101,8 @@ class ImageScores(Shown):
     def better(self, other: ImageScores) -> ImageScores:
         """For each true image the better of its matches in two scores."""
         best = other.ssim > self.ssim
-        return ImageScores(
-            matches=np.where(best, other.matches, self.matches),
-            ssim=np.where(best, other.ssim, self.ssim),
-            psnr=np.where(best, other.psnr, self.psnr),
-        )
+        pairs = zip(other._columns().values(), self._columns().values(), strict=True)
+        return ImageScores(*(np.where(best, theirs, mine) for theirs, mine in pairs))
 
 
 @dataclass(frozen=True)
@@ -133,9 +136,7 @@ class ChallengeScores(Shown):
 
 
 def image_scores(
-    recovered: DataLike,
-    truth: DataLike,
-    image_shape: tuple[int, ...] | None = None,
+    recovered: DataLike, truth: DataLike, image_shape: tuple[int, ...] | None = None
 ) -> ImageScores:
     """Match recovered to true images one to one, so that the sum of SSIMs is largest.
 
@@ -169,17 +170,16 @@ def image_scores(
     >>> unveil.image_scores(images[::-1], images, (8, 8)).matches.tolist()
     [2, 1, 0]
     """
-    shape = _shape(image_shape)
-    T = _as_truth(truth, shape)
-    matches, similar, noise = np.full(len(T), -1), np.zeros(len(T)), np.zeros(len(T))
-    recovered = read_images(recovered, "recovered images")
+    T = as_images(truth, image_shape, "private images", true=True)
+    found = ImageScores(np.full(len(T), -1), np.zeros(len(T)), np.zeros(len(T)))
+    recovered = _read(recovered, "recovered images")
     if len(recovered):
-        R = as_images(recovered, shape, "recovered images")
+        R = as_images(recovered, image_shape, "recovered images")
         # One to one: an image that resembles many counts once.
-        found, true = match_images(R, T)
-        matches[true], similar[true] = found, ssim_of(R[found], T[true])
-        noise[true] = psnr_of(R[found], T[true])
-    return ImageScores(matches, similar, noise)
+        best, true = match_images(R, T)
+        found.matches[true], found.ssim[true] = best, ssim_of(R[best], T[true])
+        found.psnr[true] = psnr_of(R[best], T[true])
+    return found
 
 
 def challenge_scores(
@@ -223,8 +223,8 @@ def challenge_scores(
     >>> round(scores.max_ssim, 6), scores.min_l2
     (1.0, 0.0)
     """
-    shape = _shape(image_shape)
-    X, T = as_images(decryption, shape, "decryption"), _as_truth(private, shape)
+    X = as_images(decryption, image_shape, "decryption")
+    T = as_images(private, image_shape, "private images", true=True)
     pairs = np.asarray(pairs)
     if pairs.ndim != 2 or not pairs.size or pairs.dtype.kind not in "iu" or len(pairs) != len(X):
         raise InputError(
@@ -235,10 +235,9 @@ def challenge_scores(
         raise InputError(
             f"pairs name private images beyond the {len(T)} there are: give indices from 0"
         )
-    similar, differ = np.empty(pairs.shape), np.empty(pairs.shape)
-    for slot, chosen in enumerate(pairs.T):
-        similar[:, slot] = ssim_of(X, T[chosen])
-        differ[:, slot] = RANGE**2 * mean_square_of(X, T[chosen])
+    similar = np.stack([ssim_of(X, T[chosen]) for chosen in pairs.T], axis=1)
+    # Pixels are compared on [0, 1], half as far apart as the rules have them.
+    differ = np.stack([4 * mean_square_of(X, T[chosen]) for chosen in pairs.T], axis=1)
     return ChallengeScores(
         max_ssim=float(similar.max(axis=1).mean()),
         mean_ssim=float(similar.mean()),
@@ -250,28 +249,97 @@ def challenge_scores(
 def are_images(truth: NDArray[np.float32], shape: tuple[int, ...] | None) -> bool:
     """Whether these scores apply: vectors with the shape of an image that is large enough, and
     pixels in range."""
-    return (
-        shape is not None
-        and min(shape[:2]) >= WINDOW
-        and float(np.abs(truth).max()) <= RANGE / 2 + SLACK
-    )
+    fits = shape is not None and min(shape[:2]) >= WINDOW
+    return fits and float(np.abs(truth).max()) <= LARGEST
 
 
-def _shape(image_shape: tuple[int, ...] | None) -> tuple[int, ...]:
-    if image_shape is None:
-        raise InputError("no image_shape: give (height, width) or (height, width, channels)")
-    return image_shape
+def ssim(first: DataLike, second: DataLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """SSIM (n,) of image i of `first` with image i of `second`."""
+    return ssim_of(*_same(first, second, shape))
 
 
-def _as_truth(values: Any, shape: tuple[int, ...]) -> Images:
-    array = read_images(values, "private images")
-    if (
-        array.dtype.kind == "f"
-        and array.size
-        and max(abs(float(array.min())), abs(float(array.max()))) > RANGE / 2 + SLACK
-    ):
+def psnr(first: DataLike, second: DataLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Peak signal to noise ratio (n,) in dB, image by image; 100 at most."""
+    return psnr_of(*_same(first, second, shape))
+
+
+def ssim_of(A: Images, B: Images) -> NDArray[np.float64]:
+    """(n,), image by image."""
+    try:
+        from skimage.metrics import structural_similarity
+    except ImportError:
         raise InputError(
-            f"private images from {array.min():.3g} to {array.max():.3g}: bring them to [-1, 1], "
-            "or give bytes from 0 to 255"
+            "SSIM needs scikit-image: install it by pip install 'unveil[images]'"
+        ) from None
+    compare: Any = structural_similarity  # it has no types
+    likeness = [
+        float(compare(a, b, win_size=WINDOW, channel_axis=-1, data_range=1.0))
+        for a, b in zip(A, B, strict=True)
+    ]
+    return np.array(likeness, np.float64)
+
+
+def match_images(A: Images, B: Images, *, best: int = 8) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Images of A and of B that go together, one to one, so that the sum of SSIMs is largest.
+
+    best: SSIM is worked out of the so many images of the other side that correlate most with each;
+    an image is never as like to others. All pairs would take seconds for a hundred images.
+    """
+    x, y = (part.reshape(len(part), -1) for part in (A, B))
+    x, y = (part - part.mean(axis=1, keepdims=True) for part in (x, y))
+    alike = x @ y.T
+    alike /= np.linalg.norm(x, axis=1)[:, None] * np.linalg.norm(y, axis=1) + 1e-12
+    near = np.argsort(np.argsort(-alike, axis=1), axis=1) < best
+    near |= np.argsort(np.argsort(-alike, axis=0), axis=0) < best
+    table = alike - 2  # others: less than any SSIM
+    first, second = np.nonzero(near)
+    table[first, second] = ssim_of(A[first], B[second])
+    return linear_sum_assignment(table, maximize=True)
+
+
+def psnr_of(A: Images, B: Images) -> NDArray[np.float64]:
+    """(n,) in dB, 100 for equal images."""
+    return -10 * np.log10(np.maximum(mean_square_of(A, B), 1e-10))
+
+
+def mean_square_of(A: Images, B: Images) -> NDArray[np.float64]:
+    """(n,)."""
+    return np.asarray(((A - B) ** 2).mean(axis=(1, 2, 3)))
+
+
+def _same(first: DataLike, second: DataLike, shape: tuple[int, ...]) -> tuple[Images, Images]:
+    A, B = (as_images(values, shape, "images") for values in (first, second))
+    if len(A) != len(B):
+        raise InputError(f"{len(A)} images and {len(B)} others: they are compared one by one")
+    return A, B
+
+
+def _read(values: Any, name: str) -> NDArray[Any]:
+    """The array of what was given. Bytes in a file stay bytes, which are brought to [−1, 1]."""
+    path = Path(values) if isinstance(values, (str, PathLike)) else None
+    if path is not None and path.suffix.lower() in (".npy", ".npz", ".pt", ".pth"):
+        return read_any_array(path)
+    return as_array(values, name)
+
+
+def as_images(
+    values: Any, shape: tuple[int, ...] | None, name: str, *, true: bool = False
+) -> Images:
+    """(n, height, width, channels), clipped, and brought from [−1, 1] to [0, 1]; `true` ones are
+    refused where they would be clipped."""
+    if shape is None:
+        raise InputError("no image_shape: give (height, width) or (height, width, channels)")
+    array = _read(values, name)
+    array = scaled(array) if array.dtype == np.uint8 else array
+    if true and array.dtype.kind == "f" and array.size and np.abs(array).max() > LARGEST:
+        raise InputError(
+            f"{name} from {array.min():.3g} to {array.max():.3g}: bring them to [-1, 1], or give "
+            "bytes from 0 to 255"
         )
-    return as_images(array, shape, "private images")
+    # Images may come flat or with their own axes.
+    vectors = as_vectors(flat(array) if array.ndim > 2 else array, name)
+    height, width, *channels = as_shape(shape, vectors.shape[1])
+    if min(height, width) < WINDOW:
+        raise InputError(f"images of {height}×{width} pixels: SSIM needs {WINDOW}×{WINDOW} or more")
+    clipped = np.clip(vectors, -1, 1).astype(np.float64) / 2 + 0.5
+    return clipped.reshape(len(vectors), height, width, *(channels or [1]))

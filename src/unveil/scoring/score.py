@@ -134,11 +134,10 @@ def _errors(
     told: NDArray[np.bool_] | None,
 ) -> NDArray[np.float64]:
     """Largest error of each row, over the values that are told."""
-    error = np.empty(len(X))
-    for i, j in enumerate(nearest):
-        apart = np.abs(X[i] - truth[j])
-        error[i] = float((apart if told is None else apart[told[i]]).max(initial=0.0))
-    return error
+    apart = np.abs(X - truth[nearest])
+    if told is not None:
+        apart[~told] = 0
+    return np.asarray(apart.max(axis=1, initial=0.0), np.float64)
 
 
 def usual_tolerance(truth: NDArray[np.float32]) -> float:

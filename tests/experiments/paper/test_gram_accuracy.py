@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from experiments.cells import Cells
 from experiments.paper import gram_accuracy
-from experiments.paper.gram_accuracy import _cell, _crossing, rows, section
+from experiments.paper.gram_accuracy import _cell, _crossing, section
+from experiments.reproduce import rows
 
 from unveil.encode import simulate
 from unveil.paper import psi_inverse

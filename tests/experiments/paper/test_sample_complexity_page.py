@@ -1,6 +1,7 @@
 """The words about sample complexity follow the numbers."""
 
-from experiments.paper.sample_complexity_page import draw, rows, section
+from experiments.paper.sample_complexity_page import draw, section
+from experiments.reproduce import rows
 
 
 def facts(offset=0.0, real=0, failed=0):

@@ -2,7 +2,8 @@
 
 import pytest
 from experiments.paper.utility import CHOICES, DATA
-from experiments.paper.utility_page import draw, rows, section
+from experiments.paper.utility_page import draw, section
+from experiments.reproduce import rows
 
 
 def facts(instahide, mixup, data="by-magnitude", ahead=True):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unveil.checks import InputError
-from unveil.scoring.windows import psnr, ssim
+from unveil.scoring.images import psnr, ssim
 
 SHAPES = [(9, 12, 3), (7, 7, 1), (16, 8), (32, 32, 3)]
 
