@@ -1,7 +1,8 @@
 """The family of mixing schemes: what comes back from each, beside what must.
 
-`python -m benchmarks.schemes [part …]`, parts: laws, mixup, singularized, found. All of them when
-none is named; `found` takes half an hour. docs/schemes.md shows the tables.
+`python -m benchmarks.schemes [part …] [first seed]`, parts: laws, mixup, singularized, untold (is
+the scheme found where none is told?), noise (is nothing claimed of noise?). All of them when none
+is named. docs/schemes.md shows the tables.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ TIMES = 1.3
 """Error under noise, in units of least squares with subsets and weights known."""
 
 
-def mixup() -> list[Row]:
+def mixup(first: int) -> list[Row]:
     """Signs kept, own λ per row by Beta(α, α), Dirichlet(1, …, 1) beyond two."""
-    out = [_mixup(2, alpha, 0.0) for alpha in (0.2, 1.0, 8.0)]
-    out += [_mixup(k, 1.0, 0.0) for k in (3, 4, 6)]
-    out += [_mixup(k, 1.0, NOISE) for k in (2, 3, 4)]
-    return [*out, *(_mixup(2, 1.0, 0.0, m) for m in (500, 300, 250))]
+    out = [_mixup(2, alpha, 0.0, first) for alpha in (0.2, 1.0, 8.0)]
+    out += [_mixup(k, 1.0, 0.0, first) for k in (3, 4, 6)]
+    out += [_mixup(k, 1.0, NOISE, first) for k in (2, 3, 4)]
+    return [*out, *(_mixup(2, 1.0, 0.0, first, m) for m in (500, 300, 250))]
 
 
-def _mixup(k: int, alpha: float, noise: float, m: int = M) -> Row:
-    truth, W, encodings = mixtures(k, alpha, noise, m, FIRST)
+def _mixup(k: int, alpha: float, noise: float, seed: int, m: int = M) -> Row:
+    truth, W, encodings = mixtures(k, alpha, noise, m, seed)
     start = time.perf_counter()
     recovery = unveil.recover(encodings, rng=0)
     seconds = time.perf_counter() - start
@@ -76,18 +77,18 @@ def mixtures(
     )
 
 
-def singularized() -> list[Row]:
+def singularized(first: int) -> list[Row]:
     """Every record in two mixtures of a round, as y = (1 − λ)·x + λ·x', λ uniform up to α, noise of
     norm r; who is mixed with whom is not known. One round, then several."""
     cells = [(1, alpha, 0.0) for alpha in (0.05, 0.1, 0.25, 0.5)]
     cells += [(1, 0.25, r) for r in (1.6, 8.0)]
     cells += [(rounds, 0.5, 0.0) for rounds in (2, 3, 4, 6)]
     cells += [(6, 0.5, r) for r in (1.6, 8.0, 16.0)]
-    return [_singularized(*cell) for cell in cells]
+    return [_singularized(*cell, first) for cell in cells]
 
 
-def _singularized(rounds: int, alpha: float, norm: float) -> Row:
-    rng = np.random.default_rng(FIRST)
+def _singularized(rounds: int, alpha: float, norm: float, seed: int) -> Row:
+    rng = np.random.default_rng(seed)
     truth = rng.standard_normal((N, D)).astype(np.float32)
     parts = []
     for _ in range(rounds):
@@ -126,7 +127,7 @@ SURE = 1e-5
 """A p-value below it, of seven per case, is a wrong law."""
 
 
-def laws() -> list[Row]:
+def laws(_: int) -> list[Row]:
     """Every law of weights against a sampler of its own, and against a wrong one."""
     from tests.encode.test_weights import alike, as_described, fdn, gradattack
 
@@ -170,69 +171,104 @@ def laws() -> list[Row]:
     return out
 
 
-PIXELS, RECORDS, MANY = 300, 20, 300
-"""Pixels, records and encodings of an instance whose scheme is looked for."""
+RECORDS, MANY, PIXELS = 20, 300, 300
+"""Records, encodings and pixels of an instance whose scheme is looked for; twice as many encodings
+behind masks."""
+UNTOLD: dict[str, tuple[unveil.Scheme, float]] = {
+    "2 equal, signs kept": (unveil.Scheme(2, weighting="convex", signs="kept"), 0.0),
+    "3 equal, signs kept": (unveil.Scheme(3, weighting="convex", signs="kept"), 0.0),
+    "2 own, signs kept": (unveil.Scheme(2, weighting="dirichlet", signs="kept"), 0.0),
+    "3 own, signs kept": (unveil.Scheme(3, weighting="dirichlet", signs="kept"), 0.0),
+    "2 own, signs kept, noise": (unveil.Scheme(2, weighting="dirichlet", signs="kept"), 0.03),
+    "2 own, 4 masks": (unveil.Scheme(2, weighting="half-normal", signs="masked", masks=4), 0.0),
+    "2 equal, absolute": (unveil.Scheme(2, weighting="convex"), 0.0),
+    "3 equal, random signs": (unveil.Scheme(3, weighting="convex", signs="random"), 0.0),
+    "2 equal, absolute, noise": (unveil.Scheme(2, weighting="convex"), 0.03),
+    "2 own, absolute": (unveil.Scheme(2, weighting="half-normal"), 0.0),
+}
+"""Ten schemes, with the noise that is added."""
 
 
-def found(part: slice = slice(None)) -> list[Row]:
-    """50 instances: k from 1 to 6, equal and own weights, three kinds of signs, noise, scale; the
-    scheme is not told."""
-    right = there = wrong = 0
+def untold(first: int, each: int = 5) -> list[Row]:
+    """The scheme is not told: how often the right one comes first, of ten schemes, `each` times."""
+    from unveil.identify import identify
+
     out: list[Row] = []
-    cells = [
-        (k, own, signs, noise)
-        for k in range(1, 7)
-        for own in (False, True)
-        for signs in ("absolute", "random", "kept")
-        for noise in (0.0, 0.03)
-        if not (own and k == 1)
-    ]
-    picked = np.sort(np.random.default_rng(FIRST).permutation(len(cells))[:50])
-    for number in picked[part]:
-        k, own, signs, noise = cells[number]
-        law = "half-normal" if own else "convex"
-        scheme = unveil.Scheme(k, weighting=law, signs=signs)  # type: ignore[arg-type]
-        sim = unveil.simulate(
-            scheme, RECORDS, m=MANY, d=PIXELS, noise=noise, rng=FIRST + int(number)
-        )
-        scale = float(np.random.default_rng(number).choice([0.1, 1.0, 30.0]))
-        values = sim.encodings.values * np.float32(scale)
-        told = unveil.Encodings(values, scheme, None)
-        best = unveil.recover(told, rng=0)
-        possible = bool(best.explained >= MANY / 2)
-        start = time.perf_counter()
-        got = unveil.recover(values, rng=0)
-        seconds = time.perf_counter() - start
-        said = got.evidence["scheme"]
-        ok = said["k_private"] == k and bool(said["found"])
-        bad = unveil.score(got, sim.private * scale, tolerance=0.01 * scale).wrong
-        there, right, wrong = there + possible, right + (possible and ok), wrong + bad
-        what = f"k={k}, {law}, {signs}, noise {noise:g}, × {scale:g}"
-        answer = f"k={said['k_private']}, {said['weighting']}, {said['signs']}"
-        answer = answer if said["found"] else "nothing found"
-        out.append(
-            (
-                what,
-                "k right" if possible else "nothing to recover",
-                f"{answer}; {int(got.verified.sum())} verified, {bad} wrong, {seconds:.0f} s",
-                not bad and (ok or not possible),
-            )
-        )
-    told_of = f"{right} of {there}, {wrong} wrong"
-    return [*out, ("all", "k right in 95 %", told_of, right >= 0.95 * there and not wrong)]
+    for what, (scheme, noise) in UNTOLD.items():
+        answers, spent = list[str](), time.process_time()
+        m = 2 * MANY if scheme.masks else MANY
+        for seed in range(first, first + each):
+            sim = unveil.simulate(scheme, RECORDS, m=m, d=PIXELS, noise=noise, rng=seed)
+            size = np.random.default_rng(seed).choice([0.1, 1.0, 30.0])
+            claims = identify(sim.encodings.values * np.float32(size), rng=seed)
+            answers.append(_answer(claims[0].scheme) if claims else "nothing")
+        spent = (time.process_time() - spent) / each
+        right = answers.count(_answer(scheme))
+        wrong = sorted(set(answers) - {_answer(scheme)})
+        measured = "; ".join([f"{right} of {each}", *wrong, f"{spent:.1f} s each"])
+        out.append((what, "the right one first", measured, right >= 0.9 * each))
+    return out
 
 
-PARTS: dict[str, Callable[[], list[Row]]] = {
+def _answer(scheme: unveil.Scheme) -> str:
+    weights = "equal" if scheme.fixed_weights else "own"
+    return f"{scheme.k_private} {weights}, {scheme.signs}" + f" {scheme.masks}" * bool(scheme.masks)
+
+
+SHAPES = ((60, 40), (150, 30), (120, 12), (80, 100), (300, 60))
+"""Encodings and values of an array of noise."""
+NOISES: dict[str, Callable[[np.random.Generator, int, int], np.ndarray]] = {
+    "normal": lambda rng, m, d: rng.standard_normal((m, d)),
+    "absolute": lambda rng, m, d: np.abs(rng.standard_normal((m, d))),
+    "uniform": lambda rng, m, d: rng.random((m, d)),
+    "Student's t, 2 degrees": lambda rng, m, d: rng.standard_t(2, (m, d)),
+    "log-normal": lambda rng, m, d: np.exp(rng.standard_normal((m, d))),
+    "whole numbers": lambda rng, m, d: rng.integers(0, 6, (m, d)).astype(float),
+    "exponential, correlated": lambda rng, m, d: (
+        rng.standard_exponential((m, 5)) @ rng.standard_normal((5, d))
+        + 0.1 * rng.standard_normal((m, d))
+    ),
+    "normal, correlated": lambda rng, m, d: (
+        rng.standard_normal((m, 4)) @ rng.standard_normal((4, d))
+        + 0.3 * rng.standard_normal((m, d))
+    ),
+    "low rank": lambda rng, m, d: rng.standard_normal((m, 6)) @ rng.standard_normal((6, d)),
+    "random walks": lambda rng, m, d: np.cumsum(rng.standard_normal((m, d)), axis=1),
+}
+"""Arrays of m rows and d columns that mix nothing."""
+
+
+def noise(first: int, each: int = 2) -> list[Row]:
+    """Noise of ten kinds in five shapes, `each` times: no scheme must be claimed."""
+    from unveil.identify import identify
+
+    out: list[Row] = []
+    for number, (what, draw) in enumerate(NOISES.items()):
+        spent, claims = time.process_time(), list[str]()
+        for m, d in SHAPES:
+            for seed in range(first, first + each):
+                values = draw(np.random.default_rng([seed, number]), m, d).astype(np.float32)
+                claims += [f"{m}×{d}: {one.evidence}" for one in identify(values, rng=seed)[:1]]
+        count = each * len(SHAPES)
+        spent = (time.process_time() - spent) / count
+        measured = "; ".join([f"{len(claims)} of {count}, {spent:.1f} s each", *claims])
+        out.append((what, "no claim", measured, not claims))
+    return out
+
+
+PARTS: dict[str, Callable[[int], list[Row]]] = {
     "laws": laws,
     "mixup": mixup,
     "singularized": singularized,
-    "found": found,
+    "untold": untold,
+    "noise": noise,
 }
 
 
 def main() -> None:
-    for part in sys.argv[1:] or PARTS:
-        show(part, PARTS[part]())
+    first = next((int(word) for word in sys.argv[1:] if word.isdigit()), FIRST)
+    for part in [word for word in sys.argv[1:] if not word.isdigit()] or PARTS:
+        show(part, PARTS[part](first))
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def test_one_record_each():
     assert identify(values, rng=0)[0].scheme.k_private == 1
 
 
-@pytest.mark.parametrize("law", ["normal", "folded", "uniform", "levels", "low rank"])
+@pytest.mark.parametrize("law", ["normal", "folded", "uniform", "levels", "low rank", "walks"])
 def test_noise_is_called_noise(law):
     rng = np.random.default_rng(1)
     values = {
@@ -51,6 +51,7 @@ def test_noise_is_called_noise(law):
         "folded": np.abs(rng.standard_normal((120, 40))),
         "uniform": rng.random((60, 60)),
         "levels": rng.integers(0, 3, (120, 12)),
+        "walks": np.cumsum(rng.standard_normal((120, 12)), axis=1),
         "low rank": rng.standard_normal((120, 5)) @ rng.standard_normal((5, 40)),
     }[law]
     assert identify(values, rng=0) == []

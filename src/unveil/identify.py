@@ -11,10 +11,11 @@ A scheme is believed for what it explains: for each number of records k, the sma
               up to noise, at the k that moments suggest
     alone     encodings that repeat each other and share nothing else: one record each
 
-and only if the same procedure does not explain as much once every column is permuted by itself.
-That keeps all columns as they are and breaks every mixture, so whatever is reached then says
-nothing of rows: pure noise, values in few levels and low rank are recognised without a rule for
-each. Cost: that of the attacks tried, and once more for the permuted copy of what explains.
+and only if the same procedure does not explain as much once every column is permuted by itself, nor
+as normal rows with the same covariances. That keeps the columns, or how they go together, and
+breaks every mixture, so whatever is reached then says nothing of rows: pure noise, values in few
+levels and low rank are recognised without a rule for each. Cost: that of the attacks tried, and
+once or twice more for what explains.
 
 A public part is not looked for. Equal weights have two readings whatever the data are: means of k
 of n records are means of the n − k others, with (Σx − (n−k)·x_i)/k in place of x_i. The smaller k
@@ -272,19 +273,36 @@ class _Reading:
 
 
 def _believed(Y: Values, search: _Search) -> Iterator[_Reading]:
-    """Readings that permuted columns do not reach. The first that is exact ends the search."""
-    permuted = child(search.seed, "permuted").permuted(Y, axis=0)
+    """Readings that arrays without mixtures do not reach. The first that is exact ends the search.
+
+    Those arrays are Y with every column permuted by itself and, where a reading is up to noise,
+    normal rows with the means and covariances of Y: rows of columns that go together lie near a
+    plane of few dimensions, where every row is nearly a mixture of a few corners. They may be
+    explained up to noise of their own size; less must be left.
+    """
+    random = child(search.seed, "chance")
+    permuted = random.permuted(Y, axis=0)
     for procedure in (_signed, _hidden_equal, _hidden_own, _hidden_noisy):
         reading = procedure(Y, search)
-        if reading is None:
+        if reading is None or _reaches(procedure(permuted, search), reading):
             continue
-        chance = procedure(permuted, search)
-        # Permuted columns may be explained up to noise of their own size; less must be left.
-        if chance is not None and reading.noise >= 0.7 * chance.noise:
+        if reading.noise and _reaches(procedure(_normal_rows(Y, random), search), reading):
             continue
         yield reading
         if not reading.noise:
             return
+
+
+def _reaches(chance: _Reading | None, reading: _Reading) -> bool:
+    return chance is not None and reading.noise >= 0.7 * chance.noise
+
+
+def _normal_rows(Y: Values, random: np.random.Generator) -> Values:
+    """Normal rows with the means and covariances of Y; not negative where Y is not."""
+    mean = Y.mean(axis=0)
+    draws = random.standard_normal((len(Y), len(Y)), np.float32) / np.float32(np.sqrt(len(Y)))
+    rows = mean + draws @ (Y - mean)
+    return np.asarray(rows if float(Y.min()) < 0 else np.abs(rows))
 
 
 def _signed(Y: Values, search: _Search) -> _Reading | None:
@@ -339,7 +357,9 @@ def _mixtures(
                 continue
             if np.median((found.weights > 0.02).sum(axis=1)) < k or 2 * len(found.values) > len(Y):
                 continue
-            if not found.exact and found.noise > 0.5 * rms(found.values):
+            # Of few records more than k any rows near a plane are nearly mixtures.
+            loud = found.noise > 0.5 * rms(found.values) or len(found.values) <= 2 * k
+            if loud and not found.exact:
                 continue
             reading = _reading_of(found, signs, rms(Y))
             if found.exact:

@@ -34,6 +34,7 @@ def distances(found, truth):
 SCHEMES = {
     "MixUp, equal": (Scheme(2, signs="kept"), 30, 180, 100, 0),
     "MixUp, three equal": (Scheme(3, signs="kept"), 30, 120, 100, 0),
+    "MixUp, equal, more records than values": (Scheme(2, signs="kept"), 30, 210, 20, 0),
     "MixUp, own weights": (Scheme(2, weighting="dirichlet", signs="kept"), 30, 150, 100, 0),
     "MixUp, α = 0.2": (Scheme(2, weighting="dirichlet", alpha=0.2, signs="kept"), 30, 300, 100, 0),
     "MixUp, three": (Scheme(3, weighting="dirichlet", signs="kept"), 30, 200, 100, 0),
@@ -104,6 +105,20 @@ def test_more_records_than_values():
     found = reproduced(Y, sketch_dictionary(Y, 2, 2 / 3))
     assert found is not None
     assert (distances(found.values, x) < 1e-2).sum() >= 57
+
+
+def test_records_come_back_where_fewer_than_half_of_the_encodings_are_explained():
+    from sklearn.datasets import load_breast_cancer
+
+    x = load_breast_cancer().data
+    x = x[np.random.default_rng(0).permutation(len(x))[:60]].astype(np.float32)
+    scheme = Scheme(3, weighting="dirichlet", alpha=0.2, signs="kept")
+    sim = unveil.simulate(scheme, private=x, m=240, rng=1)
+    recovery = recover_mixture(sim.encodings, rng=0)
+    near = [np.abs((recovery.vectors - one) / x.std(axis=0)).max(axis=1).min() for one in x]
+    assert recovery.explained < 120
+    assert (np.array(near) < 1e-2).sum() >= 30
+    assert not recovery.verified.any()
 
 
 def test_noise_is_not_a_mixture():

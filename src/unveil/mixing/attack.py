@@ -107,10 +107,10 @@ def recover_mixture(
 
 
 def _believable(found: Mixture, *, explained: float = 0.5, noisiest: float = 0.5) -> bool:
-    """Whether a share `explained` of the encodings is explained, fewer being what chance leaves,
-    with noise up to `noisiest` in units of a record's rms."""
-    quiet = found.exact or found.noise <= noisiest * rms(found.values)
-    return bool(found.fits.mean() >= explained and quiet)
+    """Whether encodings are reproduced; or a share `explained` of them, fewer being what chance
+    leaves, up to noise of `noisiest` in units of what records differ by."""
+    quiet = found.noise <= noisiest * rms(found.values - found.values.mean(axis=0))
+    return found.exact or bool(found.fits.mean() >= explained and quiet)
 
 
 def _stage(progress: Progress | None) -> Callable[[int, int], None] | None:
@@ -184,9 +184,16 @@ def _fixed(
     as noise, then with private records known, for rows that are not explained."""
     k, a, b = scheme.k_private, scheme.private_weight, scheme.public_weight
     if P is None:
-        return find_corners(Y, k, n, weight=a, progress=progress), None
-    names = matching_pursuit(Y, P, scheme.k_public, b)
-    found: Mixture | None = None
+        found = find_corners(Y, k, n, weight=a, progress=progress)
+        if found is None or not found.exact:
+            # More records than values: weights as if they were own ones, then the known one.
+            many = sketch_dictionary(Y / (k * a), k, 1 / k, progress=progress)
+            if many is not None:
+                x = many.values
+                held = judge(Y, *sparse_codes(Y, x, k, weight=a), len(x))
+                found = held if held is not None and held.exact else found
+        return found, None
+    names, found = matching_pursuit(Y, P, scheme.k_public, b), None
     for _ in range(rounds):
         rest = Y - b * P[names].sum(axis=1)
         if found is None:
@@ -235,16 +242,13 @@ def _masked(
                 break
         found = None
         fit = sketch_dictionary(
-            Z, k, squares, known=P, start=start, turns=first_turns, progress=progress
+            Z, k, squares, known=P, start=start, turns=first_turns, settled=0, progress=progress
         )
         if fit is None:
             break
         start = fit.values[0 if P is None else len(P) :]
         agree = Z * mixed(fit.values, fit.members, fit.weights)
         wrong = np.array([agree[mine == g].sum(axis=0) < 0 for g in range(count)])
-        turned = np.zeros(Z.shape[1], bool) if P is None else _turned(start, P)
-        if turned.any():
-            wrong, start = np.tile(turned, (count, 1)), None
         if not wrong.any():
             break
         masks = np.where(wrong, -masks, masks)
@@ -259,19 +263,6 @@ def _masked(
     fits = np.zeros(m, bool)
     members[rows], weights[rows], fits[rows] = found.members, found.weights, found.fits
     return replace(found, members=members, weights=weights, fits=fits), count
-
-
-def _turned(
-    x: Floats, P: Floats, *, alike: float = 0.1, by_signs: float = 0.5
-) -> NDArray[np.bool_]:
-    """(d,) values with the other sign in those records that have the magnitudes of a public vector:
-    within `alike` of the usual distance, and within `by_signs` of the distance with signs."""
-    sizes = np.abs(P)
-    apart = np.stack([np.linalg.norm(sizes - one, axis=1) for one in np.abs(x)])
-    nearest, least = apart.argmin(axis=1), apart.min(axis=1)
-    near = least < alike * np.median(apart)
-    near &= least < by_signs * np.linalg.norm(x - P[nearest], axis=1)
-    return np.asarray((x[near] * P[nearest[near]]).sum(axis=0) < 0)
 
 
 def _judged(
@@ -308,7 +299,7 @@ def _judged(
                 signed = bool((plus != minus).all())
                 signs = np.where(plus, 1.0, -1.0) if signed else signs
         W.data[W.data <= (faintest if found.exact else faint)] = 0
-    else:
+    if found.exact:
         # A record that one row alone uses takes whatever that row has.
         W = sparse.csr_array(sparse.diags_array(found.fits.astype(np.float64)) @ W)
         lone = (W > 0).sum(axis=0) == 1

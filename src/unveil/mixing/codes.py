@@ -4,8 +4,9 @@
     alternation   x ← argmin Σ_i t_i·‖(Λx − Z)_i‖²,  Λ ← codes of Z in x,  Z ← signs for Λx
 
 Choosing the k entries is hard in general. With independent records (n ≤ d) the coordinates of z in
-them are unique, and the k largest are the members. With more records than values orthogonal
-matching pursuit takes their place (Pati, Rezaiifar, Krishnaprasad, Asilomar 1993).
+them are unique, and the k largest are the members. With more records than values optimised
+orthogonal matching pursuit takes their place (Rebollo-Neira, Lowe, IEEE Signal Processing Letters
+9, 2002).
 
 Without noise a row is explained to rounding or not at all. So least squares trusts rows by how well
 they fit, t = 1/max(residual, c), which is the sum of residuals instead of their squares. With c
@@ -196,11 +197,10 @@ def _members(Z: Floats, x: Floats, k: int, weight: float | None, *, block: int =
         return out
     if weight is not None:
         return matching_pursuit(Z, x, k, weight)
-    single = x.astype(np.float32)
+    single, inner = x.astype(np.float32), gram.astype(np.float32)
     for start in range(0, len(Z), block):
         part = slice(start, start + block)
-        inner = Z[part].astype(np.float32) @ single.T
-        _orthogonal_pursuit(inner, gram.astype(np.float32), out[part])
+        _orthogonal_pursuit(Z[part].astype(np.float32) @ single.T, inner, out[part])
     return out
 
 
@@ -236,51 +236,27 @@ def matching_pursuit(
 def _orthogonal_pursuit(
     inner: NDArray[np.float32], gram: NDArray[np.float32], members: NDArray[np.int64]
 ) -> None:
-    """Fills members (m, k): again and again the record that agrees most with what is left, all
-    weights anew after each, by Cholesky factors that grow by a row."""
+    """Fills members (m, k): again and again the record that lowers the residual most, all weights
+    anew with it."""
     m, n = inner.shape
-    k = members.shape[1]
-    factor, right, w = np.zeros((k, k)), np.zeros(k), np.zeros(k)
-    rest, size = np.empty(n, np.float32), np.empty(n, np.float32)
-    for a in range(n):
-        size[a] = np.sqrt(max(gram[a, a], np.float32(1e-30)))
     for i in range(m):
-        rest[:] = inner[i]
-        for j in range(k):
-            # 1. The record that agrees most.
-            best, top = 0, -np.inf
+        for j in range(members.shape[1]):
+            # What is left of the row and of every record beside the span of those before.
+            others = members[i, :j]
+            among, row = np.empty((j, j)), np.empty(j)
+            for s in range(j):
+                row[s] = inner[i, others[s]]
+                for t in range(j):
+                    among[s, t] = gram[others[s], others[t]] * (1 + 1e-6 * (s == t))
+            inverse = np.linalg.inv(among)
+            w, top = inverse @ row, -np.inf
             for a in range(n):
-                if rest[a] > top * size[a]:
-                    again = False
+                along, size = float(inner[i, a]), float(gram[a, a])
+                least = 1e-4 * size
+                for s in range(j):
+                    along -= w[s] * gram[others[s], a]
                     for t in range(j):
-                        again |= members[i, t] == a
-                    if not again:
-                        best, top = a, rest[a] / size[a]
-            members[i, j] = best
-            if j == k - 1:
-                break
-            # 2. The factor's new row, and weights.
-            for t in range(j):
-                value = float(gram[best, members[i, t]])
-                for s in range(t):
-                    value -= factor[j, s] * factor[t, s]
-                factor[j, t] = value / factor[t, t]
-            value = float(gram[best, best])
-            for s in range(j):
-                value -= factor[j, s] ** 2
-            factor[j, j] = np.sqrt(max(value, 1e-12))
-            value = float(inner[i, best])
-            for s in range(j):
-                value -= factor[j, s] * right[s]
-            right[j] = value / factor[j, j]
-            for t in range(j, -1, -1):
-                value = right[t]
-                for s in range(t + 1, j + 1):
-                    value -= factor[s, t] * w[s]
-                w[t] = value / factor[t, t]
-            # 3. What is left.
-            rest[:] = inner[i]
-            for t in range(j + 1):
-                row, share = gram[members[i, t]], np.float32(w[t])
-                for a in range(n):
-                    rest[a] -= share * row[a]
+                        size -= gram[others[s], a] * inverse[s, t] * gram[others[t], a]
+                gain = max(along, 0.0) ** 2 / size if size > least else -1.0
+                if gain > top:
+                    members[i, j], top = a, gain

@@ -133,59 +133,53 @@ def _corners(
     *,
     rounds: int = 12,
     attempts: int = 3,
-    robust_turns: int = 30,
 ) -> Mixture | None:
     """The rest for a given number of records, the columns of U.
 
-    noise : float             Standard deviation per value, by the spectrum; None: exact at the
-                              first attempt, or nothing.
+    noise : float             Standard deviation per value, by the spectrum; None: exact or nothing.
     rounds, attempts : int    Rounds of weights and records until members stay as they are; and how
-                              often that is begun again after `robust_turns` of the alternation.
+                              often that is begun again after some turns of the alternation, where
+                              not all rows are explained.
     """
     n = U.shape[1]
     # Coordinates of the encodings in the space they span; noise has one size in all of them.
     Z = U * np.sqrt(np.maximum(sizes[:n], 0.0))
     columns = U @ skewest_columns(U)
-    start = np.argpartition(-columns, k - 1, axis=1)[:, :k].astype(np.int64)
-    best: Mixture | None = None
-    x = Z[qr(Z.T, mode="r", pivoting=True)[1][:n]]
-    # Fixed weights hold with fewer encodings; weights from members reach right ones from farther.
-    for given in [None] if weight is None else [weight, None]:
-        members, weights = start, np.ones(start.shape)
-        # Where the spectrum has noise beyond n, no further attempt makes anything exact.
-        last = attempts - 1 if noise is not None and noise < 1e-5 * rms(Y) else 0
-        for attempt in range(last + 1):
-            for step in range(rounds):
-                before = np.sort(members, axis=1)
-                if given is None:
-                    W = _weights_from_members(U, members, weights)
-                else:
-                    W = weight_matrix(members, np.full(members.shape, given), n)
-                new = None if W is None else least_squares(W, Z)
-                if new is None:
-                    break
-                x = new
-                members, weights = sparse_codes(Z, x, k, weight=given)
-                if progress:
-                    progress(attempt * rounds + step + 1, attempts * rounds)
-                if (before == np.sort(members, axis=1)).all():
-                    break
-            members, weights = sparse_codes(Z, x, k, weight=weight)
-            found = judge(Y, members, weights, n)
-            if found is not None and (best is None or found.fits.sum() > best.fits.sum()):
-                best = found
-            if best is not None and best.fits.all():
+    members = np.argpartition(-columns, k - 1, axis=1)[:, :k].astype(np.int64)
+    weights, x, best = np.ones(members.shape), Z, None
+    # Where nothing lies beyond the n directions, rows that still differ are wrong, not noisy.
+    exact = noise is not None and noise < 1e-5 * rms(Y)
+    for attempt in range(attempts if exact else 1):
+        for step in range(rounds):
+            before = np.sort(members, axis=1)
+            W = (
+                _weights_from_members(U, members, weights)
+                if weight is None
+                else weight_matrix(members, np.full(members.shape, weight), n)
+            )
+            new = None if W is None else least_squares(W, Z)
+            if new is None:
                 return best
-            fit = alternate(Z, x, k, weight=weight, turns=robust_turns) if attempt < last else None
-            if fit is None:
+            x = new
+            members, weights = sparse_codes(Z, x, k, weight=weight)
+            if progress:
+                progress(attempt * rounds + step + 1, attempts * rounds)
+            if (before == np.sort(members, axis=1)).all():
                 break
-            members, weights, x = fit.members, fit.weights, fit.values
-        if best is not None and best.exact:
+        found = judge(Y, members, weights, n)
+        if found is not None and (best is None or found.fits.sum() > best.fits.sum()):
+            best = found
+        if best is not None and (best.fits.all() or (best.exact and not exact)):
             return best
-    if noise is None:
-        return best if best is not None and best.exact else None
-    fit = alternate(Z, x, k, weight=weight, robust=False, turns=60)
-    noisy = None if fit is None else judge_noise(Y, fit.members, fit.weights, n, noise)
+        if noise is None:
+            return None
+        fit = alternate(Z, x, k, weight=weight, robust=exact, turns=30 if exact else 60)
+        if fit is None:
+            return best
+        members, weights = fit.members, fit.weights
+    if noise is None or (best is not None and best.exact):
+        return best
+    noisy = judge_noise(Y, members, weights, n, noise)
     if best is None or noisy is None:
         return best or noisy
     return noisy if noisy.fits.sum() >= best.fits.sum() else best

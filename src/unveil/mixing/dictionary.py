@@ -35,11 +35,12 @@ def sketch_dictionary(
     known: Floats | None = None,
     start: Floats | None = None,
     turns: int = 80,
+    settled: int = 3,
     flat: float = 1e-10,
     progress: Callable[[int, int], None] | None = None,
 ) -> Fit | None:
-    """Records (known ones first), members and weights after `turns` of the alternation. `left` is
-    in units of a record.
+    """Records (known ones first), members and weights after `turns` of the alternation, and
+    `settled` times half as many with the number of records held. `left` is in units of a record.
 
     squares : float  Mean of Σ λ² of an encoding: it tells the length of a record from that of an
                      encoding.
@@ -58,6 +59,10 @@ def sketch_dictionary(
     there = (fixed - centre) @ axes
     first = _long_rows(Z, there) if start is None else (start - centre) @ axes
     fit = alternate(Z, first, k, known=there, adapt=True, turns=turns, progress=progress)
+    for _ in range(settled):
+        if fit is not None:
+            own = fit.values[len(there) :]
+            fit = alternate(Z, own, k, known=there, turns=turns // 2, progress=progress)
     if fit is None:
         return None
     trust = 1 / np.maximum(fit.left, max(float(np.median(fit.left)) / 10, 1e-12))
@@ -96,8 +101,8 @@ def _long_rows(
 def reproduced(
     Y: Floats, fit: Fit | None, known: Floats | None = None, *, fine: float = 1e-3, rounds: int = 30
 ) -> Mixture | None:
-    """Records at all values from the rows they reproduce, the known ones first; None: less than
-    half of the encodings are reproduced.
+    """Records at all values from the rows they reproduce, the known ones first; None: no more are
+    reproduced than chance leaves.
 
     fine : float    Residual, in units of a record, of rows to begin with.
     """

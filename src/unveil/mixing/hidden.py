@@ -61,15 +61,13 @@ def find_hidden(
     Y = magnitudes.astype(np.float64)
     m, d = Y.shape
     scale = rms(Y)
-    Z = squared_correlations(magnitudes)
-    shares = _shares(Z, k)
+    shares = _shares(squared_correlations(magnitudes), k)
     if shares is None:
         return None
     members, weights, n = shares
     part = np.sort(rng.permutation(d)[:some])
     y = Y[:, part]
-    usual, before_left = scale, m
-    before: tuple[Members, Floats, int] | None = None
+    usual = scale
     trust = np.where(weights.min(axis=1) > 0.1, 1.0, 1e-2)
     for turn in range(rounds):
         # 1. Signs by reflections, then codes, signs and records in turn.
@@ -87,21 +85,6 @@ def find_hidden(
             progress(turn + 1, rounds)
         if good.mean() > 0.98 and usual <= 2 * near * scale:
             break
-        # 3. Records that are not counted yet: most rows are nearly explained, and some still not at
-        #    all. They stay if that explains more rows.
-        left = int((~good).sum())
-        if before is not None and left + 2 > before_left:
-            members, weights, n = before
-            before, before_left = None, m
-        elif usual <= 3 * near * scale and left and left >= before_left:
-            before = members, weights, n
-            members, weights, n = _more_records(Z, members, weights, n, good)
-            # Rows with a new record were not explained, and are what it is known by.
-            typical = np.where((members >= before[2]).any(axis=1), 0, typical)
-            before = before if n > before[2] else None
-        else:
-            before = None
-        before_left = min(left, before_left)
         trust = 1 / (1 + (typical / max(usual, near * scale)) ** 2)
     if 2 * good.sum() >= m:
         return _every_value(Y, members, weights, n, good, rng, near * scale)
@@ -169,47 +152,6 @@ def _shares(
     weights = np.sqrt(np.maximum(np.take_along_axis(P, members, 1), 1e-4))
     weights /= weights.sum(axis=1, keepdims=True)
     return *by_weight(members, weights), n
-
-
-def _more_records(
-    Z: Floats,
-    members: Members,
-    weights: Floats,
-    n: int,
-    good: NDArray[np.bool_],
-    *,
-    unknown: float = 0.1,
-    noticeable: float = 0.08,
-) -> tuple[Members, Floats, int]:
-    """Members, weights and number of records with new ones for rows that are not explained.
-
-    Explained rows hold known records only. So Z_ij, j explained, regressed on their shares gives
-    the known shares of row i without bias, and the rest of it belongs to records not counted yet.
-    Rows with a rest above `unknown` that have more than `noticeable` in common there get one.
-    """
-    k, rows = members.shape[1], np.flatnonzero(~good)
-    squares = weights**2 / np.maximum((weights**2).sum(axis=1, keepdims=True), 1e-30)
-    E = weight_matrix(members[good], squares[good], n).toarray()
-    shares = np.linalg.solve(E.T @ E + 1e-3 * np.eye(n), E.T @ Z[np.ix_(good, rows)]).T
-    partners = np.argsort(-shares, axis=1, kind="stable")[:, : k - 1]
-    part = np.clip(np.take_along_axis(shares, partners, 1), 0, 1)
-    left = np.maximum(1 - part.sum(axis=1), 0)
-    own = weight_matrix(partners, part, n)
-    rest = Z[np.ix_(rows, rows)] - (own @ own.T).toarray()
-    np.fill_diagonal(rest, 0)
-    members, weights, free = members.copy(), weights.copy(), left > unknown
-    for i in np.argsort(-left, kind="stable"):
-        alike = free & (rest[i] > 0.5 * left[i] * left) & (rest[i] > noticeable)
-        if not free[i] or alike.sum() < 2:
-            continue
-        alike[i] = True
-        at = rows[alike]
-        members[at] = np.column_stack([partners[alike], np.full(len(at), n)])
-        new = np.sqrt(np.column_stack([part[alike], left[alike]]))
-        weights[at] = new / new.sum(axis=1, keepdims=True)
-        free &= ~alike
-        n += 1
-    return members, weights, n
 
 
 def solve_magnitudes(

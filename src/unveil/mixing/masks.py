@@ -136,14 +136,13 @@ def relative_masks(
     like: NDArray[np.float32] | None = None,
     *,
     rounds: int = 4,
-    voters: int = 6000,
     sample: int = 2000,
 ) -> NDArray[np.int8]:
     """(groups, d) the mask of every group, up to one sign per value common to all.
 
     like             Vectors of the kind that was mixed; with them masks are those themselves.
     rounds : int     For single values: the first puts nearly all right.
-    voters, sample   Rows that vote for signs, and from which the overall sign is taken, at most.
+    sample : int     Rows from which the overall sign of a group is taken, at most.
     """
     count, d = int(groups.max()) + 1, values.shape[1]
     unit = np.maximum(np.sqrt(np.mean(values**2, axis=0)), np.float32(1e-30))
@@ -169,13 +168,6 @@ def relative_masks(
     if like is not None:
         reference = np.asarray(like / unit, np.float64)
         masks *= _leading_signs(whole * _moments(reference))
-        step = -(-len(values) // voters)
-        for _ in range(rounds):
-            z = np.concatenate([y[::step] * s for y, s in zip(rows, masks, strict=True)])
-            signs = _signs_by_nearest(z, reference)
-            masks *= signs
-            if (signs > 0).all():
-                break
     # 4. The overall sign of every group.
     for g, y in enumerate(rows):
         some = y[:sample] * masks[g]
@@ -184,27 +176,6 @@ def relative_masks(
             some = -some
         reference = np.concatenate([reference, some]) if len(reference) < sample else reference
     return masks.astype(np.int8)
-
-
-def _signs_by_nearest(z: Floats, known: Floats, *, steep: int = 8, block: int = 1000) -> Floats:
-    """(d,) the sign of every value by which rows are like the known vector they are most like: the
-    one they mix, or one of its kind. Rows vote by the power `steep` of that correlation, since most
-    mix others."""
-    z, known = z - z.mean(axis=0), known - known.mean(axis=0)
-    sizes, axes = np.linalg.eigh(z.T @ z / len(z))
-    # Directions that hold little are made no longer: a wrong value is one of them.
-    axes = axes / np.sqrt(sizes + sizes.mean())
-    ours, theirs = (
-        (part @ axes / np.maximum(np.linalg.norm(part @ axes, axis=1, keepdims=True), 1e-30))
-        for part in (z, known)
-    )
-    votes = np.zeros(z.shape[1])
-    for start in range(0, len(z), block):
-        part = slice(start, start + block)
-        alike = ours[part] @ theirs.T
-        best = alike.argmax(axis=1)
-        votes += np.einsum("i,ij,ij->j", alike.max(axis=1) ** steep, z[part], known[best])
-    return np.where(votes < 0, -1.0, 1.0)
 
 
 def _signs_per_value(

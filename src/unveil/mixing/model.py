@@ -35,7 +35,7 @@ class Mixture:
     noise : float
         The largest residual where `exact`, else the standard deviation of the noise per value.
     exact : bool
-        At least half of the encodings are reproduced to rounding.
+        Encodings are reproduced to rounding: half of all, or more than chance leaves.
     """
 
     values: Floats
@@ -170,7 +170,8 @@ def judge(
 
     known : (q, d)     The first records, where they are known.
     trusted : (m,)     Rows that count to begin with; None: all.
-    refit : bool       Weights are found anew in each round, by the members; they sum to 1.
+    refit : bool       Weights are found anew in each round, by the members; they sum to 1. Fewer
+                       rows than half may be explained then, as long as chance leaves fewer.
     rounds : int       At most, as long as more rows are explained, or better.
     near : float       Residual, relative to the rms of the encodings, that is rounding: a wrong
                        member leaves a thousand times as much.
@@ -180,7 +181,7 @@ def judge(
     best: Mixture | None = None
     for _ in range(rounds):
         W = weight_matrix(members[trusted], weights[trusted], n)
-        x = least_squares(W, Y[trusted], known=known) if 2 * trusted.sum() >= m else None
+        x = least_squares(W, Y[trusted], known=known) if refit or 2 * trusted.sum() >= m else None
         if x is None:
             break
         weights = simplex_weights(Y, x, members) if refit else weights
@@ -189,11 +190,19 @@ def judge(
         largest = float(off[fits].max(initial=0.0))
         if best is not None and fits.sum() <= best.fits.sum() and largest >= best.noise:
             break
-        best = Mixture(x, members, weights, fits, largest, bool(2 * fits.sum() >= m))
+        exact = bool(2 * fits.sum() >= m) or (refit and _beyond_chance(members[fits], Y.shape[1]))
+        best = Mixture(x, members, weights, fits, largest, exact)
         if not refit and (fits.all() or not best.exact):
             break
         trusted = fits if best.exact else trusted
     return best
+
+
+def _beyond_chance(members: Members, d: int, *, margin: float = 1.5) -> bool:
+    """Whether rows that are reproduced have `margin` times as many equations as unknowns: d values
+    of each record, k − 1 weights of each row."""
+    rows, k = members.shape
+    return bool(rows * (d - k + 1) > margin * d * len(np.unique(members)))
 
 
 def judge_noise(
