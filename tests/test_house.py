@@ -22,7 +22,7 @@ CODE_LINES = {
     "encode": 730,
     "engine": 880,
     "exact": 3870,
-    "images": 1880,
+    "images": 1900,
     "mixing": 1295,
     "paper": 2830,
     "report": 400,

@@ -460,7 +460,8 @@ def _fixed_weights(
     doubts = ((doubt.status, doubt.reason, doubt.touches(case)) for doubt in DOUBTS)
     status, reasons = first_doubts(doubts, proof, facts, claim.n)
     ok = status == VERIFIED
-    negated = turned(claim, encodings, supports, ok) if claim.names.shape[1] and ok.any() else 0
+    listed = bool(claim.names.shape[1]) and bool(ok.any())
+    negated = turned(claim, encodings, supports, ok, case.certain) if listed else 0
     note = f"; {negated} encodings hold with their public vectors negated: the list contradicts "
     return Judgement(
         status,
@@ -468,7 +469,7 @@ def _fixed_weights(
         claim.exact,
         claim.residual,
         np.where(ok[:, None], open_values, claim.unsure),
-        signed=claim.kept or (bool(claim.names.shape[1]) and not negated),
+        signed=claim.kept or (listed and not negated),
         note=note + "itself, and signs are left open" if negated else "",
         evidence={"rounding_step": claim.step} if claim.step else {},
     )

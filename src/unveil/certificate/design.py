@@ -178,7 +178,7 @@ def standing_in_the_way(
     slack: float = 0.02,
     uneven: float = 5.0,
     rounds: int = 12,
-    patience: int = 4,
+    patience: int = 6,
 ) -> Index:
     """Nobody if (H) and (F) hold with some weights of rows; else who had better leave the set.
 
@@ -208,9 +208,10 @@ def standing_in_the_way(
         left -= 1
         if not left:
             break
-        weight = weight * np.maximum(asked / 0.9, 1.0)
+        if light.any():
+            weight = weight * np.maximum(asked / 0.9, 1.0)
         if not enough:
-            weight = weight * np.sqrt(W @ (degree.mean() / degree) / k)
+            weight = weight * (W @ (degree.mean() / degree)) / k
     return leaving
 
 
@@ -256,59 +257,66 @@ def forms(
 
 
 @njit(cache=True, nogil=True)
-def _forms(rows, n, weight, starts, places, free, bound, most_steps=200):  # type: ignore[no-untyped-def]
-    """Conjugate gradients on the other rows, scaled by degrees."""
+def _forms(rows, n, weight, starts, places, free, bound, most_steps=200, turns=12, aim=0.9):  # type: ignore[no-untyped-def]
+    """Conjugate gradients on the other rows, scaled by degrees. Rows of which a form asks more than
+    `aim` are given less room in it, and it is looked for again, up to `turns` times (Lawson)."""
     m, k = rows.shape
     degree, image, u = np.zeros(n), np.zeros(n), np.zeros(m)
     for r in range(m):
         for i in rows[r]:
             degree[i] += weight[r]
-    largest, asked, other = np.full(len(free), np.inf), np.zeros(m), weight.copy()
+    largest, asked, room = np.full(len(free), np.inf), np.zeros(m), weight.copy()
     for j in range(len(free)):
         own = places[starts[j] : starts[j + 1]]
-        left, z = np.zeros(n), np.zeros(n)
-        for r in own:
-            other[r] = 0.0
-            for i in rows[r]:
-                left[i] -= weight[r]
-        scale = degree + left
-        if free[j] >= 0:
-            left[free[j]], scale[free[j]] = 0.0, 1.0
-        # A record of these rows only has nothing to be balanced with.
-        steps = 0 if scale.min() > 1e-12 else most_steps
-        direction = left / scale
-        size = (left * direction).sum()
-        while steps < most_steps:
-            if (left * left / degree).sum() <= bound[j] ** 2:
-                largest[j] = 0.0
-                break
-            steps += 1
-            image[:] = 0.0
+        for turn in range(turns):
+            left, z, scale = np.zeros(n), np.zeros(n), np.zeros(n)
+            for r in own:
+                room[r] = 0.0
+                for i in rows[r]:
+                    left[i] -= weight[r]
             for r in range(m):
-                s = 0.0
-                for a in range(k):
-                    s += direction[rows[r, a]]
-                s *= other[r]
-                for a in range(k):
-                    image[rows[r, a]] += s
-            length = (direction * image).sum()
-            if length <= 1e-14 * size:
+                for i in rows[r]:
+                    scale[i] += room[r]
+            if free[j] >= 0:
+                left[free[j]], scale[free[j]] = 0.0, 1.0
+            # A record of these rows only has nothing to be balanced with.
+            steps = 0 if scale.min() > 1e-12 else most_steps
+            direction = left / np.maximum(scale, 1e-12)
+            size = (left * direction).sum()
+            while (left * left / degree).sum() > bound[j] ** 2 and steps < most_steps:
+                steps += 1
+                image[:] = 0.0
+                for r in range(m):
+                    s = 0.0
+                    for a in range(k):
+                        s += direction[rows[r, a]]
+                    s *= room[r]
+                    for a in range(k):
+                        image[rows[r, a]] += s
+                length = (direction * image).sum()
+                if length <= 1e-14 * size:
+                    break
+                z += size / length * direction
+                left -= size / length * image
+                new = (left * left / scale).sum()
+                direction = left / scale + new / size * direction
+                size = new
+            if (left * left / degree).sum() > bound[j] ** 2:
                 break
-            z += size / length * direction
-            left -= size / length * image
-            new = (left * left / scale).sum()
-            direction = left / scale + new / size * direction
-            size = new
-        if largest[j] == 0.0:
             for r in range(m):
                 s = 0.0
                 for i in rows[r]:
                     s += z[i]
-                u[r] = abs(s) * (other[r] > 0)
-            largest[j] = u.max()
-            asked = np.maximum(asked, u)
-        for r in own:
-            other[r] = weight[r]
+                u[r] = abs(s) * room[r] / weight[r]
+            if u.max() < largest[j]:
+                largest[j] = u.max()
+                fewest = u.copy()
+            if largest[j] <= aim:
+                break
+            room = room / np.maximum(u / aim, 1.0)
+        if largest[j] < np.inf:
+            asked = np.maximum(asked, fewest)
+        room[:] = weight
     return largest, asked
 
 

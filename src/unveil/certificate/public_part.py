@@ -160,12 +160,14 @@ class _Listed:
         return False
 
 
-def turned(claim: Claim, encodings: Encodings, supports: Index, proved: Flags) -> int:
-    """How many encodings without a claim that holds are sums of k proved vectors with the public
-    part negated. One suffices: the list then has vectors of both signs, and which are the right
+def turned(
+    claim: Claim, encodings: Encodings, supports: Index, verified: Flags, certain: Flags
+) -> int:
+    """How many encodings that are not of verified vectors alone are sums of k vectors whose
+    memberships are certain with the public part negated. One suffices: the list then has vectors of both signs, and which are the right
     ones nobody knows, since with all vectors negated the other encodings hold."""
-    V, k = claim.X[proved], claim.k
-    held = claim.exact & (claim.members @ proved.astype(np.int64) == k)
+    V, k = claim.X[certain], claim.k
+    held = claim.exact & (claim.members @ verified.astype(np.int64) == k)
     left = np.flatnonzero(~held & (supports >= 0).all(axis=1))
     if not len(left) or claim.kept or len(V) < k:
         return 0

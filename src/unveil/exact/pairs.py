@@ -708,6 +708,8 @@ class _Growth:
         strong = self._strong()
         # Twice: cells have borders.
         for level in (strong, strong, np.ones(len(strong), bool)):
+            if not level.any():
+                continue
             left = np.flatnonzero(members[:, 0] < 0)
             for s in range(0, len(left), block):
                 if time.monotonic() <= deadline:
