@@ -268,7 +268,7 @@ def _forms(rows, n, weight, starts, places, free, bound, most_steps=200, turns=1
     largest, asked, room = np.full(len(free), np.inf), np.zeros(m), weight.copy()
     for j in range(len(free)):
         own = places[starts[j] : starts[j + 1]]
-        for turn in range(turns):
+        for _turn in range(turns):
             left, z, scale = np.zeros(n), np.zeros(n), np.zeros(n)
             for r in own:
                 room[r] = 0.0

@@ -164,8 +164,9 @@ def turned(
     claim: Claim, encodings: Encodings, supports: Index, verified: Flags, certain: Flags
 ) -> int:
     """How many encodings that are not of verified vectors alone are sums of k vectors whose
-    memberships are certain with the public part negated. One suffices: the list then has vectors of both signs, and which are the right
-    ones nobody knows, since with all vectors negated the other encodings hold."""
+    memberships are certain, with the public part negated. One suffices: the list then has vectors
+    of both signs, and which are the right ones nobody knows, since with all vectors negated the
+    other encodings hold."""
     V, k = claim.X[certain], claim.k
     held = claim.exact & (claim.members @ verified.astype(np.int64) == k)
     left = np.flatnonzero(~held & (supports >= 0).all(axis=1))
