@@ -39,6 +39,7 @@ def mask_groups(
     fewest: int = 8,
     sigmas: float = 8.0,
     sample: int = 100,
+    rare: float = 0.25,
     block: int = 1000,
 ) -> Groups:
     """(m,) which rows share a mask: groups by falling size, −1 for rows in none.
@@ -49,6 +50,7 @@ def mask_groups(
     sigmas : float         Standard deviations of chance by which groups, or a row and a group, must
                            be alike to have one mask.
     sample : int           Rows of a group that are asked for that.
+    rare : float           Share of the rows of the median group below which a group is left out.
     """
     m = len(values)
     unit = values / np.maximum(np.sqrt(np.mean(values**2, axis=0)), np.float32(1e-30))
@@ -86,7 +88,9 @@ def mask_groups(
         near /= np.sqrt(np.bincount(groups[rows]))
         clear = _beyond_coins(near, sigmas)
         groups[alone] = np.where(clear.any(axis=1), near[0].argmax(axis=1), -1)
-    return _by_size(groups, fewest)
+    # A mask is drawn as often as others: far fewer rows are a part of a group that was not joined.
+    usual = float(np.median(np.bincount(groups[groups >= 0])))
+    return _by_size(groups, max(fewest, int(rare * usual)))
 
 
 def _alike_together(
