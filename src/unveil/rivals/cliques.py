@@ -10,14 +10,13 @@ Instance Encoding?", 2020).
                                           new centres; then cliques again in what L leaves of S
     4  W ← assignment                     k_private images per encoding at the best total score, and
                                           where all occur equally often no image more than its share
-    5  x ← min ‖|Wx| − y‖²                exact where nothing else is mixed in
-    (`exact.from_members`),
+    5  x ← min ‖|Wx| − y‖²                exact where nothing else is mixed in (`from_members`),
                                           else most likely with the public part as noise
 
 With k images per encoding an encoding is like a clique also because both meet in other images:
 least squares take that out, means would not. Weights that differ are guessed from the scores. With
-such weights or with a public part nothing is exact, and
-all vectors are unresolved. Centres are a dense m×n matrix: not more than a few thousand images.
+such weights or with a public part nothing is exact, and all vectors are unresolved. Centres are a
+dense m×n matrix: not more than a few thousand images.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ from unveil.checks import InputError, Rng, child, root
 from unveil.encodings import Encodings
 from unveil.engine.blocks import Stopwatch
 from unveil.exact.from_members import from_subsets, read_overlaps
-from unveil.records import AMBIGUOUS, VERIFIED, Overlaps, Progress, Recovery
+from unveil.records import Overlaps, Progress, Recovery
 from unveil.scheme import FIXED_WEIGHTINGS
 
 NAME = "line-graph"
@@ -285,14 +285,9 @@ def line_graph(
     }
     rows, draw = np.arange(encodings.m), child(root(rng), "pixels")
     found = from_subsets(encodings, NAME, rows, H.members, draw, clock, facts=facts, **part, **how)
-    # Vectors of components that have two roots are in doubt.
-    status, reasons, text = found.status.copy(), list(found.reasons), found.explanation
-    for i in set(found.members[np.flatnonzero(~H.unique)].indices.tolist()):
-        if status[i] == VERIFIED:
-            status[i] = AMBIGUOUS
-            reasons[i] = "the overlaps of its encodings have two roots: others may mix it as well"
+    text = found.explanation
     if not H.unique.all():
         text += f"; {int((~H.unique).sum())} encodings are in components with two roots"
     if H.broken:
         text += f"; overlaps are no line graph in {H.broken} of {H.components} components"
-    return replace(found, status=status, reasons=tuple(reasons), explanation=text)
+    return replace(found, explanation=text)
