@@ -1,4 +1,4 @@
-"""The house itself: rooms import one way, tests mirror src, no global generator, no print."""
+"""The house itself: rooms import one way, no global generator, no print."""
 
 import ast
 import os

@@ -15,17 +15,27 @@ from unveil import attacks
 from unveil.attacks import ATTACKS
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAPER_TESTS = sorted((ROOT / "tests" / "paper").glob("test_*.py"))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
 def test_every_file_a_document_names_exists(document):
     named = re.findall(r"`((?:src|tests|docs|benchmarks|examples)/[\w./-]+)`", document.read_text())
+    named += re.findall(r"(?<![\w./])((?:src|tests|benchmarks)/[\w/]+\.py)", document.read_text())
     links = re.findall(r"\]\(((?!http|#)[^)\s]+)\)", document.read_text())
     missing = [name for name in named if not (ROOT / name).exists()]
     missing += [link for link in links if not (document.parent / link.split("#")[0]).exists()]
     assert not missing
+
+
+def test_every_file_of_the_walks_exists():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    walks = text.partition("<!-- walks -->")[2].partition("<!-- end of walks -->")[0]
+    files = set(re.findall(r"`([\w/]+\.py)`", walks))
+    assert files
+    missing = {file for file in files if not (ROOT / "src" / "unveil" / file).exists()}
+    assert not missing, "stale: run `python -m tools.walks --write`"
 
 
 def test_every_paper_test_is_in_the_map():

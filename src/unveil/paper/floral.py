@@ -9,24 +9,28 @@ pairs. The order of search is the paper's:
   𝓘''  = {1, 2, b} ∪ S*∖s and {k+1, k+2, a} ∪ S*∖s               4(k−2) rows
   𝓘''' = {1, 2, k+1, k+2} ∪ G, G a (k−4)-subset of S*            the recursion
 
-method="printed" does it line by line. method="fast" departs from it (docs/paper_map.md):
+method="printed" does it line by line, with the repairs of errata 6, 7 and 12. method="fast" departs
+from it further (errata are those of docs/paper_map.md):
 
   * every row is accepted only if its overlaps with *all* rows placed before it are right, and the
     search steps back where none is: duplicates and accidental neighbours cost a step, not a wrong
-    answer (erratum 7). Both ways of reading 𝓘' are tried (erratum 12);
+    answer (erratum 7). Both ways of naming the square 𝓘' are tried (erratum 12);
   * instead of every house at i_0 we count two-step paths i_0 – j – i_1: four are needed. Each
     floral is found once, from its smallest row as i_0 and the smallest (k−2)-neighbour of that as
     i_1; encodings of the same subset (overlap k) are represented by the first of them.
 
 Cost m·δ² for (k−1)-degree δ, against m² for the matrix itself.
 
-A floral submatrix has *two* readings (erratum 11): with C a set of k−2 vectors and P the pairs of
-k+2 others, |(C∪P) ∩ (C∪P')| = k−2 + |P∩P'| is |S∩S'| for the complements S, S' of P, P'. So
+`lem:construct` does not hold: a floral submatrix has *two* readings (erratum 11). With C a set of
+k−2 vectors and P the pairs of k+2 others, |(C∪P) ∩ (C∪P')| = k−2 + |P∩P'| is |S∩S'| for the
+complements S, S' of P, P'. So the row that is named S mixes the vectors T_S, with
 
     "subsets"    T_S = S,              the paper's;
-    "sunflower"  T_S = C ∪ ([k+2]∖S),  k−2 vectors common to all, and pairs of k+2 petals.
+    "sunflower"  T_S = C ∪ ([k+2]∖S),  a core of k−2 vectors common to all, and pairs of k+2
+                                       petals. (Our word: Erdős and Rado's petals are disjoint.)
 
-Both solve the sign system exactly. Only further encodings tell (`read_floral`).
+Whichever is true, the sign system of Algorithm 4 has an exact solution, and under "sunflower" it is
+not the private vectors. Only further encodings tell (`read_floral`).
 """
 
 from __future__ import annotations
@@ -81,18 +85,21 @@ def printed_floral(
                         groups.append((z, sorted(here)))
                         if sum(len(rows) for _, rows in groups) != 4 * k - 8:  # line 17
                             continue
-                        one, two = ({1}, {2}) if z else ({k + 1}, {k + 2})  # lines 18, 19
-                        first, last = ({k + 1}, {k + 2}) if z else ({1}, {2})
-                        F |= {al: one | core | first, be: one | core | last}
-                        F |= {ga: two | core | first, de: two | core | last}
+                        # lines 18, 19: the names that i_α and i_β share, i_γ and i_δ, i_α and
+                        # i_γ, i_β and i_δ; i_γ', i_δ' of line 19 are i_γ, i_δ
+                        low, high = ({1}, {2}), ({k + 1}, {k + 2})
+                        (ab, cd), (ac, bd) = (low, high) if z else (high, low)
+                        F |= {al: ab | core | ac, be: ab | core | bd}
+                        F |= {ga: cd | core | ac, de: cd | core | bd}
                         outer = set.intersection(*(far[r] for r in (i0, i1, *j)))
                         inner = [r for _, rows in groups for r in rows]
                         outer = {r for r in outer if near[r] & set(inner)}
-                        if len(outer) != comb(k - 2, 2):  # line 20: k−2 choose k−4
+                        if len(outer) != comb(k - 2, 2):  # line 20, k−2 choose k−4
                             continue
                         # lines 21 to 25; erratum 6: F on 𝓘'' is not printed. It names S*: a row
-                        # of 𝓘'' lacks one name each, and a row of 𝓘''' those that its
-                        # (k−1)-neighbours in a group lack: no recursion (for k−4, not k−2)
+                        # of 𝓘'' lacks one name of S*, that of its (k−1)-neighbour in the first
+                        # group, and a row of 𝓘''' those that its two (k−1)-neighbours there
+                        # lack: no recursion (which would be for k−4, not k−2)
                         names = dict(zip(groups[0][1], sorted(core), strict=True)) if k > 2 else {}
                         lacks = {
                             r: {names[r]}
@@ -301,8 +308,8 @@ def _require_pairs(k: int) -> None:
 
 @lru_cache
 def _label_tuple(k: int) -> tuple[tuple[int, ...], ...]:
-    """The k-subsets of 0..k+1 in the order of search; names are the paper's less one. The recursion
-    is for sparsity k−4 (erratum 6)."""
+    """The k-subsets of 0..k+1 in the order of search; names are the paper's less one, `last` its
+    k+1 and `end` its k+2. The recursion is for sparsity k−4 (erratum 6)."""
     if k < 2:
         return tuple(combinations(range(k + 2), k))
     one, two, last, end = 0, 1, k, k + 1
@@ -323,9 +330,9 @@ def floral_labels(k: int) -> NDArray[np.int64]:
 
 @lru_cache
 def _tables(k: int) -> tuple[NDArray[np.int8], NDArray[np.int64], NDArray[np.int64]]:
-    """|F(a) ∩ F(b)|; for each place an earlier one that is a (k−1)-neighbour; and the place whose
-    row must be smaller: the first k−2 rows of 𝓘'' name S*, in any order, and asking for increasing
-    rows leaves one of the (k−2)! orders."""
+    """expected[a, b] = |F(a) ∩ F(b)|; parent[a], an earlier place that is a (k−1)-neighbour of a;
+    ordered[a], the place whose row must be smaller, or −1: the first k−2 rows of 𝓘'' name S*, in
+    any order, and asking for increasing rows leaves one of the (k−2)! orders."""
     sets = [set(s) for s in _label_tuple(k)]
     t = len(sets)
     expected = np.array([[len(a & b) for b in sets] for a in sets], dtype=np.int8)
@@ -371,9 +378,9 @@ def _search_houses(  # type: ignore[no-untyped-def]
                         placed[2], placed[3] = common[w], common[x]
                         # Which sides of the square share a name of {1, 2} is open; for k = 2 it
                         # stays open.
-                        for reading in range(1 if k == 2 else 2):
-                            placed[4] = common[y] if reading == 0 else common[z]
-                            placed[5] = common[z] if reading == 0 else common[y]
+                        for way in range(1 if k == 2 else 2):
+                            placed[4] = common[y] if way == 0 else common[z]
+                            placed[5] = common[z] if way == 0 else common[y]
                             number = _extend(
                                 M, near, k, expected, parent, ordered, placed, found,
                                 number,
@@ -459,9 +466,10 @@ def read_floral(overlaps: Overlaps, floral: Floral) -> Reading:
 
     If an encoding shares the names τ ∈ {0,1}^{k+2} with "subsets", its overlaps with the floral are
     Aτ, A the incidence matrix of F. If it shares g vectors with a sunflower, among them the petals
-    σ, they are A(g/k − σ). The two agree exactly when g = k and τ = 1 − σ, |τ| = 2, …, k. So one
-    shared name is a vote for "subsets", fractions (0 < g < k) for "sunflower". Single wrong
-    overlaps are tolerated: a vote needs two entries more in its favour.
+    σ ∈ {0,1}^{k+2}, they are A((g/k)·1 − σ). A has full rank, so the two agree only where nothing
+    is shared, or g = k and τ = 1 − σ, |τ| = 2, …, k. So one shared name is a vote for "subsets",
+    fractions (0 < g < k) for "sunflower". Single wrong overlaps are tolerated: a vote needs two
+    entries more in its favour.
     """
     A = floral.incidence.astype(np.float64)
     t, k = len(A), A.shape[1] - 2

@@ -8,14 +8,15 @@ vectors (`lem:kr17`, `cor:kr17`),
 so that its inverse, rounded, is the Gram matrix of the selection vectors.
 
 method="printed" is the algorithm line by line in NumPy: an m×m matrix, Ψ⁻¹ entry by entry, rounding
-to multiples of 1/k, the public part subtracted afterwards. method="fast" is the same statistic in
-blocks (`overlap_engine`), and departs from the print in four ways:
+to multiples of 1/(k_pub + k_priv), the public part subtracted afterwards. method="fast" is the same
+statistic in blocks (`overlap_engine`), and departs from the print in four ways:
 
   * entries are rounded to the lattice z(p, q) that belongs to the known number p of shared public
     vectors: the printed order is right for weighting="equal" and for k_pub = k_priv only (erratum 1
     of docs/paper_map.md);
-  * thresholds lie where both errors are equally likely, not at the midpoint of Ψ⁻¹: near z = 0 Ψ is
-    flat, and the midpoint turns far more zeros into ones. About a third of the pixels is enough;
+  * thresholds lie where both errors are equally likely. Printed rounding has them at Ψ of the
+    midpoint between two values of z, and since Ψ is flat near z = 0 that turns far more zeros into
+    ones: for as few errors it needs about three times the pixels;
   * pairs are screened on part of the pixels, and with known public vectors a statistic that is
     linear in the overlap replaces the folded one;
   * the matrix is sparse, each entry has a confidence, and the number of wrong pairs to expect is
@@ -60,7 +61,8 @@ Choice = Literal["auto"] | Statistic
 
 
 def printed_gram(magnitudes: ArrayLike, k: int, eta: float) -> NDArray[np.float64]:
-    """k·Σ* (m, m) from encodings (m, d) of unit selection vectors; lines as in the paper."""
+    """k·Σ* (m, m) from encodings (m, d) of unit selection vectors; lines as in the paper. k: all
+    vectors of an encoding, public and private."""
     eta_star = eta**2 / 4  # line 1: η* ← O(η²), small enough that Ψ⁻¹(η*) < η
     z = np.asarray(magnitudes, np.float64).T  # line 2: z_1, …, z_d ∈ R^m
     centred = z - z.mean(axis=0)  # line 3: μ̂, Σ̂ and its clipped Σ̂'
@@ -91,16 +93,16 @@ def psi_inverse(covariance: ArrayLike, floor: float = 0.0) -> NDArray[np.float64
 
 
 def _printed_overlaps(encodings: Encodings, supports: Supports | None, limit: int) -> Overlaps:
-    """Algorithm 2, and lines 1 and 4 to 6 of Algorithm 4: the public part is subtracted after
-    rounding."""
+    """Lines 1 and 4 to 6 of Algorithm 4, line 1 with Algorithm 2: the public part is subtracted
+    after rounding."""
     scheme, m = encodings.scheme, encodings.m
     k = scheme.k_private + scheme.k_public
     must_fit(40 * m * m, f"method='printed' for {m:,} encodings", limit, "use method='fast'")
     # Selection vectors of unit length: rows in units of their root mean square.
     Y = encodings.magnitudes().astype(np.float64)
     Y /= np.maximum(np.sqrt(np.mean(Y**2, axis=1, keepdims=True)), 1e-300)
-    # Line 1. GramExtract gives multiples of 1/k for all k vectors; the printed 1/k_priv is for
-    # k_pub = 0. ‖w‖² = 2 for the printed weights (erratum 1), 1 for weighting="equal".
+    # Line 1. GramExtract multiplies by k = k_pub + k_priv, and so we divide by it; the printed
+    # 1/k_priv is for k_pub = 0. ‖w‖² is 2 for the printed weights (erratum 1), 1 for "equal".
     M = printed_gram(Y, k, eta=1 / (2 * k)) / k
     M *= scheme.public_variance + scheme.private_variance
     # Lines 4 and 5; 1/k_pub is the square of the printed weight.
@@ -108,6 +110,7 @@ def _printed_overlaps(encodings: Encodings, supports: Supports | None, limit: in
         named = supports.incidence(int(supports.indices.max()) + 1)
         M -= scheme.public_weight**2 * (named @ named.T).toarray()
     # Line 6; erratum 1: what is left need not be whole, and is rounded again, within 0 and k_priv.
+    # An encoding shares k_priv vectors with itself, whatever was read.
     M = np.clip(np.rint(M / scheme.private_weight**2), 0, scheme.k_private)
     np.fill_diagonal(M, scheme.k_private)
     return Overlaps.from_array(M.astype(np.int64), scheme.k_private)

@@ -5,13 +5,15 @@
     line 3  w̃ ← the top eigenvector of Z
     line 4  return the k_public coordinates of w̃ that are largest in magnitude
 
-(`lem:population` prints ½ for the 2 of its own derivation: erratum 2; d ≥ poly(k)·log(n/δ):
-erratum 4.) The paper takes E[y²] = 1; we divide by the empirical mean of y², which is right for
-every weighting and takes noise out.
+The expectation is for ‖w‖ = 1. (`lem:population` prints ½ for the 2 of its own derivation: erratum
+2 of docs/paper_map.md; `lem:public` means d ≥ poly(k)·log(n/δ): erratum 4.) The paper takes
+E[y²] = 1; we divide y² by its empirical mean, which is right for every weighting and takes noise
+out.
 
 method="printed" (or "sdp") is this algorithm, the program solved by our own ADMM. method="diagonal"
-is what the paper's experiments use instead: the 25 largest Σ y²p² are kept, and the top eigenvector
-of M̃ on those alone is read. method="fast" (or "folded-em", the default) searches in the likelihood:
+is what the paper's experiments use instead: the 25 public vectors of the largest Σ_j y_j²p_j² are
+kept, and the top eigenvector of M̃ on those alone takes the place of lines 2 and 3. method="fast"
+(or "folded-em", the default) searches in the likelihood:
 
     weights of the scheme, k_public given      `folded_search`
     … and vectors that are not Gaussian        then `tree_law`, and nothing is called certain
@@ -77,7 +79,7 @@ def moment_matrix(magnitudes: Floats, public: Floats) -> Reals:
     """M̃ (n_public, n_public) of one encoding (d,). Cost d·n_public²."""
     z = moment_weights(magnitudes)
     moment = ((public * z.astype(np.float32)) @ public.T / len(z)).astype(np.float64)
-    moment[np.diag_indices_from(moment)] -= z.mean()
+    moment[np.diag_indices_from(moment)] -= z.mean()  # −I of line 1: 0 up to rounding
     return moment
 
 
@@ -102,12 +104,14 @@ class SdpSolution:
 def solve_sdp(
     moment: Reals, k_public: int, *, gap: float = 1e-4, max_steps: int = 2000, relax: float = 1.6
 ) -> SdpSolution:
-    """The program of line 2 by ADMM; stops when bound and value are within gap·max(1, |value|).
+    """The program of line 2 by ADMM; stops when bound and value, in units of the largest |M̃_ij|,
+    are within gap·max(1, |value|).
 
-    Z is split into a copy on the spectraplex (one eigendecomposition per step) and a copy on the ℓ1
-    ball (one sort). The multiplier V certifies the answer: λ_max(M̃ − V) + k·max|V| is an upper
-    bound for every V. relax: over-relaxation (Boyd et al. 2011, 3.4.3). O(n³) per step, a few
-    hundred steps; the paper cites an interior-point method of cost n^{2ω+1}.
+    Z is on the spectraplex (one eigendecomposition per step), its copy U on the ℓ1 ball (one sort),
+    and V is the multiplier of Z = U times the step. It certifies the answer: for every symmetric Y
+    λ_max(M̃ − Y) + k·max|Y| is an upper bound, and here Y = V/step. relax: over-relaxation (Boyd et
+    al. 2011, 3.4.3). O(n³) per step, a few hundred steps; the paper cites an interior-point method
+    of cost n^{2ω+1}.
     """
     n, radius = len(moment), float(k_public)
     # A common scale makes one step length serve every instance.
@@ -137,6 +141,7 @@ def solve_sdp(
 
 
 def _onto_simplex(v: Reals, radius: float) -> Reals:
+    """The nearest point with u ≥ 0 and Σu = radius."""
     ordered = np.sort(v)[::-1]
     excess = (np.cumsum(ordered) - radius) / np.arange(1, len(v) + 1)
     return np.asarray(np.maximum(v - excess[np.flatnonzero(ordered > excess)[-1]], 0))
@@ -155,7 +160,8 @@ def _feasible(Z: Reals, k_public: int) -> Reals:
 def diagonal_support(
     magnitudes: Floats, public: Floats, candidates: NDArray[np.int64], k: int
 ) -> tuple[NDArray[np.int64], float]:
-    """Lines 1, 3 and 4 on the vectors that a screen has left, as in the paper's experiments."""
+    """As in the paper's experiments: lines 1, 3 and 4 on the vectors that the screen has left, the
+    top eigenvector being that of M̃ instead of Z."""
     w = np.linalg.eigh(moment_matrix(magnitudes, public[candidates]))[1][:, -1]
     found, margin = _largest(w, k)
     return np.sort(candidates[found]), margin
@@ -286,7 +292,7 @@ def _by_moments(
     m, d, k = encodings.m, encodings.d, encodings.scheme.k_public
     indices, margin = np.empty((m, k), np.int64), np.empty(m)
     block = rows_per_block(16 * d, limit // 4, most=512)
-    # The diagonal of M̃ up to a shift, for all vectors in blocks: the 25 largest are kept.
+    # The screen of the paper's experiments: Σ y²p² for all vectors in blocks; 25 are kept.
     every = Public(P, np.ones(len(P), bool), (), 1.0, rows_per_block(8 * d, limit // 4, most=4096))
     kept = min(len(P), max(25, k))
     for start in range(0, m, block):

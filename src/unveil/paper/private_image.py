@@ -1,20 +1,22 @@
 """LearnPrivateImage (`alg:private_attack2`, Algorithm 4; `thm:main`): k+2 private vectors.
 
-    lines 1, 4–6  M ← GramExtract, less the public part        `gram_extract.printed_gram`
-    lines 2, 3    S_i ← LearnPublic                             `learn_public.printed_support`
-    line 7        𝓘, F ← FindFloralSubmatrix(M)                `floral.printed_floral`
+    lines 1, 4–6  M ← GramExtract, less the public part    `gram_extract`: `_printed_overlaps`
+    lines 2, 3    S_i ← LearnPublic                        `learn_public`: `printed_support`
+    line 7        𝓘, F ← FindFloralSubmatrix(M)            `floral`: `printed_floral`
     line 8        at every pixel solve |a·Σ_{i∈F(j)} x_i + c_j| = y_j for the rows j of 𝓘
-                                                                `printed_signs`
+                                                           `printed_signs`
     lines 9, 10   return x_1, …, x_{k+2}
 
-a is the private weight and c_j the public part of encoding j, which the printed system leaves out
-(erratum 5). With c_j ≠ 0 the signs of private pixels are determined; without a public part one sign
-per pixel is lost, the same one for all vectors (`remark:ambiguity`, `lem:generic`). It also solves
-multi-task phase retrieval with missing data (`defn:multitask`): rows of `encodings.values` are the
-tasks, columns the samples, `public` the observed coordinates.
+Here and below k is k_private. a is the private weight and c_j the public part of encoding j, which
+the printed system leaves out (erratum 5 of docs/paper_map.md). With c_j ≠ 0 the signs of private
+pixels are determined; without a public part one sign per pixel is lost, the same one for all
+vectors (`remark:ambiguity`, `lem:generic`). It also solves multi-task phase retrieval with missing
+data (`defn:multitask`): rows of `encodings.values` are the tasks, columns the samples, `public` the
+observed coordinates.
 
 method="printed" runs every step as printed: the semidefinite program, Ψ⁻¹ rounded to multiples of
-1/k, Algorithm 3 line by line, all 2^t sign patterns, t = (k+2)(k+1)/2, on the first floral.
+1/(k_public + k_private), Algorithm 3 line by line, all 2^t sign patterns, t = (k+2)(k+1)/2, on the
+first floral.
 method="fast" departs from it:
 
   * k+2 independent equations give every candidate, one per choice of *their* signs, and the others
@@ -23,10 +25,10 @@ method="fast" departs from it:
     where a floral fails the next one is tried.
 
 A floral alone proves nothing: its equations hold for the other family of sets too, and for a wrong
-k. So the solution is held against all encodings (`grow`). Those of k known vectors must be
-reproduced, and each group of those that share one unknown vector gives that vector, until nothing
-is added. The certificate is handed everything that was grown, and it alone says what is verified.
-The k+2 vectors of the theorem are returned; for all of them there is `unveil.recover`.
+k. So under both methods the solution is held against all encodings (`grow`). Those of k known
+vectors must be reproduced, and each group of those that share one unknown vector gives that vector,
+until nothing is added. The certificate is handed everything that was grown, and it alone says what
+is verified. The k+2 vectors of the theorem are returned; for all of them there is `unveil.recover`.
 """
 
 from __future__ import annotations
@@ -354,7 +356,7 @@ def learn_private_image(
     scheme.require_weighting(*FIXED_WEIGHTINGS)
     P, clock = as_public(public, encodings), Stopwatch()
     how = {"memory_limit": memory_limit, "progress": progress}
-    # Lines 1 to 6. The supports come first: overlaps are rounded with the public part known.
+    # Lines 1 to 6. The supports come first: "fast" rounds overlaps with the public part known.
     with clock("learn public"):
         S = Supports(np.empty((encodings.m, 0), np.int64), np.ones(encodings.m), "none")
         if scheme.k_public:

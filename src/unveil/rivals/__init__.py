@@ -1,2 +1,2 @@
 """The attacks that the paper names, one file each: `absolute`, `cliques`, `line_graph`, `tensor`,
-`phase_retrieval`.."""
+`phase_retrieval`."""
