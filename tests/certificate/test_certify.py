@@ -320,6 +320,21 @@ def test_a_coarse_table_is_verified_up_to_its_step():
     assert "rounding" in found.reasons[0]
 
 
+@pytest.mark.parametrize("kind", ["half precision", "eight bits"])
+def test_means_over_rounded_encodings_are_verified_up_to_the_step(kind):
+    """Least squares, which attacks find, reproduce rounded encodings within a step, not half."""
+    claim = bench.right_claim(kind, 0)
+    m, n = len(claim.members), len(claim.X)
+    W = np.zeros((m, n))
+    np.put_along_axis(W, claim.members, 2**-0.5, axis=1)
+    y = np.copysign(claim.encodings.values, W @ claim.X)
+    means = np.linalg.lstsq(W, y, rcond=None)[0].astype(np.float32)
+    found = certify(claim.encodings, means, claim.members)
+    assert found.explained == m
+    assert found.verified.mean() > 0.9
+    assert np.abs(means - claim.X)[found.verified].max() < found.evidence["rounding_step"]
+
+
 def test_a_short_list_with_vectors_of_both_signs_still_proves_records():
     """Forty-six encodings of thirteen records, eight public vectors: other choices of these are
     excluded for all of them together only."""

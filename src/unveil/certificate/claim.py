@@ -6,8 +6,10 @@
     reproduced    |y| = |z| (signs hidden) or y = z (signs kept), up to the rounding of numbers in
                   single precision, at every value that the claim does not itself leave open
     rounded       encodings that lie on a grid (8 bits, whole numbers) or are half-precision
-                  numbers: reproduced up to half a step of that grid. The grid is read off the
-                  values, and only asked for if rows are not reproduced without it
+                  numbers: reproduced up to one step of that grid, at the largest value of the
+                  column. The truth is within half a step; a mean over encodings, which is what
+                  attacks find, is off by a little more. The grid is read off the values, and only
+                  asked for if rows are not reproduced without it
 
 What a reproduced value says against chance is measured, not assumed: two random encodings agree
 at column p, up to its tolerance, with probability 2^−bits[p].
@@ -176,15 +178,15 @@ def held_against(
     # 2. Reproduced as they are; if not even half of them, up to the grid the encodings lie on.
     largest = np.maximum(Y.max(axis=0), -Y.min(axis=0)).astype(np.float64)
     single = 2.0**-20 * np.maximum(largest, 1e-30)  # numbers in single precision err by 2^−24
-    found, step, tolerance = reencode(*parts, single, 0.0), 0.0, single
+    found, step, tolerance = reencode(*parts, single), 0.0, single
     if claimed.any() and 2 * found[0].sum() < claimed.sum():
         grid, relative = grid_of(Y)
         if grid.any() or relative:
-            wider = single + grid / 2
-            again = reencode(*parts, wider, relative)
+            half = single + grid / 2 + relative * largest
+            again = reencode(*parts, 2 * half)
             if again[0].sum() > found[0].sum():
-                # Claim and truth may both be off by that much.
-                found, tolerance = again, 2 * (wider + relative * largest)
+                # The truth is within half a step, the claim within a whole one.
+                found, tolerance = again, 3 * half
                 step = float(max(grid.max(), 2 * relative * largest.max()))
     exact, whole, miss = found
     # 3. Each row of different records once.
@@ -213,7 +215,7 @@ def held_against(
 
 @njit(cache=True, nogil=True)
 def _reencode(  # type: ignore[no-untyped-def]
-    Y, X, indptr, indices, data, P, names, public_weight, kept, claimed, unsure, absolute, relative
+    Y, X, indptr, indices, data, P, names, public_weight, kept, claimed, unsure, near
 ):
     """(rows that are reproduced, columns at which all of these are, open values included, largest
     miss of each row by the largest value of its column)."""
@@ -236,13 +238,13 @@ def _reencode(  # type: ignore[no-untyped-def]
             y = Y[r, p]
             miss = abs(z[p] - y) if kept else abs(abs(z[p]) - abs(y))
             # Written so that a miss that is no number counts.
-            off[p] = not miss <= absolute[p] + relative * abs(y)
+            off[p] = not miss <= near[p]
             if vague[p]:
                 open_values += 1
             elif off[p]:
                 wrong += 1
             if not vague[p]:
-                most = max(most, miss / absolute[p])
+                most = max(most, miss / near[p])
         worst[r] = most * 2.0**-20
         exact[r] = wrong == 0 and 2 * open_values < d
         if exact[r] and open_values:
