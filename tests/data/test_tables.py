@@ -119,11 +119,19 @@ def test_frames_keep_names_and_are_not_changed():
     assert read_table(words, text="one-hot").to_numpy().tolist() == [[1, 1, 0], [2, 0, 1]]
 
 
+def test_letters_of_spreadsheets_are_read(write):
+    """A semicolon, a decimal comma and Latin-1 are what a spreadsheet writes in much of Europe."""
+    frame = read_table(write("Größe;Alter\n1,5;30\n1,25;41\n".encode("latin-1")))
+    assert frame.columns.tolist() == ["Größe", "Alter"]
+    assert frame.to_numpy().tolist() == [[1.5, 30], [1.25, 41]]
+    assert frame.attrs["notes"] == ("letters as in Latin-1",)
+
+
 BAD = {
     "empty": (b"", "is empty"),
     "header only": (b"a,b,c\n", "a header and no records"),
     "binary": (b"\x00\x01\x02" * 50, "no text"),
-    "not utf-8": (b"1,2\n3,\xff\xfe4\n", "UTF-8"),
+    "not utf-8": (b"1,2\n3,\xff\xfe4\n5,6\n7,8\n", r"column 2 \(a gap 'ÿþ4' in record 2\)"),
     "ragged": (b"1,2\n3,4\n5,6,7\n" + b"6,7\n" * 3, "2 fields in line 3, saw 3; repair it"),
     "wider than its header": (b"a,b\n1,2,3\n4,5,6\n", "header .* does not match length of data"),
     "short": (b"1,2\n3\n4,5\n6,7\n", r"column 2 \(a gap in record 2\)"),

@@ -6,6 +6,7 @@ import pickle
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -234,3 +235,13 @@ def test_pages_that_were_read_are_given_back_and_read_again_the_same(tmp_path):
     let_go(own, large=1)
     assert own[5, 5] == -1
     assert mapping_of(np.ones(3)) is None
+
+
+def test_results_come_in_the_order_of_the_items():
+    """Whatever ends first: growth from relations depends on the order in which they are read."""
+
+    def work(start: float, item: int) -> int:
+        time.sleep(0.05 if item % 4 == 0 else 0)
+        return -item
+
+    assert list(blocks.results(work, 0.0, range(20), workers=3)) == [(i, -i) for i in range(20)]

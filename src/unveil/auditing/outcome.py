@@ -22,7 +22,9 @@ nothing is back. Without a public part one sign per column is free, which the ve
 records choose. Cost: r·n comparisons per column, of `columns` columns at most.
 
 A guess needs no encodings: one value for all records of a column, the one that is right most often.
-What a column has beyond it is its lift, (share − guess)/(1 − guess).
+Who has a recovery guesses only where nothing was found: of f records found, r values of a column
+are right, where a guess has g·f. The lift is the share of wrong guesses that the recovery mends,
+(r − g·f)/(n·(1 − g)).
 """
 
 from __future__ import annotations

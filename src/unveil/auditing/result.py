@@ -48,7 +48,8 @@ class Column:
     exact, approximate : values back exactly, and besides approximately; of `records`.
     open : values that the equations leave open, and the attack guessed; right ones count.
     low, high : interval of the share that is back exactly, over records and draws.
-    guess : share that one guess for all records has right; lift : (share − guess)/(1 − guess).
+    guess : share that one guess for all records has right; lift : the share of wrong guesses that
+    the recovery mends.
     leaks : more values are back, exactly or approximately, than chance explains.
     """
 

@@ -139,13 +139,18 @@ class Trial:
         """Whether nothing is left for another attack."""
         return bool((self.outcome.value[~self.known][:, self.yard.varies] == EXACT).all())
 
+    @property
+    def found(self) -> int:
+        """How many of the records that count are known to have been recovered, right or not in
+        every value."""
+        return int(np.isfinite(self.outcome.values[~self.known]).any(axis=1).sum())
+
     def beyond(self, least: int = EXACT) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Share of each column beyond guessing, and the columns where it is more than chance."""
-        right, count = self.columns(least), max(1, self.records)
-        guess = self.yard.guesses[0 if least == EXACT else 1]
-        return right / count - guess, outcomes.beyond_guessing(
-            right, count, guess, self.yard.varies
-        )
+        """Share of each column beyond guessing, and the columns where it is more than chance. What
+        is not found can still be guessed, so it is found records that must beat a guess."""
+        right, guess = self.columns(least), self.yard.guesses[0 if least == EXACT else 1]
+        excess = (right - guess * self.found) / max(1, self.records)
+        return excess, outcomes.beyond_guessing(right, self.found, guess, self.yard.varies)
 
     @property
     def leaking(self) -> NDArray[np.bool_]:

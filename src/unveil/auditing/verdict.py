@@ -127,7 +127,7 @@ def columns_of(result: Result, case: Case) -> tuple[Column, ...]:
     opened = trial.outcome.open[~known].sum(axis=0)
     draws = np.array([one.columns(EXACT) for one in result.draws])
     # Who gets less than a guess would guess.
-    lift = np.maximum(trial.beyond(EXACT)[0] / np.maximum(1 - guess, 1e-9), 0)
+    lift = np.round(np.maximum(trial.beyond(EXACT)[0] / np.maximum(1 - guess, 1e-9), 0), 9)
     counts = exact, near - exact, opened, guess, lift, trial.leaking
     out = []
     for name, backs, *found in zip(case.columns, draws.T, *counts, strict=True):
@@ -217,7 +217,7 @@ def meanings_of(trial: Trial, threat: Threat, case: Case) -> tuple[Meaning, ...]
     if column is not None:
         guess = float(trial.yard.guesses[1][column])
         # Where a value is not known somebody still guesses.
-        rate = max(float(trial.columns(NEAR)[column]) / n, guess)
+        rate = guess + max(0.0, float(trial.beyond(NEAR)[0][column]))
         words = (
             f"{case.columns[column]} is known to a tenth of its spread for {rate:.0%} of the "
             f"records; one guess for all is right for {guess:.0%}"

@@ -273,7 +273,12 @@ def _parquet(path: Path, limit: int | None) -> pandas.DataFrame:
 
 
 def _csv(
-    path: Path, sample: int | None, most: int | None, limit: int | None, rng: Any
+    path: Path,
+    sample: int | None,
+    most: int | None,
+    limit: int | None,
+    rng: Any,
+    encoding: str = "utf-8-sig",
 ) -> pandas.DataFrame:
     """Cells by pandas, in chunks, so that a sample of a file larger than memory can be drawn."""
     import pandas
@@ -287,7 +292,7 @@ def _csv(
         with warnings.catch_warnings():
             # Of lines that are longer than the header pandas drops the rest, and warns.
             warnings.simplefilter("error", pandas.errors.ParserWarning)
-            for chunk in pandas.read_csv(path, encoding="utf-8-sig", chunksize=10_000, **options):
+            for chunk in pandas.read_csv(path, encoding=encoding, chunksize=10_000, **options):
                 parts.append(chunk)
                 n, d = sum(map(len, parts)), chunk.shape[1]
                 what = f"{path.name}, {n:,} records of {d:,} values,"
@@ -300,7 +305,10 @@ def _csv(
                 elif most is not None and n > most:
                     break  # the caller counts
     except UnicodeDecodeError:
-        raise InputError(f"{path.name} is not UTF-8 text: save it as UTF-8") from None
+        # As spreadsheets write; it has a letter for every byte. Numbers are the same in both.
+        kept = _csv(path, sample, most, limit, rng, "latin-1")
+        kept.attrs["notes"] = ("letters as in Latin-1",)
+        return kept
     except (pandas.errors.ParserError, pandas.errors.ParserWarning) as error:
         why = str(error).strip().rpartition("C error: ")[2].partition(". This leads")[0]
         raise InputError(f"{path.name} is no table that can be read: {why}; repair it") from None

@@ -23,12 +23,14 @@ import logging
 import os
 import pickle
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -197,8 +199,8 @@ def results(
     scheduler: str | None = None,
     kept: Any = None,
 ) -> Iterator[tuple[ItemT, ResultT]]:
-    """Every item with work(shared, item), in the order they finish; who stops listening ends what
-    has not begun.
+    """Every item with work(shared, item), in the order of the items, so that what comes of it does
+    not depend on which block ends first; who stops listening ends what has not begun.
 
     workers    threads; None: those of `using`, or one per core
     scheduler  "processes": a local Dask cluster; an address such as "tcp://host:8786": an existing
@@ -254,17 +256,14 @@ def _on_threads(
             # A short queue: an interrupted run stops soon, and a million tasks are not a million
             # futures.
             waiting = iter(items)
-            running = {
-                pool.submit(work, shared, item): item
-                for _, item in zip(range(2 * workers), waiting, strict=False)
-            }
+            running = deque(
+                (item, pool.submit(work, shared, item)) for item in islice(waiting, 2 * workers)
+            )
             while running:
-                finished, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    yield running.pop(future), future.result()
-                    for item in waiting:
-                        running[pool.submit(work, shared, item)] = item
-                        break
+                item, future = running.popleft()
+                result = future.result()
+                running += [(more, pool.submit(work, shared, more)) for more in islice(waiting, 1)]
+                yield item, result
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -288,6 +287,7 @@ def _on_dask(
         if hasattr(distributed, name)
     )
     left = dict(enumerate(items))
+    held, due = dict[int, tuple[ItemT, ResultT]](), 0
     with connected(scheduler, workers) as client:
         for _ in range(attempts):
             # 1. The data to every worker, then a task per item.
@@ -296,15 +296,19 @@ def _on_dask(
                 client.submit(_run, sent, work, item, pure=False, retries=2): number
                 for number, item in left.items()
             }
-            # 2. Results as they come; what was lost with a worker is still among those left.
+            # 2. Results as they come, held until it is their turn; what was lost with a worker is
+            # still among those left.
             for future in distributed.as_completed(list(futures), loop=client.loop):
                 if future.status == "cancelled" or (
                     future.status == "error" and isinstance(future.exception(), lost)
                 ):
                     continue
-                result = future.result()
-                yield left.pop(futures[future]), result
+                number, result = futures[future], future.result()
+                held[number] = left.pop(number), result
                 future.release()
+                while due in held:
+                    yield held.pop(due)
+                    due += 1
             if not left:
                 return
             _log.info("%d tasks were lost with their workers; sent again", len(left))
