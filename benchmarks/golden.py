@@ -1,7 +1,9 @@
 """What works, one row per case that a user has: a change may not make any of it worse in silence.
 
     python -m benchmarks.golden [--only TEXT …]               run and print
-    python -m benchmarks.golden --write [--only TEXT …]       run and store in golden.json
+    python -m benchmarks.golden --write [FILE] [--only TEXT …]  run and store in golden.json, the bar,
+                                                              or in FILE: measured.json is what
+                                                              docs/measured.md shows
     python -m benchmarks.golden --compare [--only TEXT …]     run, and exit with 1 where a row fell
 
 A row runs in a process of its own, on one thread, three fixed seeds unless it is large. It records,
@@ -534,14 +536,20 @@ def line(name: str, result: dict[str, Any]) -> str:
     return f"{name:28} {' | '.join(words)}; {result['gib']} GiB"
 
 
+def _read(store: Path) -> dict[str, Any]:
+    return dict(json.loads(store.read_text())) if store.exists() else {}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--only", nargs="+", default=[""], help="rows whose name has this text")
-    parser.add_argument("--write", action="store_true", help="store what was measured")
+    parser.add_argument(
+        "--write", nargs="?", type=Path, const=STORE, metavar="FILE",
+        help="store what was measured: in golden.json, the bar, or in another file",
+    )  # fmt: skip
     parser.add_argument("--compare", action="store_true", help="exit with 1 where a row fell")
     options = parser.parse_args()
-    stored = json.loads(STORE.read_text()) if STORE.exists() else {}
-    failed = 0
+    stored, failed = _read(STORE), 0
     for row in rows():
         if not any(text in row.name for text in options.only):
             continue
@@ -555,11 +563,9 @@ def main() -> int:
             for reason in reasons:
                 print(f"{'':28} FELL: {reason}", flush=True)
         if options.write:
-            stored[row.name] = result
-            STORE.write_text(
-                "{\n" + ",\n".join(f" {json.dumps(k)}: {json.dumps(v)}" for k, v in stored.items())
-                + "\n}\n"
-            )  # fmt: skip
+            lines = (_read(options.write) | {row.name: result}).items()
+            text = ",\n".join(f" {json.dumps(name)}: {json.dumps(value)}" for name, value in lines)
+            options.write.write_text("{\n" + text + "\n}\n")
     if options.compare:
         print(f"{failed} rows fell" if failed else "no row fell")
     return 1 if failed else 0

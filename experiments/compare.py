@@ -171,7 +171,9 @@ def trial(attack: str, name: str, seed: int, limit: float) -> Facts:
 
 def page(results: Facts) -> str:
     """The page, from {family: {attack: [facts of each draw]}}."""
-    names = [a for a in ATTACKS if any(a in row for row in results.values())]
+    names = [
+        a for a in ATTACKS if any(a in row and "share" in row[a][-1] for row in results.values())
+    ]
 
     def cell(runs: list[Facts], what: str) -> str:
         if "share" not in runs[-1]:
@@ -202,7 +204,8 @@ def page(results: Facts) -> str:
         "## What was recovered\n",
         "Mean over draws. exact: private vectors verified and right at every pixel; close: with a "
         "correlation above 0.9; ssim: mean\nlikeness of images; public: encodings with all their "
-        "public vectors. –: does not apply (compare.json says why). late: over the limit.\n",
+        "public vectors. –: does not apply (compare.json says why). late: over the limit. Attacks "
+        "that apply to none of\nthese families have no column.\n",
         table(["family", *names], rows("share")),
         "## CPU seconds\n",
         table(["family", *names], rows("seconds")),

@@ -1,7 +1,7 @@
 """The tables of docs/measured.md: `python -m tools.make_measured` writes them.
 
-Every number comes from benchmarks/golden.json, which `python -m benchmarks.golden --write`
-measures. A test makes the page again and compares, so that no number in it can be stale.
+Every number comes from benchmarks/measured.json, which `python -m benchmarks.golden --write
+benchmarks/measured.json` measures. A test makes the page again and compares, so that no number in it can be stale.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "measured.md"
-STORE = ROOT / "benchmarks" / "golden.json"
+STORE = ROOT / "benchmarks" / "measured.json"
 
 VECTORS = {
     "gaussian k=2": "k = 2, m = 500, d = 3,072",

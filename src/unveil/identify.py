@@ -57,7 +57,6 @@ class Candidate(NamedTuple):
 
 def identify(
     values: ArrayLike,
-    public: ArrayLike | None = None,
     rng: Rng = None,
     *,
     most: int = 6,
@@ -69,9 +68,6 @@ def identify(
     ----------
     values : (m, d)
         The encodings.
-    public : (n_public, d)
-        Not looked at yet: encodings with a public part are explained by records that include it, or
-        not at all.
     most : int
         Records per encoding that are tried at most; published schemes mix 2 to 4.
 
@@ -431,15 +427,17 @@ def _by_core(
     for k in ks if signs is not None else ():
         scheme = Scheme(k, weighting="convex", signs=signs or "absolute")
         recovery = exact_core(Encodings(Y, scheme, None), search)
-        if attack == "relations" and (recovery is None or not recovery.evidence.get("relations")):
-            return best
+        related = recovery is not None and bool(recovery.evidence.get("relations"))
+        if attack == "relations" and k == ks[0] and not related:
+            return None
         if recovery is None or recovery.explained < explains * len(Y):
             continue
         noise = 0.0 if recovery.exact else float(recovery.evidence.get("noise", 1.0)) / rms(Y)
         reading = _Reading(scheme, recovery.explained, len(recovery), noise, "weights are equal")
         if 2 * reading.records <= len(Y) and (best is None or reading.worth > best.worth):
             best = reading
-        if recovery.exact and recovery.verified.any():
+        # Of k records in each, k − 1 records and sums of two are a reading as well, mostly unproved.
+        if recovery.exact and 2 * recovery.verified.sum() > len(recovery):
             break
     return best
 
