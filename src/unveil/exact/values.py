@@ -46,14 +46,15 @@ class Design:
     Attributes
     ----------
     inverse : array of shape (n, n)
-        (WᵀDW + ridge)⁻¹; the ridge keeps records that no row uses at zero.
+        (WᵀDW + ridge)⁻¹; the ridge keeps records that no row uses at zero, and single precision
+        from making reflections grow where W leaves something undetermined.
     leverage : array of shape (m, 1)
         How much of the fit of a row is the row itself: 1 where it alone holds a record, since
         nothing else says anything of that; kept below 1.
     """
 
     def __init__(
-        self, members: Indices, n: int, weight: Floats | None = None, *, ridge: float = 1e-6
+        self, members: Indices, n: int, weight: Floats | None = None, *, ridge: float = 1e-5
     ) -> None:
         self.members, self.n = members, n
         self.weight = np.ones(len(members)) if weight is None else weight
