@@ -11,7 +11,6 @@ from unveil.engine.folded import (
     expected_square,
     fold32,
     information,
-    log_2cosh,
     log_density,
     lost,
     maximise,
@@ -99,14 +98,8 @@ def test_nothing_overflows_where_signs_are_plain():
     assert np.isfinite(far).all()
     y = np.array([1e3, 1e4], np.float32)
     assert np.isfinite(log_density(y, y, np.float32(1e-4))).all()
-    assert np.isfinite(log_2cosh(np.array([0.0, 1e5]))).all()
     assert information(y, y, np.float32(1e-2)) == 1.0
     np.testing.assert_array_equal(signed(y, -y, np.float32(1e-4)), -y)
-
-
-def test_both_signs_together_weigh_two_cosh():
-    x = np.linspace(0, 20, 101)
-    np.testing.assert_allclose(log_2cosh(x), np.log(2 * np.cosh(x)), atol=1e-12)
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -50,11 +50,6 @@ def log_density(y: Array, mean: Array | float, variance: Array | float) -> Array
     return out
 
 
-def log_2cosh(x: Array) -> Array:
-    """log(2·cosh x) for x ≥ 0, which does not overflow: what both signs together weigh."""
-    return np.asarray(x + np.log1p(np.exp(-2 * x)))
-
-
 def signed(y: Array, mean: Array | float, variance: Any = None) -> Array:
     """E[± y]: magnitudes y with the mean of both signs, each as likely as it is; variance None:
     1."""

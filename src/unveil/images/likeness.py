@@ -5,12 +5,12 @@ encodings agree, how many encodings it has of those to be expected, how sure its
 like it an image is that starts again from the median image on one half of the encodings alone; the
 halves share weights and nothing else. None of these is a proof.
 
-A logistic law over the clues gives the probability of an SSIM above `RECOGNISABLE`; the SSIM to
-expect, and between what it lies for eight images in ten, are read off that probability. An image
-and its negative count the same: anyone knows a face in a negative. The numbers below were fitted by
-`python -m benchmarks.images --calibrate` to runs on fourteen pairs of sets of private and public
-images, every pair with the same weight; docs/natural_images.md has what they say of sets they were
-not fitted to.
+A logistic law over the clues gives the probability of an SSIM above 0.5, about where people call
+an image recognisable; the SSIM to expect, and between what it lies for eight images in ten, are
+read off that probability. An image and its negative count the same: anyone knows a face in a
+negative. The numbers below were fitted by `python -m benchmarks.images --calibrate` to runs on
+fourteen pairs of sets of private and public images, every pair with the same weight;
+docs/natural_images.md has what they say of sets they were not fitted to.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ from unveil.images.model import Floats
 from unveil.images.rounds import Found
 
 Doubles = NDArray[np.float64]
-RECOGNISABLE = 0.5
-"""SSIM from which on an image counts as seen: what people call recognisable begins about there."""
 WORTH = (4.65, 1.02, 1.26, 1.81, 1.13, 0.88, 0.21)
 """Constant, and the worth of the columns of `features`."""
 PROBABLE = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)

@@ -77,13 +77,13 @@ def psi(z: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(2 / np.pi * (z * np.arcsin(z) + np.sqrt(1 - z * z) - 1))
 
 
-def psi_inverse(covariance: ArrayLike, floor: float = 0.0) -> NDArray[np.float64]:
-    """Ψ⁻¹ on [0, 1] of values clipped to [floor, Ψ(1)].
+def psi_inverse(covariance: ArrayLike) -> NDArray[np.float64]:
+    """Ψ⁻¹ on [0, 1] of values clipped to [0, Ψ(1)].
 
     Ψ is convex and increasing with Ψ(z) ≥ z²/π, so that Newton's steps from √(π·c) descend to the
     root; they double the digits, and six reach rounding.
     """
-    c = np.clip(np.asarray(covariance, dtype=np.float64), floor, 1 - 2 / np.pi)
+    c = np.clip(np.asarray(covariance, dtype=np.float64), 0.0, 1 - 2 / np.pi)
     z = np.minimum(np.sqrt(np.pi * c), 1.0)
     for _ in range(6):
         slope = 2 / np.pi * np.arcsin(z)
