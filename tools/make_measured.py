@@ -1,7 +1,8 @@
 """The tables of docs/measured.md: `python -m tools.make_measured` writes them.
 
 Every number comes from benchmarks/measured.json, which `python -m benchmarks.golden --write
-benchmarks/measured.json` measures. A test makes the page again and compares, so that no number in it can be stale.
+benchmarks/measured.json` measures. A test makes the page again and compares, so that no number in
+it can be stale.
 """
 
 from __future__ import annotations

@@ -436,7 +436,7 @@ def _by_core(
         reading = _Reading(scheme, recovery.explained, len(recovery), noise, "weights are equal")
         if 2 * reading.records <= len(Y) and (best is None or reading.worth > best.worth):
             best = reading
-        # Of k records in each, k − 1 records and sums of two are a reading as well, mostly unproved.
+        # Records and sums of two, k − 1 in each, are a reading of k as well, mostly unproved.
         if recovery.exact and 2 * recovery.verified.sum() > len(recovery):
             break
     return best
