@@ -240,7 +240,6 @@ OFF: dict[str, dict[str, Any]] = {
     "what images have in common as a start": {"commons": 0},
     "inverted regions turned back": {"regions": False},
     "images of undecided sign start again": {"undecided": -np.inf},
-    "repeated images start again": {"repeated": 2.0},
     "columns that are no image start again": {"uneven": 9e9, "outlier": 9e9},
     "search for missed images": {"search_until": -1},
     "drawn to the median image": {"median_from": 99},

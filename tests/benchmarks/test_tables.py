@@ -18,3 +18,12 @@ def test_a_benchmark_can_be_imported(name):
 
 def test_every_table_is_there():
     assert set(TABLES) <= set(NAMES)
+
+
+def test_every_stage_of_natural_images_that_is_switched_off_is_a_setting():
+    from benchmarks.images import OFF
+
+    from unveil.images.rounds import Schedule
+
+    whole = Schedule(**OFF["all stages"])
+    assert all(Schedule(**off) != whole for name, off in OFF.items() if name != "all stages")
