@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import unveil
-from unveil.auditing.release import Release, members_of, run_encoder
+from unveil.auditing.release import Release, load, members_of, run_encoder
 
 X = np.random.default_rng(0).standard_normal((20, 30)).astype(np.float32)
 
@@ -66,3 +66,13 @@ def _chosen(release):
 def test_broken_encoders_get_one_sentence(encoder, words):
     with pytest.raises(unveil.InputError, match=words):
         run_encoder(encoder, X, None, np.random.default_rng(0))
+
+
+def test_how_many_are_mixed_is_found_where_it_was_stated_wrong():
+    sim = unveil.simulate(unveil.Scheme(3), private=X, m=60, rng=0)
+    case = load(X, encodings=sim.encodings.values)
+    assert case.release.scheme.k_private == 3
+    assert case.found == "Encodings mix 3 records each, not 2 as was stated."
+    assert np.array_equal(case.release.draw(0)[1], sim.selection.private)
+    noise = np.random.default_rng(1).standard_normal((60, 30)).astype(np.float32)
+    assert not load(X, encodings=noise).found

@@ -114,8 +114,11 @@ class Release:
             else:
                 values = self.encoded(number) if self.given is None else self.given
                 members = self._members_of_units(number, values)
-                if members is None:
-                    members = members_of(values, self.private, self.scheme, self.public)
+                # How many are mixed may be another number than is said.
+                for k in dict.fromkeys((self.scheme.k_private, 2, 3, 4)):
+                    if members is None:
+                        law = replace(self.scheme, k_private=k)
+                        members = members_of(values, self.private, law, self.public)
             self._drawn[number] = values, None if members is None else self.distinct[1][members]
         return self._drawn[number]
 
@@ -154,7 +157,8 @@ class Case:
     """The data of an audit and where its encodings come from.
 
     low : from how few encodings on the curve is asked for; places : where the records of the
-    release stand in `data`; column : the place of the sensitive one.
+    release stand in `data`; column : the place of the sensitive one; found : what the encodings
+    show to be otherwise than was stated.
     """
 
     data: Dataset
@@ -163,6 +167,7 @@ class Case:
     places: NDArray[np.int64]
     column: int | None = None
     labels: NDArray[np.int64] | None = None
+    found: str = ""
 
     @property
     def images(self) -> bool:
@@ -216,13 +221,18 @@ def load(
     if 8 * high * data.values.shape[1] > limit:
         raise InputError(f"{high:,} encodings are more than the memory limit: lower m, or sample")
     release, n = replace(release, m=high), len(data.values)
+    members = None if release.stated else release.draw(0)[1]
+    found, k = "", scheme.k_private if members is None else members.shape[1]
+    if k > 1 and k != scheme.k_private:
+        found = f"Encodings mix {k} records each, not {scheme.k_private} as was stated."
+        release = replace(release, scheme=replace(scheme, k_private=k))
     # 3. As many records as can be attacked at once.
     places = np.arange(n)
     if n > most and given is None:
         places = np.sort(child(family, "sample").choice(n, most, replace=False))
         release = release.sample(places)
     classes = None if labels is None else _labels(labels, n)[places]
-    return Case(data, release, low, places, _column(sensitive, data), classes)
+    return Case(data, release, low, places, _column(sensitive, data), classes, found)
 
 
 def seconds_of(time: float | str | None) -> float | None:

@@ -1,6 +1,7 @@
 """From trials to words and counts: intervals, columns, records, headline.
 
-The headline is that of the attacker who knows least among those who succeed, and so is the level.
+The headline is that of the attacker who knows least among those who succeed, and so is the level;
+few values for the one do not hide that another has most records exactly.
 What comes back exactly from what is released and public alone is a leak; what takes knowing who is
 in which encoding, or records, is never more than "partly". A table is judged by its columns: which
 come back, for how many records, beside what one guess for all has right. Images are judged by
@@ -96,9 +97,15 @@ class Result:
 
 
 def weakest(results: Sequence[Result]) -> Result:
-    """The attacker of the headline: who knows least of those with the gravest level."""
-    levels = [result.best.level() for result in results]
-    return results[levels.index(max(levels, key=LEVELS.index))]
+    """The attacker of the headline: who knows least of those with the gravest level; of those who
+    are partly successful, who gets most records exactly counts more."""
+
+    def grave(result: Result) -> tuple[int, bool]:
+        trial = result.best
+        return LEVELS.index(trial.level()), 2 * trial.back(3) > trial.records
+
+    # The first of the largest.
+    return max(results, key=grave)
 
 
 def threats_of(results: Sequence[Result]) -> tuple[Threat, ...]:
@@ -212,7 +219,7 @@ def meanings_of(trial: Trial, threat: Threat, case: Case) -> tuple[Meaning, ...]
     """Singling out, and inference of the sensitive column, by the attacker of the headline."""
     n, column = max(1, threat.records), case.column
     back = threat.exact + threat.approximate
-    words = f"{back} of {n} records came back whole"
+    words = f"{back} of {n} records came back whole{' or nearly so' * bool(threat.approximate)}"
     out = [Meaning("singling out", words, back / n, threat.low, threat.high, 0.0)]
     if column is not None:
         guess = float(trial.yard.guesses[1][column])
@@ -343,7 +350,7 @@ def verdict_of(
         told = describe(trial, main.sampled, case)
         headline = f"{start}: {told}, from {case.release.m:,} encodings{trial.attacker.once}."
         sentences += _counted(trial, case, curve)
-    sentences += _others(results, main, case)
+    sentences += [*_others(results, main, case), *[case.found] * bool(case.found)]
     total, different = len(case.release.private), len(case.release.distinct[0])
     if total > different:
         sentences.append(
@@ -423,9 +430,10 @@ def _others(results: Sequence[Result], main: Result, case: Case) -> list[str]:
         trial, level = result.best, result.best.level()
         if result is main or not trial.tried:
             continue
-        if trial.attacker.released and not main.best.attacker.released:
-            out += [f"Who {trial.attacker.knows} gets nothing."] if level == "nothing" else []
-        elif trial.worth[0] > main.best.worth[0] + 0.02 and level != "nothing":
+        less = trial.attacker.released and not main.best.attacker.released
+        if less and level == "nothing":
+            out.append(f"Who {trial.attacker.knows} gets nothing.")
+        elif level != "nothing" and (less or trial.worth[0] > main.best.worth[0] + 0.02):
             told = describe(trial, result.sampled, case)
             out.append(f"To an attacker who {trial.attacker.knows}: {told}.")
     return out

@@ -60,7 +60,7 @@ SAID = {
     "absolute": "hidden, absolute values only",
     "independent": "at random, anew for each encoding",
     "date": "made on",
-    "data": "hash of the data (SHA-256)",
+    "data": "fingerprint of the data",
 }
 """Plain words for names and settings of facts; others stand as they are."""
 
@@ -116,7 +116,7 @@ def render(audit: Audit, most_rows: int = 5000) -> str:
         command=provenance.pop("command", None),
         assumed=list(_facts({k: v for k, v in plain["assumed"].items() if v not in (0, None)})),
         provenance=[
-            (name, f"{text[:12]} …" if len(text) == 64 else _day(text))
+            (name, f"{text[:12]} …" if re.fullmatch("[0-9a-f]{40,}", text) else _day(text))
             for name, text in _facts(provenance)
         ],
         counts=[
