@@ -190,6 +190,14 @@ def test_few_encodings_per_vector_are_not_called_verified_for_nothing():
     assert certify(sim.encodings, sim.private, sim.selection.private).verified.sum() < 20
 
 
+@pytest.mark.parametrize(("n", "k", "least"), [(40, 3, 35), (40, 4, 35), (30, 2, 15)])
+def test_two_encodings_per_record_of_few_records_prove_most_of_them(n, k, least):
+    """No linear form nor eigenvalue shows it of triples; integer programs do."""
+    sim = unveil.simulate(unveil.Scheme(k), n, m=2 * n, d=100, rng=10)
+    found = certify(sim.encodings, sim.private, sim.selection.private)
+    assert found.verified.sum() >= least
+
+
 def test_a_wrong_scheme_verifies_nothing():
     sim = unveil.simulate(unveil.Scheme(2), 30, m=200, d=60, rng=0)
     told = unveil.Encodings(sim.encodings.values, unveil.Scheme(2, 0, "convex"))

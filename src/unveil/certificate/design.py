@@ -16,8 +16,9 @@ docs/certificate.md, Theorem 1. How each condition is shown:
 
   (R) exact integers (`classes`)
   (H) v with v = ω on the rows of i, |v| ≤ (1 − slack)·ω elsewhere and Wᵀv = deg(i)·e_i + rest gives
-      |Wt| ≥ v·Wt. Least squares by conjugate gradients; what they leave over is bounded (Lemma 3)
-  (F) eigenvalues of WᵀωW against a second weighting of rows (Lemma 4)
+      |Wt| ≥ v·Wt. Least squares by conjugate gradients; what they leave over is bounded (Lemma 3).
+      Where there is no such v, an integer program
+  (F) the least eigenvalue of WᵀωW (Lemma 4); an integer program where that does not suffice
 
 Weights are adapted, records that stand in the way leave one by one, and growth (Theorem 2) adds
 what follows from the others. Few records are proved by all columns t (`few_records`).
@@ -37,6 +38,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh
+from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 
@@ -188,31 +190,31 @@ def standing_in_the_way(
     uneven: weights of rows lie between 1/uneven and uneven
     rounds: of weights; patience: as many that bring nothing end it
     """
-    W, k = design.W, design.rows.shape[1]
+    W, left = design.W, patience
     weight = np.asarray(W @ (1 / W.sum(axis=0)))
-    fewest, left = np.inf, patience
-    leaving = np.array([], np.int64)
+    best: tuple[Floats, float, Index, Floats] | None = None
     for _ in range(rounds):
         weight = np.clip(weight / weight.mean(), 1 / uneven, uneven)
-        degree = np.asarray(W.T @ weight)
         mu = least_eigenvalue(design, weight)
         most, asked = heavy(design, weight, mu, slack)
-        light = most > 1 - slack
-        enough = fractions(design, weight, mu, np.sort(degree)[-2:].mean() + slack)
-        if enough and not light.any():
-            return np.array([], np.int64)
-        if light.sum() + 0.5 * (not enough) < fewest:
-            fewest, left = light.sum() + 0.5 * (not enough), patience
-            burden = np.asarray(W.T @ np.maximum(asked - 0.9, 0)) / degree
-            leaving = np.array([burden.argmax() if light.any() else degree.argmax()])
+        light = np.flatnonzero(most > 1 - slack)
+        if best is None or len(light) < len(best[2]):
+            best, left = (weight, mu, light, asked), patience
         left -= 1
-        if not left:
+        if not left or not len(light):
             break
-        if light.any():
-            weight = weight * np.maximum(asked / 0.9, 1.0)
-        if not enough:
-            weight = weight * (W @ (degree.mean() / degree)) / k
-    return leaving
+        weight = weight * np.maximum(asked / 0.9, 1.0)
+    assert best is not None
+    weight, mu, light, asked = best
+    degree = np.asarray(W.T @ weight)
+    need = float(np.sort(degree)[-2:].mean()) + slack
+    lighter = degree + slack * weight.min()
+    if not all(_none_so_light(design, weight, mu, lighter[i], record=i) for i in light.tolist()):
+        burden = np.asarray(W.T @ np.maximum(asked - 0.9, 0)) / degree
+        return np.array([burden.argmax()])
+    if no_fractions(design, weight, mu, need):
+        return np.array([], np.int64)
+    return np.array([degree.argmax()])
 
 
 def least_eigenvalue(design: Design, weight: Floats, *, dense: int = 600) -> float:
@@ -320,28 +322,61 @@ def _forms(rows, n, weight, starts, places, free, bound, most_steps=200, turns=1
     return largest, asked
 
 
-def fractions(design: Design, weight: Floats, mu: float, need: float, *, dense: int = 200) -> bool:
+def no_fractions(design: Design, weight: Floats, mu: float, need: float) -> bool:
     """(F): do all t in a/k + integers, 0 < a < k, with Wt in {0, ±1} weigh more than `need`?
 
-    Let g ≥ 0 on the rows, c = (k−2)/k and WᵀωW ≥ c·WᵀgW + diag(Wᵀg): then |Wt| ≥ (k−1)/k·Σg. A
-    multiple of ω needs μ only; up to `dense` records rows at which the highest eigenvectors are
-    large get less."""
-    W, n, k = design.W, design.n, design.rows.shape[1]
-    c = (k - 2) / k
-    if mu <= 0:
+    By one eigenvalue (Lemma 4), else by integer programs; −t stands for k − a."""
+    k = design.rows.shape[1]
+    if mu > 0 and (k - 1) / k * float(weight.sum()) / ((k - 2) / k + 1 / mu) > need:
+        return True
+    return all(_none_so_light(design, weight, mu, need, a=a) for a in range(1, k // 2 + 1))
+
+
+def _none_so_light(
+    design: Design,
+    weight: Floats,
+    mu: float,
+    most: float,
+    *,
+    record: int | None = None,
+    a: int = 0,
+    few: int = 200,
+    nodes: int = 1000,
+) -> bool:
+    """Is there no t in a/k + integers with Wt in {0, ±1} that weighs `most` or less; and, if a
+    record is given, t_record ≥ 1 and Wt = 0 in a row of it or not 0 in another?
+
+    By an integer program, t = a/k + z and Wt = u − v, 0 ≤ u, v ≤ 1. Since |Wt| ≥ Σ ω·(Wt)², no
+    t_i² exceeds most/(μ·deg(i)).
+
+    few: records up to which it is asked
+    nodes: of the program; where they do not suffice nothing is shown"""
+    W, k, (m, n) = design.W, design.rows.shape[1], design.W.shape
+    if mu <= 0 or n > few:
         return False
-    enough = (k - 1) / k * float(weight.sum()) / (c + 1 / mu) > need
-    A, g = design.gram(weight), weight / weight.sum()
-    for _ in range(0 if enough or n > dense else 25):
-        B = c * design.gram(g).toarray() + np.diag(W.T @ g)
-        values, y = eigh(B, A.toarray(), subset_by_index=[max(0, n - 3), n - 1])
-        if (k - 1) / k / float(values[-1]) * (1 - 1e-6) > need:
-            return True
-        p = np.exp(30 * (values / values[-1] - 1))
-        share = (c * (W @ y) ** 2 + W @ y**2) @ (p / p.sum()) / values[-1]
-        g = g * np.exp(0.7 - 0.7 * share)
-        g /= g.sum()
-    return bool(enough)
+    reach = np.sqrt(most / (mu * np.asarray(W.T @ weight)))
+    low = np.append(np.ceil(-reach - a / k), np.zeros(2 * m))
+    high = np.append(np.floor(reach - a / k), np.ones(2 * m))
+    own = np.zeros(m)
+    if record is not None:
+        low[record] = 1
+        own[design.rows_of(record)] = 1
+    # Wz = u − v − a; the weight; how many rows differ from those of the record.
+    sums = sparse.hstack([W, -sparse.eye_array(m), sparse.eye_array(m)])
+    total = np.concatenate([np.zeros(n), weight, weight])
+    apart = np.concatenate([np.zeros(n), 1 - 2 * own, 1 - 2 * own])
+    lines: Any = sparse.vstack([sums, sparse.csr_array(np.stack([total, apart]))])
+    differ = -np.inf if record is None else 1 - own.sum()
+    found = milp(
+        np.zeros(n + 2 * m),
+        constraints=LinearConstraint(
+            lines, np.append(np.full(m, -a), [0, differ]), np.append(np.full(m, -a), [most, np.inf])
+        ),
+        integrality=np.append(np.ones(n), np.zeros(2 * m)),
+        bounds=Bounds(low, high),
+        options={"node_limit": nodes},
+    )
+    return bool(found.status == 2)  # proved to have no solution
 
 
 def common(names: Index) -> Index:
