@@ -126,3 +126,36 @@ def test_declaring_values_open_makes_no_wrong_record_verified():
     x[2, 3:] = 7
     recovery = found(sim.encodings, x, W, doubtful=doubtful)
     assert recovery.status[2] != "verified"
+
+
+def test_values_that_are_clipped_are_in_general_position_elsewhere():
+    """One value in fifty is -1 or 1: ties at some columns, and none at most of them."""
+    x = np.random.default_rng(0).standard_normal((20, 200))
+    x = np.clip(x / np.quantile(np.abs(x), 0.98), -1, 1).astype(np.float32)
+    sim = unveil.simulate(HIDDEN, private=x, m=280, rng=0)
+    W = np.zeros((280, 20))
+    np.put_along_axis(W, sim.selection.private, sim.selection.weights, 1)
+    assert (judged(sim.encodings, x, W) == "verified").all()
+    x[3, 7] *= -1
+    assert judged(sim.encodings, x, W)[3] != "verified"
+    levels = np.sign(sim.private)
+    again = unveil.Encodings(np.abs(W @ levels), HIDDEN, None)
+    assert not (judged(again, levels, W) == "verified").any()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_parts_that_meet_in_zeros_only_have_signs_of_their_own(seed):
+    """Records 8 to 11 join two parts, and are 0 at five columns: there each part may be turned."""
+    r = np.random.default_rng(seed)
+    x = r.standard_normal((20, 80)).astype(np.float32)
+    x[8:12, :5] = 0
+    parts = [np.arange(12), np.arange(8, 20)]
+    rows = np.array([r.choice(part, 2, False) for part in parts for _ in range(150)])
+    W = np.zeros((300, 20))
+    np.put_along_axis(W, rows, r.dirichlet([1.0, 1.0], 300), 1)
+    encodings = unveil.Encodings(np.abs(W @ x).astype(np.float32), HIDDEN, None)
+    x[12:, :5] *= -1
+    recovery = found(encodings, x, W)
+    assert recovery.verified.all()
+    assert recovery.doubtful[:, :5].all()
+    assert not recovery.doubtful[:, 5:].any()

@@ -33,9 +33,10 @@ first theorem applies, without growth.
 Masks of a pool: the rows of one mask keep their signs relative to each other. A record is verified
 by the rows of one mask alone; masks are tied to each other by records certain behind both.
 
-General position is looked at: weights (and values, signs hidden) in few levels, or log λ a sum of a
-term per row and one per record, verify nothing. Records that differ in signs alone are one record
-behind two masks.
+General position is looked at: weights in few levels, or log λ a sum of a term per row and one per
+record, verify nothing; where signs are hidden, more columns than records must be free of zeros and
+ties. At the other columns the weights, known by then, hold together what is not 0. Records that
+differ in signs alone are one record behind two masks.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import qr
 from scipy.optimize import nnls
+from scipy.sparse.csgraph import connected_components
 
 from unveil.certificate.claim import Judgement, first_doubts, same_values, worst_of_rows
 from unveil.certificate.design import common, grown, incidence
@@ -120,8 +122,11 @@ def judge_own_weights(
     case = _Case.of(x[:, closed], W, clear, k)
     if scheme.signs == "masked":
         known, whole, apart = _behind_masks(case, Y[:, closed], total[:, closed])
+    elif hidden:
+        known, whole, cut = _certain_hidden(case)
+        opened[:, np.flatnonzero(closed)[cut]] = True
     else:
-        known, whole = _certain_hidden(case) if hidden else _certain(case)
+        known, whole = _certain(case)
     if 2 * len(rows) < encodings.m:
         whole = f"only {len(rows)} of {encodings.m} encodings are reproduced with them"
     # 4. How sharply rounding lets each be known.
@@ -258,31 +263,47 @@ def _certain(case: _Case, *, hidden: bool = False) -> tuple[Flags, str]:
     if not _independent(W.T):
         return none, "the encodings do not determine the records they mix"
     weights = case.weights[rows]
-    if _in_levels(weights[:, :-1], 1e-5) or _additive(case.members[rows], weights, n):
+    if _in_levels(weights[:, :-1].reshape(-1, 1), 1e-5) or _additive(
+        case.members[rows], weights, n
+    ):
         return none, "weights in few levels, or tied to records: other readings are not excluded"
     if hidden:
         return core, ""
     return grown(case.members, core, lambda _i, _own, others: not len(common(others))), ""
 
 
-def _certain_hidden(case: _Case) -> tuple[Flags, str]:
-    """The same where signs are hidden."""
-    (n, d), rms = case.x.shape, float(np.sqrt(np.mean(case.x**2)))
+def _certain_hidden(case: _Case) -> tuple[Flags, str, Flags]:
+    """The same where signs are hidden; and (d,) columns whose parts have signs of their own.
+
+    Signs are proved by the columns in general position: no value is 0 or, signs aside, that of
+    another record. With weights in general position records that are not 0 and share rows then have
+    one sign at every other column, too."""
+    (n, d), cut = case.x.shape, np.zeros(case.x.shape[1], bool)
     none = np.zeros(n, bool)
     if d <= n:
-        return none, f"{d} values for {n} records: too few to rule out other signs"
-    if not _independent(case.x / np.maximum(np.sqrt(np.mean(case.x**2, axis=0)), 1e-30)):
-        return none, "records that are combinations of others: encodings can be read in another way"
-    some = np.abs(case.x[:, :: -(-d // 200)]) / max(rms, 1e-300)
-    if any(_in_levels(some, w) or _in_levels(case.weights[:, :-1], w) for w in (1e-5, 1e-4, 1e-3)):
-        return none, "values or weights in few levels: other readings are not excluded"
+        return none, f"{d} values for {n} records: too few to rule out other signs", cut
+    unit = np.abs(case.x) / np.maximum(np.sqrt(np.mean(case.x**2, axis=0)), 1e-30)
+    if not _independent(np.copysign(unit, case.x)):
+        why = "records that are combinations of others: encodings can be read in another way"
+        return none, why, cut
+    sizes = np.vstack([np.zeros(d), np.sort(unit, axis=0)])
+    plain = np.flatnonzero((np.diff(sizes, axis=0) > 1e-5).all(axis=0))
+    some = sizes[:, plain[:: -(-max(len(plain), 1) // 200)]]
+    shares = case.weights[:, :-1].reshape(-1, 1)
+    levels = any(_in_levels(some, w) or _in_levels(shares, w) for w in (1e-5, 1e-4, 1e-3))
+    if len(plain) <= n or levels:
+        return none, "values or weights in few levels: other readings are not excluded", cut
     known, whole = _certain(case, hidden=True)
-    W = case.inside(known)[1]
     if known.any():
+        rows, W = case.inside(known)
         basis = qr(W.T, mode="r", pivoting=True)[1][: W.shape[1]].astype(np.int64)
         if len(W) <= W.shape[1] or not connected_matroid(W, basis, none=1e-4):
-            return none, "encodings fall into parts whose signs are their own"
-    return known, whole
+            return none, "encodings fall into parts whose signs are their own", cut
+        mixed, zero = incidence(case.members[rows], n), unit <= 1e-3
+        for p in np.flatnonzero(zero[known].any(axis=0)):
+            B = mixed[:, known & ~zero[:, p]]
+            cut[p] = connected_components(B.T @ B, directed=False)[0] > 1
+    return known, whole, cut
 
 
 def _behind_masks(case: _Case, Y: Floats, total: Floats) -> tuple[Flags, str, Flags]:
@@ -334,14 +355,16 @@ def _independent(M: Floats) -> bool:
 
 
 def _in_levels(values: Floats, near: float, *, wider: int = 16, often: float = 3.0) -> bool:
-    """Whether values are the same within `near` more often than chance: a window `wider` times as
-    wide holds as many times the chance pairs; `often` times more than that, and ten, are levels."""
-    v = np.sort(values.ravel())
+    """Whether values of a column (n, columns) are the same within `near` more often than chance: a
+    window `wider` times as wide holds as many times the chance pairs; `often` times more than that,
+    and ten, are levels."""
 
     def pairs(width: float) -> int:
-        return int((np.searchsorted(v, v + width, "right") - np.arange(len(v)) - 1).sum())
+        ordered = (np.sort(v) for v in values.T)
+        return sum(int((np.searchsorted(v, v + width, "right")).sum()) for v in ordered)
 
-    return pairs(near) > often * pairs(wider * near) / wider + 10
+    alone = values.size + values.shape[1] * len(values) * (len(values) - 1) // 2
+    return pairs(near) - alone > often * (pairs(wider * near) - alone) / wider + 10
 
 
 def _additive(members: Index, weights: Floats, n: int, *, near: float = 1e-4) -> bool:
