@@ -364,7 +364,7 @@ def _in_levels(values: Floats, near: float, *, wider: int = 16, often: float = 3
         return sum(int((np.searchsorted(v, v + width, "right")).sum()) for v in ordered)
 
     alone = values.size + values.shape[1] * len(values) * (len(values) - 1) // 2
-    return pairs(near) - alone > often * (pairs(wider * near) - alone) / wider + 10
+    return bool(pairs(near) - alone > often * (pairs(wider * near) - alone) / wider + 10)
 
 
 def _additive(members: Index, weights: Floats, n: int, *, near: float = 1e-4) -> bool:
