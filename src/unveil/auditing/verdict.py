@@ -219,7 +219,8 @@ def meanings_of(trial: Trial, threat: Threat, case: Case) -> tuple[Meaning, ...]
     """Singling out, and inference of the sensitive column, by the attacker of the headline."""
     n, column = max(1, threat.records), case.column
     back = threat.exact + threat.approximate
-    words = f"{back} of {n} records came back whole{' or nearly so' * bool(threat.approximate)}"
+    nearly = " or nearly so" if threat.approximate else ""
+    words = f"{back} of {n} {case.record}s came back whole{nearly}"
     out = [Meaning("singling out", words, back / n, threat.low, threat.high, 0.0)]
     if column is not None:
         guess = float(trial.yard.guesses[1][column])
@@ -376,27 +377,27 @@ def verdict_of(
 
 def _attacked(results: Sequence[Result], main: Result, case: Case) -> str:
     """What was attacked, and what that means for the rest."""
-    n, total = len(case.release.private), len(case.data.names)
+    n, total, noun = len(case.release.private), len(case.data.names), f"{case.record}s"
     stopped = [result.best.attacker.knows for result in results if result.whole.stopped]
     drawn = ""
     if n < total:
         drawn = (
-            f"Of {total:,} records {n:,} were drawn at random and encoded with as many encodings "
-            "per record; shares hold for the others within the intervals. "
+            f"Of {total:,} {noun} {n:,} were drawn at random and encoded with as many encodings "
+            f"per {case.record}; shares hold for the others within the intervals. "
         )
     if main.sampled:
         return (
-            f"{drawn}Counts are of a sample of {main.best.records} of {n:,} records with as many "
-            f"encodings per record, all of which were attacked; the attack on all {n:,} at once "
-            f"{'was stopped by the clock' if stopped else 'got less'}. What a sample gives up, the "
-            "whole does to an attacker with more time."
+            f"{drawn}Counts are of a sample of {main.best.records} of {n:,} {noun} with as many "
+            f"encodings per {case.record}, all of which were attacked; the attack on all {n:,} at "
+            f"once {'was stopped by the clock' if stopped else 'got less'}. What a sample gives up, "
+            "the whole does to an attacker with more time."
         )
     if stopped:
         return (
             f"{drawn}Time ran out for the attacker who {', '.join(f'“{one}”' for one in stopped)}: "
             "what more it would get is not known; give more with time."
         )
-    return drawn or f"All {n:,} records were attacked, with all {case.release.m:,} encodings."
+    return drawn or f"All {n:,} {noun} were attacked, with all {case.release.m:,} encodings."
 
 
 def _counted(trial: Trial, case: Case, curve: Sequence[CurvePoint]) -> list[str]:

@@ -26,7 +26,7 @@ def load_encoder(text: str) -> Callable[..., Any]:
     found = getattr(_module(path, text), name, None)
     # A class stands for the object it makes: nobody wants to write an instance into the file for
     # our sake.
-    if inspect.isclass(found) and callable(getattr(found, "encode", None)):
+    if inspect.isclass(found):
         try:
             found = found()
         except Exception as error:
@@ -34,15 +34,13 @@ def load_encoder(text: str) -> Callable[..., Any]:
                 f"--encoder {text}: making a {name} failed with {type(error).__name__}: {error}; "
                 "give an object that is ready, or a function"
             ) from error
-    method = getattr(found, "encode", None)
-    if callable(method):
-        return _quietly(method)
-    if not callable(found) or inspect.isclass(found):
+    encode = getattr(found, "encode", found)
+    if not callable(encode):
         raise InputError(
             f"--encoder {text}: {path.name} has no function {name}, and no object of that name "
             "with a method encode(private, public, rng)"
         )
-    return _quietly(found)
+    return _quietly(encode)
 
 
 def _quietly(encoder: Callable[..., Any]) -> Callable[..., Any]:
