@@ -44,6 +44,17 @@ def test_substitution_needs_two_encodings_per_record(k):
     assert few.back(3) < 12
 
 
+def test_one_encoding_leaves_an_insider_two_values_of_which_one_is_likely():
+    """|c + x| = y: the candidate that is more like the known records is right for most values."""
+    x = np.random.default_rng(5).standard_normal((60, 200)).astype(np.float32)
+    found = run_trial(Release(x, None, unveil.Scheme(2), 25, 0.0, 0), INSIDER)
+    uses = found.incidence.sum(axis=0)
+    once = (uses == 1) & (found.outcome.vector >= 0) & ~found.known
+    assert once.sum() >= 5
+    assert 0.6 < (found.outcome.value[once] == 2).mean() < 0.95
+    assert found.level() == "partly"
+
+
 def test_what_an_insider_knows_beforehand_is_no_finding():
     found = trial(INSIDER)
     assert not (found.outcome.record[found.known] > 0).any()

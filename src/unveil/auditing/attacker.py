@@ -14,7 +14,7 @@ nothing here looks at the truth, but for what the attacker is said to know. Atta
                    others: every encoding is claimed to be a record
     roots          of encodings of an unknown make, which may be squares
     known members  least squares for records, and for weights that were drawn anew
-    substitution   of an encoding whose records are known but one, |c + x| is left
+    substitution   of an encoding whose records are known but one, |c + x| is left: one of two
 """
 
 from __future__ import annotations
@@ -260,36 +260,57 @@ def substitution(trial: Trial) -> Recovery:
 
     Of an encoding all of whose records are known but x there is left |c + w·x| = y: two values of x
     at every column, of which a second encoding picks one. A record that was found is known from now
-    on. Cost: one pass over the encodings per round.
+    on. Of a record that is in one such encoding only, the value that is more like those of the
+    known records is taken, at every column; nothing else is built on it. Cost: one pass over the
+    encodings per round.
     """
     members, known, W = trial.members, trial.known, trial.incidence
     assert members is not None
     assert W is not None
     x = np.where(known[:, None], trial.vectors, 0).astype(np.float64)
     y = np.abs(trial.values).astype(np.float64) / trial.release.scheme.private_weight
-    have, before = known.copy(), -1
-    while int(have.sum()) > before:
-        before = int(have.sum())
-        missing = ~have[members]
+    usual, have = trial.vectors[known].astype(np.float64), known.copy()
+
+    def follow(least: int) -> dict[int, Doubles]:
+        """Records that are the only unknown ones of so many different encodings, or more."""
+        missing, out = ~have[members], {}
         target = np.where(missing, members, -1).max(axis=1)
         # One unknown record, which may stand twice.
         usable = missing.any(axis=1) & ((members == target[:, None]) | ~missing).all(axis=1)
         for j in np.unique(target[usable]):
             rows = np.flatnonzero(usable & (target == j))
             own = members[rows] == j
-            if len(np.unique(members[rows], axis=0)) > 1:
+            if len(np.unique(members[rows], axis=0)) >= least:
                 others = np.where(own[:, :, None], 0.0, x[members[rows]]).sum(axis=1)
-                x[j], have[j] = _unfold(y[rows], others, own.sum(axis=1)), True
-    new = np.flatnonzero(have & ~known)
-    said = f"{len(new)} of {int((~known).sum())} records follow from {int(known.sum())}"
+                out[int(j)] = _unfold(y[rows], others, own.sum(axis=1), usual)
+        return out
+
+    while sure := follow(2):
+        x[[*sure]], have[[*sure]] = [*sure.values()], True
+    likely = follow(1)
+    if likely:
+        x[[*likely]] = [*likely.values()]
+    new = np.union1d(np.flatnonzero(have & ~known), [*likely]).astype(np.int64)
+    said = (
+        f"{len(new) - len(likely)} of {int((~known).sum())} records follow from "
+        f"{int(known.sum())}, {len(likely)} more up to one choice of two per value"
+    )
     return _claim(x[new], W[:, new], "substitution", said)
 
 
-def _unfold(y: Doubles, c: Doubles, times: NDArray[np.int64]) -> Doubles:
+def _unfold(
+    y: Doubles, c: Doubles, times: NDArray[np.int64], usual: Doubles, weight: float = 1e-4
+) -> Doubles:
     """x of |c + times·x| = y at every column: the candidate that fits all rows best, then the mean
-    of what the rows say with its signs."""
+    of what the rows say with its signs.
+
+    weight : float    Of how unlike the `usual` records a candidate is, against its misfit, both in
+                      units of a column's spread: it decides where both candidates fit.
+    """
+    spread = usual.std(axis=0) + 1e-300
     options = np.stack([y[0] - c[0], -y[0] - c[0]]) / times[0]
-    miss = np.abs(np.abs(c + times[:, None] * options[:, None, :]) - y).sum(axis=1)
+    miss = np.abs(np.abs(c + times[:, None] * options[:, None, :]) - y).sum(axis=1) / spread
+    miss += weight * np.abs(options - usual.mean(axis=0)) / spread
     best = options[miss.argmin(axis=0), np.arange(y.shape[1])]
     signed = np.copysign(y, c + times[:, None] * best)
     return np.asarray(((signed - c) / times[:, None]).mean(axis=0))
