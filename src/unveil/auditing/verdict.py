@@ -389,8 +389,8 @@ def _attacked(results: Sequence[Result], main: Result, case: Case) -> str:
         return (
             f"{drawn}Counts are of a sample of {main.best.records} of {n:,} {noun} with as many "
             f"encodings per {case.record}, all of which were attacked; the attack on all {n:,} at "
-            f"once {'was stopped by the clock' if stopped else 'got less'}. What a sample gives up, "
-            "the whole does to an attacker with more time."
+            f"once {'was stopped by the clock' if stopped else 'got less'}. What a sample gives "
+            "up, the whole does to an attacker with more time."
         )
     if stopped:
         return (
