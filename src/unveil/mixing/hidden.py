@@ -46,6 +46,7 @@ def find_hidden(
     k: int,
     rng: np.random.Generator,
     *,
+    attempts: int = 3,
     some: int = 400,
     rounds: int = 12,
     near: float = 1e-3,
@@ -53,15 +54,42 @@ def find_hidden(
 ) -> Mixture | None:
     """Records up to one sign per value, and weights; None: nothing explains half of the encodings.
 
+    attempts : int   Numbers of records tried, the likeliest first, while some encodings of many
+                     that are explained to rounding are not.
     some : int       Values on which members are found.
     rounds : int     Reflections and alternation in turn.
     near : float     Residual, relative to the rms, of a value that is explained: errors of weights
                      and of records add up.
     """
+    best: Mixture | None = None
+    for choice in range(attempts):
+        found = _attempt(magnitudes, k, rng, choice, some, rounds, near, progress)
+        if found is not None and (best is None or _worth(found) > _worth(best)):
+            best = found
+        if best is None or not best.exact or best.fits.all():
+            break
+    return best
+
+
+def _worth(found: Mixture) -> tuple[bool, int]:
+    return found.exact, int(found.fits.sum())
+
+
+def _attempt(
+    magnitudes: NDArray[np.float32],
+    k: int,
+    rng: np.random.Generator,
+    choice: int,
+    some: int,
+    rounds: int,
+    near: float,
+    progress: Callable[[int, int], None] | None,
+) -> Mixture | None:
+    """One attempt, with the number of records at this place of the likeliest."""
     Y = magnitudes.astype(np.float64)
     m, d = Y.shape
     scale = rms(Y)
-    shares = _shares(squared_correlations(magnitudes), k)
+    shares = _shares(squared_correlations(magnitudes), k, choice)
     if shares is None:
         return None
     members, weights, n = shares
@@ -108,13 +136,14 @@ def squared_correlations(magnitudes: NDArray[np.float32]) -> Floats:
 def _shares(
     Z: Floats,
     k: int,
+    choice: int,
     *,
     window: tuple[float, float] = (0.7, 1.4),
     spread: float = 0.1,
     fillings: int = 4,
 ) -> tuple[Members, Floats, int] | None:
     """Members, weights (m, k) and the number of records from Z ≈ PPᵀ; None where Z tells of no
-    more than k records.
+    more than k records. choice: 0 takes the likeliest number, 1 the next, and so on.
 
     window, spread    n is sought between these multiples of 1/(mean of Z), which it is for subsets
                       drawn uniformly, at the largest drop of the spectrum; log n is trusted to lie
@@ -133,7 +162,8 @@ def _shares(
         sizes, vectors = np.maximum(sizes[::-1], 1e-12), vectors[:, ::-1]
         counts = np.arange(low, high + 1)
         drop = np.log(sizes[low - 1 : high] / sizes[low : high + 1])
-        n = int(counts[np.argmax(drop * np.exp(-0.5 * (np.log(counts * mean) / spread) ** 2))])
+        likely = drop * np.exp(-0.5 * (np.log(counts * mean) / spread) ** 2)
+        n = int(counts[np.argsort(-likely, kind="stable")[min(choice, len(counts) - 1)]])
         R = vectors[:, :n] * np.sqrt(sizes[:n])
         np.fill_diagonal(Z, np.einsum("ij,ij->i", R, R))
     if n <= k:
