@@ -10,8 +10,8 @@ y_i = |Σ_j λ_ij x_j + public part|,   k private images a row, weights by a kno
 4  repeat   E, x ← anneal                      signs as smooth fields, images (`fields`)
             public part ← rows of one epoch    or candidates, where they are known (`weigh`)
             λ ← least squares on E             members and weights (`weigh`)
-            x ← its scale; its inverted regions turned back (`fields`); images that are none
-                start again from the median image, with rows that the others leave of K
+            x ← its scale; its inverted regions turned back (`fields`); images that lost their
+                rows start again, with rows that the others leave of K
 5  E, x ← anneal, public part ← as in 4, some more times
 """
 
@@ -70,18 +70,10 @@ class Schedule:
     """Short annealings after the rounds, each with the public part found anew."""
     public_from: int = 3
     """Round from which on rows tell each other their public part, or candidates are looked for."""
-    median_from: int = 2
-    """Round from which on images are drawn to their median image, not to the mean of like ones."""
     law_from: int = 2
     """Round after which an unknown law of weights is found out."""
     search_until: int = 2
     """Last round after which rows are looked for that share an image no column stands for."""
-    undecided: float = 0.4
-    """Evidence for its sign, over the median, below which an image starts again."""
-    uneven: float = 0.95
-    """Variance over mean of its rows in an epoch from which on a column is no image."""
-    outlier: float = 4.0
-    """The same over the median of all columns."""
     least: tuple[float, float] = (0.03, 0.03)
     """Least energy of what is not known, in the first round and in the last."""
     least_alone: tuple[float, float] = (0.03, 0.004)
@@ -166,7 +158,7 @@ def alternate(
         crossed = start_images(Y, S, state.mixture(leasts[0]), prior, copies, rng)
         crossed[copies.of_images(A.sum(axis=0)) == 0] = centre
         images.append(crossed)
-    starts = [Start(state, x, centre, free=task.public and prior.known) for x in images]
+    starts = [Start(state, x, free=task.public and prior.known) for x in images]
     for turn in range(len(plan.hots)):
         # 3. Signs and images; what is known of the public part; members and weights. As long as the
         #    last of the readings fits nearly as well as the best, another one starts from what its
@@ -197,7 +189,7 @@ def alternate(
         state.find_public(E, x)
         mixture = state.mixture(leasts[-1])
         epsilons = np.geomspace(2.0 if state.left is not None else 0.4, plan.finest, 5)
-        x, E = anneal(Y, mixture, x, prior, copies, epsilons, best.towards, sweeps=plan.sweeps)
+        x, E = anneal(Y, mixture, x, prior, copies, epsilons, centre, sweeps=plan.sweeps)
         if progress:
             progress("rounds", len(plan.hots) + turn + 1, len(plan.hots) + plan.ends)
         if state.left is None:
@@ -212,25 +204,23 @@ def alternate(
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """What a round begins with: beliefs, images (n, d) and the image (d,) they are drawn to. free:
-    it favours no sign of the whole, as long as images are not known well enough to tell it."""
+    """What a round begins with: beliefs and images (n, d). free: it favours no sign of the whole,
+    as long as images are not known well enough to tell it."""
 
     state: State
     images: Floats
-    towards: Floats
     free: bool = False
 
 
 @dataclass(eq=False)
 class Reading:
-    """What a round makes of encodings: beliefs, images (n, d), signed encodings (m, d), the image
-    that images are drawn to, their weighing; later the evidence for the sign of each (n,), and
-    images with the sign that their encodings ask for."""
+    """What a round makes of encodings: beliefs, images (n, d), signed encodings (m, d), their
+    weighing; later the evidence for the sign of each (n,), and images with the sign that their
+    encodings ask for."""
 
     state: State
     images: Floats
     signed: Floats
-    towards: Floats
     weighing: Weighing
     evidence: NDArray[np.float64]
     turned: Floats
@@ -257,20 +247,11 @@ class Reading:
     def again(
         self, turn: int, plan: Schedule, alike: Similarity, rng: np.random.Generator
     ) -> Start:
-        """Images with regions turned; negatives start again, columns that are no image with other
-        rows."""
-        state, towards, images = self.state, self.towards, self.turned
-        if turn >= plan.median_from:
-            towards = np.median(self.images, axis=0).astype(np.float32)
-        again = self.evidence < plan.undecided
-        none, spread = again.copy(), self.weighing.spread
-        if spread is not None:  # those that have hardly any rows yet may still find them
-            none = spread >= min(plan.uneven, plan.outlier * float(np.median(spread)))
-            again |= none & np.isfinite(spread)
-        if turn <= plan.search_until and none.any() and not none.all():
-            again[state.search(none, alike, rng)] = True
-        images[again] = towards
-        return Start(state, images, towards)
+        """Images with regions turned; columns that have lost their rows look for other ones."""
+        state, images, lost = self.state, self.turned, self.weighing.lost
+        if turn <= plan.search_until and lost.any() and not lost.all():
+            images[state.search(lost, alike, rng)] = state.task.centre
+        return Start(state, images)
 
 
 def _common(images: Floats) -> Floats:
@@ -282,7 +263,7 @@ def _common(images: Floats) -> Floats:
 def _read(start: Start, turn: int, least: float, plan: Schedule) -> Reading:
     """A round. Where no sign of the whole was favoured, the public mean tells it."""
     # 1. Signs and images.
-    task, mixture, towards = start.state.task, start.state.mixture(least), start.towards
+    task, mixture, towards = start.state.task, start.state.mixture(least), start.state.task.centre
     cold = plan.finest if turn == len(plan.hots) - 1 else plan.cold
     epsilons = np.geomspace(plan.hots[turn], cold, plan.steps)
     if start.free:
@@ -299,7 +280,7 @@ def _read(start: Start, turn: int, least: float, plan: Schedule) -> Reading:
     if turn >= plan.public_from:
         state.find_public(E, x)
     weighing = state.weigh(E, x, least)
-    return Reading(state, x, E, start.towards, weighing, np.ones(len(x)), x)
+    return Reading(state, x, E, weighing, np.ones(len(x)), x)
 
 
 @dataclass(eq=False)
