@@ -136,10 +136,11 @@ def contradiction(encodings: Encodings, recovery: Recovery, *, most_values: int 
         if k > 1 and not stated.k_public and apart.size and np.median(apart) < 1e-3:
             return f"the encodings contradict weighting={stated.weighting!r}: weights are equal"
     settled = recovery.verified.any() or (recovery.exact and recovery.explained >= 0.99 * m)
-    # Nor does a wrong scheme fit nearly all encodings up to little noise.
+    # Nor does a wrong scheme fit nearly all encodings up to little noise: where they mix one record
+    # more than stated, it leaves 1/(k + 1) of their power.
     noise = float(recovery.evidence.get("noise", np.inf))
     size = float(np.sqrt(np.mean(np.square(values, dtype=np.float64))))
-    settled = settled or (recovery.explained >= 0.9 * m and noise <= 0.3 * size)
+    settled = settled or (recovery.explained >= 0.9 * m and noise <= 0.8 * size / np.sqrt(k + 1))
     if settled or values.size > most_values or recovery.attack == "natural" or stated.k_public:
         return ""
     for scheme, evidence in identify(values, rng=0)[:1]:

@@ -49,8 +49,8 @@ from unveil.exact.problem import (
     late,
     merge_copies,
 )
-from unveil.exact.relations import Rows, as_rows
-from unveil.exact.similarities import recover_by_similarity
+from unveil.exact.relations import Rows, as_rows, noisy_rows
+from unveil.exact.similarities import from_guess, recover_by_similarity
 from unveil.records import AMBIGUOUS, UNRESOLVED, Progress, Recovery, Supports
 
 __all__ = ["Claim", "Problem", "as_problem", "recover_exact"]
@@ -291,6 +291,33 @@ def by_rounded_pairs(problem: Problem, means: Means) -> Claim:
     return replace(claim, how=f"{claim.how}, within the rounding of a grid")
 
 
+def by_noisy_pairs(problem: Problem, means: Means, *, columns: int = 64) -> Claim:
+    """The same within the noise that relations show, then the likeliest values.
+
+    columns : on which records are grown."""
+    some = np.sort(means.rng.permutation(problem.d)[:columns])
+    rows = noisy_rows(problem.columns(some), means.rng, deadline=means.deadline)
+    if rows is None:
+        return Claim.nothing(problem, "no relations between encodings, up to noise either")
+    pairs = grow_pairs(
+        rows,
+        means.rng,
+        starts=((0.1, 0, 12),),
+        more=0,
+        deadline=means.deadline,
+        progress=means.progress,
+    )
+    if not len(pairs.x):
+        return Claim.nothing(problem, "no relations between encodings, up to noise either")
+    known = np.asarray((pairs.members >= 0).all(axis=1))
+    guess = np.argsort(means.rng.random((problem.m, len(pairs.x))), axis=1)[:, :2]
+    guess[known] = pairs.members[known]
+    return from_guess(
+        problem, guess, known.astype(np.float64), locked=np.inf, rng=means.rng,
+        deadline=means.deadline, progress=means.progress,
+    )  # fmt: skip
+
+
 def by_parity(problem: Problem, means: Means) -> Claim:
     return recover_by_parity(
         problem, rng=means.rng, deadline=means.deadline, progress=means.progress
@@ -350,6 +377,12 @@ ROUTES: tuple[Route, ...] = (
         lambda p: p.k == 2 and float(grid_step(p.y)) > 0,
         by_rounded_pairs,
         "Encodings on a grid were perhaps rounded to it.",
+    ),
+    Route(
+        "noisy pairs",
+        lambda p: p.k == 2 and p.c is None and p.d < 30 * p.k**2,
+        by_noisy_pairs,
+        "Few columns and noise: equations that nearly hold, more of them than by accident.",
     ),
     Route(
         "parity",

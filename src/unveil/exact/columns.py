@@ -269,7 +269,7 @@ def _solve_column(column, graph, cores, known, hidden, tries, attempts):  # type
     if n - np.isnan(value).sum() >= 3:
         shown, good = _all_solutions(value, column, graph, attempts)
         if good:
-            _polish(value, column, graph)
+            polish(value, column, graph)
             return value, shown
     best = np.full(n, np.nan)
     # Cores with the most different encodings first: their signs show.
@@ -297,7 +297,7 @@ def _solve_column(column, graph, cores, known, hidden, tries, attempts):  # type
                 best[:] = value
             survivors += 1
         if survivors:
-            _polish(best, column, graph)
+            polish(best, column, graph)
             break
     return best, opened
 
@@ -323,7 +323,7 @@ def _holds(total, column, f):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _polish(value, column, graph, sweeps=12):  # type: ignore[no-untyped-def]
+def polish(value, column, graph, sweeps=12):  # type: ignore[no-untyped-def]
     """Least squares with the signs found, in place, which takes out the rounding of long chains:
     every value in turn is the mean of what its neighbours say. Encodings that contradict do not
     pull."""

@@ -172,8 +172,8 @@ def _pivots(
 ) -> Indices:
     """Columns at which few records are open and values seldom agree by chance."""
     x = np.sort(claim.vectors, axis=0)
-    agree = (np.diff(x, axis=0) <= 2 * near).mean(axis=0) + claim.open.mean(axis=0)
-    return np.argsort(agree + 1e-6 * rng.random(problem.d), kind="stable")[:count]
+    useless = (np.diff(x, axis=0) <= 2 * near).sum(axis=0) + claim.open.sum(axis=0)
+    return np.argsort(useless + rng.random(problem.d), kind="stable")[:count]
 
 
 def _leads(rest: Problem, claim: Claim, budget: int) -> Indices:

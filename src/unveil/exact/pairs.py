@@ -41,7 +41,7 @@ from numba import njit
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from unveil.exact.columns import adjacency, core_values, find_cores
+from unveil.exact.columns import adjacency, core_values, find_cores, polish
 from unveil.exact.problem import Floats, Indices, Mask
 from unveil.exact.relations import (
     BORDER,
@@ -307,9 +307,10 @@ class _Growth:
         agree : records of both parities that must share a gauge, fewer where encodings are few.
         """
         voters = max(voters, self.rows.m // 14)
-        still, new = 0, np.arange(len(self.p))
+        still, new, free = 0, np.arange(len(self.p)), self.rows.m
         for _ in range(rounds):
-            if time.monotonic() > deadline:
+            # Every encoding has two ends, and a record is strong by three.
+            if time.monotonic() > deadline or self._strong().sum() > self.rows.m:
                 break
             before = len(self.p)
             few = not self.absolute and int(self._strong().sum()) < extend
@@ -328,11 +329,14 @@ class _Growth:
             new = np.arange(before, len(self.p))
             if len(new):
                 self._refresh()
-            still = 0 if len(new) else still + 1
+                self._refit()
+            # Once the gauge is known, chance records are added as long as any encoding is free.
+            left, free = free, len(self._free_rows())
+            still = 0 if len(new) and (free < left or not self.absolute) else still + 1
             if progress:
                 progress("records", len(np.unique(self.edges[:, 2])), self.rows.m)
             if not self.absolute and self._fix_gauge(int(np.clip(self.rows.m / 20, 4, agree))):
-                new, still = np.arange(len(self.p)), 0
+                new, still, free = np.arange(len(self.p)), 0, self.rows.m
                 continue
             if still >= (patience if len(self.p) > 20 else 2):
                 break
@@ -584,6 +588,15 @@ class _Growth:
                 if not bad:
                     self.p[w] = np.where(np.isnan(self.p[w]), value, self.p[w])
 
+    def _refit(self) -> None:
+        """Least squares of all edges with the signs they have: errors of long chains go."""
+        f = self.edges[:, 2]
+        graph = adjacency(self.edges[:, :2], len(self.p))
+        for c, near in enumerate(self.near):
+            value = np.ascontiguousarray(self.p[:, c])
+            polish(value, (self.rows.plus[f, c], self.rows.minus[f, c], near), graph)
+            self.p[:, c] = value
+
     # -- 3. the gauge ------------------------------------------------------------------------
     def _fix_gauge(
         self, agree: int, *, share: float = 0.1, tries: int = 20, most: int = 3000
@@ -684,10 +697,13 @@ class _Growth:
             return False
         x = self.p[np.ix_(some, whole)]
         a, b = np.triu_indices(len(x), 1)
+        # The same record twice, which is no matter of the gauge, has no difference.
+        apart = (np.abs(x[a] - x[b]) > 2 * self.near[whole]).any(axis=1)
+        a, b = a[apart], b[apart]
         key = np.zeros(len(a), np.int64)
         turn = np.where(x[a, 0] < x[b, 0], -1.0, 1.0)  # one sign per pair
         for c, p in enumerate(whole):
-            step = (x[a, c] - x[b, c]) / (8 * CELL * self.rows.step[p])
+            step = (x[a, c] - x[b, c]) / (2 * CELL * self.rows.step[p])
             key = key * 1_000_003 + np.floor(turn * step + BORDER).astype(np.int64)
         count = np.unique(key, return_counts=True)[1] if len(key) else np.zeros(1)
         return bool(count.max() > max(4, share * len(some)))
@@ -699,6 +715,8 @@ class _Growth:
         encodings as its record. Who explains fewer than two is dropped."""
         rows = self.rows
         self._unify()
+        # A record of which little is known goes with anything.
+        self._keep(~np.isnan(self.p) @ rows.nats >= 0.5 * rows.nats.sum())
         self._settle()
         if not len(self.p):
             return _nothing(rows)
@@ -737,9 +755,11 @@ class _Growth:
         known = 1 - np.isnan(self.p[level]).mean(axis=0)
         pivot = int(np.argmin(rows.chance**known))
         order = level[np.argsort(self.p[level, pivot], kind="stable")]
+        needed = 2 * np.log(len(level)) + 2
         _find_pairs(
-            self.p, order, pivot, rows.plus, rows.minus, self.near, left, rows.columns, members
-        )
+            self.p, order, pivot, rows.plus, rows.minus, self.near, left, rows.columns,
+            rows.nats, needed, members,
+        )  # fmt: skip
 
 
 # ---- kernels ----------------------------------------------------------------------------------
@@ -816,13 +836,16 @@ def _votes(at, parity, voters, value, row, plus, minus, owner, low, high, table,
 
 
 @njit(cache=True, nogil=True)
-def _fits(p, plus, minus, near, columns, v, f, w):  # type: ignore[no-untyped-def]
-    """Whether f may be an edge of the records v and w."""
+def _fits(p, plus, minus, near, columns, nats, v, f, w):  # type: ignore[no-untyped-def]
+    """The evidence that f is an edge of the records v and w, in nats; −1 where it is none."""
+    evidence = 0.0
     for c in columns:
         s = p[v, c] + p[w, c]
-        if not np.isnan(s) and abs(s - plus[f, c]) > near[c] and abs(s - minus[f, c]) > near[c]:
-            return False
-    return True
+        if not np.isnan(s):
+            if abs(s - plus[f, c]) > near[c] and abs(s - minus[f, c]) > near[c]:
+                return -1.0
+            evidence += nats[c]
+    return evidence
 
 
 @njit(cache=True, nogil=True)
@@ -989,15 +1012,12 @@ def _groups(key, ident, m, p, plus, minus, near, columns, nats, needed):  # type
                     w = -1 - ident[s]
                     size = 0
                     for t in range(i, j):
-                        if (
-                            ident[t] >= 0
-                            and not used[t]
-                            and ident[t] // m != w
-                            and _fits(p, plus, minus, near, columns, ident[t] // m, ident[t] % m, w)
-                        ):
-                            used[t] = True
-                            flat.append(ident[t])
-                            size += 1
+                        if ident[t] >= 0 and not used[t] and ident[t] // m != w:
+                            v, f = ident[t] // m, ident[t] % m
+                            if _fits(p, plus, minus, near, columns, nats, v, f, w) >= needed:
+                                used[t] = True
+                                flat.append(ident[t])
+                                size += 1
                     if size:
                         start.append(len(flat))
                         home.append(w)
@@ -1032,7 +1052,7 @@ def _groups(key, ident, m, p, plus, minus, near, columns, nats, needed):  # type
 
 
 @njit(cache=True, nogil=True)
-def _find_pairs(p, order, pivot, plus, minus, near, left, columns, members):  # type: ignore[no-untyped-def]
+def _find_pairs(p, order, pivot, plus, minus, near, left, columns, nats, needed, members):  # type: ignore[no-untyped-def]
     """members of the rows `left`: the first pair of records that explains a row everywhere. Records
     are given in the order of their values at the pivot, those without one last."""
     value = p[order, pivot]
@@ -1049,6 +1069,6 @@ def _find_pairs(p, order, pivot, plus, minus, near, left, columns, members):  # 
                     high = np.searchsorted(value, u - value[i] + near[pivot])
                 for at in range(low, high + len(order) - len(value)):
                     w = order[at if at < high else at - high + len(value)]
-                    if w != v and _fits(p, plus, minus, near, columns, v, f, w):
+                    if w != v and _fits(p, plus, minus, near, columns, nats, v, f, w) >= needed:
                         members[f, 0], members[f, 1] = min(v, w), max(v, w)
                         break

@@ -21,6 +21,7 @@ A chance match passes column p with probability chance[p]; `evidence` counts agr
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import comb
@@ -167,8 +168,9 @@ def pick_pivots(
     order = order[chance[order] < 0.7] if (chance < 0.7).any() else order[:1]
     left, q = float(np.log(max(keys, 2.0))), 0
     while q < min(most, len(order)) and left > 0 and keys * options ** (q + 1) <= budget:
-        # A further pivot multiplies the keys by the choices of signs; their number is in chance.
-        left += float(np.log(rows.chance[order[q]]))
+        # A further pivot multiplies the keys by the choices of signs, which are in chance, too: of
+        # its companions each key has a share.
+        left += float(np.log(rows.chance[order[q]] / options))
         q += 1
     return order[: max(q, 1)]
 
@@ -212,6 +214,46 @@ def difference_classes(
     found = results(_classes_between, (rows, pivots, longest), spans)
     for done, (_, classes) in enumerate(found, 1):
         yield done / len(spans), classes
+
+
+def noisy_rows(
+    problem: Problem,
+    rng: np.random.Generator,
+    *,
+    levels: tuple[float, ...] = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2),
+    few: int = 20,
+    work: float = 0.3,
+    chance: float = 0.75,
+    deadline: float = np.inf,
+) -> Rows | None:
+    """Candidates with the noise as their rounding error, None where no noise is seen.
+
+    Relations that are let miss by δ at every column miss by any amount up to it where they are
+    accidents, and by the noise where they are not. So the largest misses that are allowed, `levels`
+    in units of a record's deviation, rise until relations come that miss by less than accidents.
+
+    few : relations that are enough. work : the share of all pairs that is looked at. chance : how
+    much less than accidents they must miss.
+    """
+    unit = np.sqrt(np.mean(np.square(problem.y, dtype=np.float64), axis=0) / problem.k)
+    for level in levels:
+        rows = as_rows(replace(problem, step=np.maximum(problem.step, level * unit)), rng)
+        quads: list[Indices] = []
+        for share, classes in difference_classes(rows, rng):
+            quads += [np.append(pairs[0], other) for pairs in classes for other in pairs[1:]]
+            if len(quads) >= few or share > work or time.monotonic() > deadline:
+                break
+        if len(quads) < few:
+            continue
+        a, b, c, e = rows.plus[np.array(quads).T]
+        miss = np.min(
+            [np.abs(np.abs(a + s * b) - np.abs(c + t * e)) for s in (1, -1) for t in (1, -1)],
+            axis=0,
+        )
+        size = float(np.median(np.sqrt(np.mean((miss / rows.step) ** 2, axis=1))))
+        if size < chance * 4 / np.sqrt(3):
+            return as_rows(replace(problem, step=np.maximum(problem.step, size * rows.step)), rng)
+    return None
 
 
 def _classes_between(

@@ -94,7 +94,7 @@ def recover_by_similarity(
             stop=lambda: late(deadline),
             progress=progress,
         )
-        claim = _from_guess(problem, members, sure, rng=rng, deadline=deadline, progress=progress)
+        claim = from_guess(problem, members, sure, rng=rng, deadline=deadline, progress=progress)
         if claim.explained > best.explained:
             best = claim
         if best.explained >= enough or late(deadline):
@@ -102,7 +102,7 @@ def recover_by_similarity(
     return best
 
 
-def _from_guess(
+def from_guess(
     problem: Problem,
     guess: Indices,
     sure: Floats,
