@@ -291,31 +291,42 @@ def by_rounded_pairs(problem: Problem, means: Means) -> Claim:
     return replace(claim, how=f"{claim.how}, within the rounding of a grid")
 
 
-def by_noisy_pairs(problem: Problem, means: Means, *, columns: int = 64) -> Claim:
+def by_noisy_pairs(
+    problem: Problem,
+    means: Means,
+    *,
+    columns: int = 64,
+    attempts: int = 3,
+    enough: float = 0.9,
+) -> Claim:
     """The same within the noise that relations show, then the likeliest values.
 
-    columns : on which records are grown."""
-    some = np.sort(means.rng.permutation(problem.d)[:columns])
-    rows = noisy_rows(problem.columns(some), means.rng, deadline=means.deadline)
+    columns : on which records are grown. attempts : growths at most. enough : the share of the
+    encodings that must be explained for another one not to be tried."""
+    rng, deadline, progress = means.rng, means.deadline, means.progress
+    some = np.sort(rng.permutation(problem.d)[:columns])
+    rows = noisy_rows(problem.columns(some), rng, deadline=deadline)
+    best = Claim.nothing(problem, "no relations between encodings, up to noise either")
     if rows is None:
-        return Claim.nothing(problem, "no relations between encodings, up to noise either")
-    pairs = grow_pairs(
-        rows,
-        means.rng,
-        starts=((0.1, 0, 12),),
-        more=0,
-        deadline=means.deadline,
-        progress=means.progress,
-    )
-    if not len(pairs.x):
-        return Claim.nothing(problem, "no relations between encodings, up to noise either")
-    known = np.asarray((pairs.members >= 0).all(axis=1))
-    guess = np.argsort(means.rng.random((problem.m, len(pairs.x))), axis=1)[:, :2]
-    guess[known] = pairs.members[known]
-    return from_guess(
-        problem, guess, known.astype(np.float64), locked=np.inf, rng=means.rng,
-        deadline=means.deadline, progress=means.progress,
-    )  # fmt: skip
+        return best
+    for _ in range(attempts):
+        pairs = grow_pairs(
+            rows, rng, starts=((0.1, 0, 12),), more=0, deadline=deadline, progress=progress
+        )
+        if not len(pairs.x):
+            break
+        known = np.asarray((pairs.members >= 0).all(axis=1))
+        guess = np.argsort(rng.random((problem.m, len(pairs.x))), axis=1)[:, :2]
+        guess[known] = pairs.members[known]
+        sure = known.astype(np.float64)
+        claim = from_guess(
+            problem, guess, sure, locked=np.inf, rng=rng, deadline=deadline, progress=progress
+        )
+        if claim.explained > best.explained:
+            best = claim
+        if best.explained >= enough or late(deadline):
+            break
+    return best
 
 
 def by_parity(problem: Problem, means: Means) -> Claim:
