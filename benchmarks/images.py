@@ -239,7 +239,6 @@ OFF: dict[str, dict[str, Any]] = {
     "cross terms as a start": {"cross_terms": False},
     "what images have in common as a start": {"commons": 0},
     "inverted regions turned back": {"regions": False},
-    "search for missed images": {"search_until": -1},
     "scale of images": {"scale": False},
     "public part that rows share": {"public_from": 99, "ends": 0},
     "annealings at the end, one": {"ends": 1},

@@ -10,8 +10,7 @@ y_i = |Σ_j λ_ij x_j + public part|,   k private images a row, weights by a kno
 4  repeat   E, x ← anneal                      signs as smooth fields, images (`fields`)
             public part ← rows of one epoch    or candidates, where they are known (`weigh`)
             λ ← least squares on E             members and weights (`weigh`)
-            x ← its scale; its inverted regions turned back (`fields`); images that lost their
-                rows start again, with rows that the others leave of K
+            x ← its scale; its inverted regions turned back (`fields`)
 5  E, x ← anneal, public part ← as in 4, some more times
 """
 
@@ -28,13 +27,8 @@ from unveil.images.fields import Mixture, anneal, half_signed, turn_regions
 from unveil.images.memberships import (
     Epochs,
     Labels,
-    beliefs,
-    distinct,
-    match,
     memberships,
     over_copies,
-    over_images,
-    side_by_side,
 )
 from unveil.images.model import Copies, Floats, Prior
 from unveil.images.similarity import Similarity
@@ -72,8 +66,6 @@ class Schedule:
     """Round from which on rows tell each other their public part, or candidates are looked for."""
     law_from: int = 2
     """Round after which an unknown law of weights is found out."""
-    search_until: int = 2
-    """Last round after which rows are looked for that share an image no column stands for."""
     least: tuple[float, float] = (0.03, 0.03)
     """Least energy of what is not known, in the first round and in the last."""
     least_alone: tuple[float, float] = (0.03, 0.004)
@@ -178,7 +170,7 @@ def alternate(
                 reading.state.find_law(reading.weighing, rng)
             reading.settle(leasts[turn], plan)
         if not last:
-            starts = [reading.again(turn, plan, alike, rng) for reading in readings]
+            starts = [Start(reading.state, reading.turned) for reading in readings]
         if turn < plan.commons and task.public and not copies.reach and youngest in readings:
             common = _common(readings[0].images)
             starts.append(replace(starts[0], images=common, free=prior.known))
@@ -243,15 +235,6 @@ class Reading:
             self.turned, self.evidence = turn_regions(
                 task.Y, mixture, self.images, task.prior, task.copies
             )
-
-    def again(
-        self, turn: int, plan: Schedule, alike: Similarity, rng: np.random.Generator
-    ) -> Start:
-        """Images with regions turned; columns that have lost their rows look for other ones."""
-        state, images, lost = self.state, self.turned, self.weighing.lost
-        if turn <= plan.search_until and lost.any() and not lost.all():
-            images[state.search(lost, alike, rng)] = state.task.centre
-        return Start(state, images)
 
 
 def _common(images: Floats) -> Floats:
@@ -379,49 +362,3 @@ class State:
         less = np.minimum(1, 0.97 / together).astype(np.float32)
         self.A = sparse.csr_array(sparse.diags_array(less) @ A)
         return ((images - mean) * scale[:, None] + mean).astype(np.float32)
-
-    def search(
-        self, none: NDArray[np.bool_], alike: Similarity, rng: np.random.Generator
-    ) -> NDArray[np.int64]:
-        """Columns that stand for no image get the rows of new components, of what the others leave,
-        where these stand out and lie evenly over epochs. Returns the columns that did."""
-        # 1. What the others leave, among rows that do not have all their images.
-        n, c, k, law = len(none), alike.columns, self.task.scheme.k_private, self.task.law
-        copies, length = self.task.copies, alike.length
-        a, s = self.A.toarray(), self.S.toarray()
-        if c != copies.count:
-            a, s = copies.of_images(a), copies.of_images(s)
-        good, missing = np.tile(~none, c), int(none.sum())
-        settled = (a[:, good] > 0.5 * law.mean).sum(axis=1) >= k
-        Q = (s[:, good] / length[:, None]).astype(np.float32)
-        new = alike.components(int(1.5 * missing) + 2, Q, rng, settled=settled)
-        # 2. Who is in these, next to the others; those that are images.
-        known = beliefs(alike.scores(Q), n, k, law.sample, length, c)
-        fresh = beliefs(new, n, k, law.sample, length, c)
-        number = len(fresh.strength)
-        p = match(side_by_side(known.odds, fresh.odds, c), k, c)
-        p = np.hstack([part[:, -number:] for part in np.hsplit(p, c)])
-        if self.epochs is None:
-            strong = fresh.strength > 0.6 * np.median(known.strength)
-            bad = np.where(strong, -fresh.strength, np.inf)
-        else:
-            bad = self.epochs.dispersion(over_images(p, c) > 0.5)
-            bad = np.where(bad < 0.9, bad, np.inf)
-        keep = np.array([j for j in distinct(p, bad, missing, c) if np.isfinite(bad[j])], np.int64)
-        # 3. Their weights in the columns that are free.
-        taken = np.flatnonzero(none)[: len(keep)]
-        at = np.add.outer(number * np.arange(c), keep).ravel()
-        p, w = np.where(p > 0.1, p, 0)[:, at].astype(np.float32), fresh.weight[:, at]
-        A, S = over_copies(p * w, p * w**2, alike.alignment, copies)
-        count = copies.count
-        there = np.add.outer(n * np.arange(count), taken).ravel()
-        place = sparse.csr_array(
-            (np.ones(len(there), np.float32), (np.arange(len(there)), there)),
-            shape=(len(there), count * n),
-        )
-        free = np.ones(n)
-        free[taken] = 0
-        others = sparse.diags_array(np.tile(free, count))
-        self.A = sparse.csr_array(self.A @ others + A @ place)
-        self.S = sparse.csr_array(self.S @ others + S @ place)
-        return taken

@@ -104,26 +104,20 @@ class Similarity:
         Q: Floats,
         rng: np.random.Generator,
         *,
-        settled: NDArray[np.bool_] | None = None,
         same: float = 0.3,
     ) -> Floats:
         """(m, columns·c): independent components, c ≤ count, of what the columns Q do not span.
 
-        settled: rows (m,) whose images are all known, which are left out.
         same: correlation from which on one component is another one mirrored.
         """
         # 1. Leading eigenvectors, even and odd ones.
-        keep = np.ones((len(self.K), 1), np.float32)
-        if settled is not None:
-            keep[settled] = 0
         parts = []
         for side, q in self.sides(Q):
             basis = np.linalg.qr(q)[0]
 
             def times(V: Floats, side: int = side, basis: Floats = basis) -> Floats:
-                V = keep * V
                 V = self.times(V - basis @ (basis.T @ V), side)
-                return np.asarray(keep * (V - basis @ (basis.T @ V)))
+                return np.asarray(V - basis @ (basis.T @ V))
 
             parts.append(leading_eigenvectors(times, len(self.K), count, rng)[1])
         if len(parts) == 1:

@@ -63,15 +63,13 @@ class WeightLaw:
 @dataclass(frozen=True, eq=False)
 class Weighing:
     """Expected λ and λ² (m, count·n); columns of the best subset of each row (m, k) and their
-    weights; misfit (m,): mean square of what is left, over τ²; lost (n,): columns with hardly any
-    likely rows before epochs are matched."""
+    weights; misfit (m,): mean square of what is left, over τ²."""
 
     weights: sparse.csr_array
     squares: sparse.csr_array
     members: NDArray[np.int64]
     best: Floats
     misfit: Floats
-    lost: NDArray[np.bool_]
 
 
 def weigh(
@@ -140,11 +138,7 @@ def weigh(
             cost = np.einsum("ij,ijl,il->i", w, g, w) - 2 * np.einsum("ij,ij->i", w, h)
             fits[rows, s], odds[rows, s] = w, -0.5 / temperature * cost / mixture.noise[rows]
     # 4. Averages over subsets, each image with its rows of every epoch.
-    lost = np.zeros(len(x), bool)
     if epochs is not None:
-        mixed = _over_columns(softmax(odds, axis=1), np.ones_like(fits), chosen, subsets, len(x))
-        likely = copies.merged(mixed).toarray() > 0.5
-        lost = likely.sum(axis=0) <= 0.2 * k * m / epochs.n
         odds = match_subsets(odds, chosen % n, subsets, n, epochs)
     p = softmax(odds, axis=1)
     weights = _over_columns(p, fits, chosen, subsets, len(x))
@@ -157,7 +151,6 @@ def weigh(
         members=np.take_along_axis(chosen, np.array(subsets)[top], axis=1),
         best=fits[np.arange(m), top],
         misfit=misfit.astype(np.float32),
-        lost=lost,
     )
 
 
