@@ -210,6 +210,7 @@ def test_nothing_recovered_is_3_and_says_why(tmp_path):
     result = call("attack", tmp_path / "run")
     assert result.exit_code == 3
     assert result.stdout.startswith("No private vector verified: ")
+    assert "unveil plan" in result.stdout
     assert facts_of("attack", tmp_path / "run", code=3)["verified"] == 0
     assert call("score", tmp_path / "run").exit_code == 3
 
@@ -348,6 +349,7 @@ BAD_CALLS = {
     "plan --config nowhere.toml": "check the path",
     "atack": "attack",
     "attack run --fast": "--help",
+    "audit small.npy": "behind --private",
     "simulate": "unveil simulate --help",
 }
 
@@ -480,9 +482,12 @@ def test_progress_lines_without_a_terminal(wanted, capfd):
     with terminal.progress_bar("work", wanted, every=0.05) as progress:
         progress("overlaps", 3, 60)
         time.sleep(0.3)
+        progress("records; so far: 5 images", 3, 60)
+        time.sleep(0.3)
     shown = capfd.readouterr()
     assert shown.out == ""
     assert "work: 0 s, overlaps 3 of 60\n" in shown.err
+    assert " s, records 3 of 60; so far: 5 images\n" in shown.err
 
 
 @pytest.mark.parametrize(("patience", "seen"), [(0.0, True), (60.0, False)])

@@ -266,3 +266,26 @@ def test_a_slip_of_the_users_encoder_keeps_the_verdict_from_being_nothing():
     found = unveil.audit(GAUSS, encoder=encode, m=(140, 140), time="20s", **QUICK)
     assert found.verdict.level == "partly"
     assert any("seed is fixed" in finding.what for finding in found.findings)
+
+
+def test_a_truth_in_other_units_does_not_hide_that_all_came_back():
+    rng = np.random.default_rng(2)
+    raw = (rng.standard_normal((30, 8)) * 10.0 ** np.arange(-3, 5) + 70).astype(np.float32)
+    plain = (raw - raw.mean(axis=0)) / raw.std(axis=0)
+    sim = unveil.simulate(unveil.Scheme(2), private=plain, m=210, rng=0)
+    found = unveil.audit(raw, encodings=sim.encodings.values, **QUICK)
+    assert found.verdict.level == "partly"
+    assert "all 30 records come back approximately" in found.verdict.headline
+    assert "the units of every column" in found.verdict.sentences[0]
+    assert str(found).startswith(found.verdict.headline)
+
+
+def test_a_column_that_one_value_outweighs_is_named():
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((30, 6)).astype(np.float32)
+    x[4, 2] = 1e7
+    found = unveil.audit(x, **QUICK)
+    assert any("far from all others" in sentence for sentence in found.verdict.sentences)
+    assert not any(
+        "far from all others" in one for one in unveil.audit(GAUSS, **QUICK).verdict.sentences
+    )

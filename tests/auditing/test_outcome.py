@@ -7,7 +7,15 @@ import pytest
 from scipy import sparse
 
 import unveil
-from unveil.auditing.outcome import EXACT, NEAR, Yardstick, assess, beyond_guessing, distinct
+from unveil.auditing.outcome import (
+    EXACT,
+    NEAR,
+    Yardstick,
+    assess,
+    beyond_guessing,
+    disguised,
+    distinct,
+)
 from unveil.records import Recovery
 
 
@@ -83,6 +91,41 @@ def test_a_record_is_in_part_back_where_some_columns_are():
     outcome = assess(recovered(half), yard_of(x))
     assert (outcome.record == 1).all()
     assert (outcome.value[:, :6] == EXACT).all()
+
+
+def test_values_that_are_nearly_back_put_a_record_in_part_back_too():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((60, 12)).astype(np.float32)
+    half = x + np.float32(0.05) * x.std(axis=0)
+    half[:, 9:] = rng.standard_normal((60, 3))
+    outcome = assess(recovered(half), yard_of(x))
+    assert not (outcome.value == EXACT).all(axis=1).any()
+    assert set(outcome.record) == {1, 2}
+
+
+@pytest.mark.parametrize("junk", [0, 60])
+def test_records_in_other_units_are_recognised(junk):
+    rng = np.random.default_rng(0)
+    raw = rng.standard_normal((120, 8)) * 10.0 ** np.arange(-4, 4) + 5 * 10.0 ** np.arange(-4, 4)
+    raw[:, 7] = rng.random(120) < 0.4
+    signs = np.where(np.arange(8) % 3, -1, 1)
+    plain = rng.permutation((raw - raw.mean(axis=0)) / raw.std(axis=0) * signs)
+    vectors = np.concatenate([plain, rng.standard_normal((junk, 8))]).astype(np.float32)
+    outcome = disguised(vectors, yard_of(raw.astype(np.float32)))
+    assert (outcome.record == 2).all()
+    assert (outcome.value == NEAR).all()
+    assert "units" in outcome.disguise
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("binary", [False, True])
+def test_noise_is_no_record_in_disguise(seed, binary):
+    rng = np.random.default_rng(seed)
+    x, noise = rng.standard_normal((2, 120, 8)).astype(np.float32)
+    if binary:
+        x, noise = (x > 0.3).astype(np.float32), (noise > 0.3).astype(np.float32)
+    assert not disguised(noise, yard_of(x)).record.any()
+    assert not disguised(rng.permuted(x, axis=0), yard_of(x)).record.any()
 
 
 def test_approximately_is_a_tenth_of_the_spread(table):

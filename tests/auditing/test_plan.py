@@ -51,3 +51,12 @@ def test_needs_grow_with_n(k):
 def test_bad_input(options, words):
     with pytest.raises(unveil.InputError, match=words):
         unveil.plan(**options)
+
+
+def test_what_more_encodings_do_not_help_is_no_advice():
+    few = unveil.plan(unveil.Scheme(4), n_private=3000, d=12, m=2000)
+    assert few.needed == max(need.encodings for need in few.needs if need.records == "all")
+    assert f"{few.needed:,}" in few.advice
+    none = unveil.plan(unveil.Scheme(4), n_private=3000, d=3, m=2000)
+    assert "nor from more" in none.advice
+    assert "480 or more columns" in none.advice

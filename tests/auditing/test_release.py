@@ -76,3 +76,10 @@ def test_how_many_are_mixed_is_found_where_it_was_stated_wrong():
     assert np.array_equal(case.release.draw(0)[1], sim.selection.private)
     noise = np.random.default_rng(1).standard_normal((60, 30)).astype(np.float32)
     assert not load(X, encodings=noise).found
+
+
+def test_what_only_wraps_an_encoder_is_not_where_it_failed():
+    from unveil.cli.encoder import _quietly
+
+    with pytest.raises(unveil.InputError, match="must take"):
+        run_encoder(_quietly(lambda private: private), X, None, None)

@@ -64,6 +64,14 @@ def test_one_sentence_names_every_column_and_the_words_that_read_it(write):
     assert "\n" not in text
 
 
+def test_a_cell_that_is_no_number_is_shown_before_an_empty_one(write):
+    path = write("age,size\n1,\n2,5\n>90,6\n4,7\n")
+    with pytest.raises(unveil.InputError, match="a gap '>90' in record 3"):
+        read_table(path)
+    notes = read_table(path, missing="mean").attrs["notes"]
+    assert any("taken for gaps: age (1, as '>90' in record 3)" in note for note in notes)
+
+
 def test_words_dates_and_gaps_as_numbers(write):
     frame = read_table(write(MESSY), text="one-hot", missing="mean")
     assert list(frame.columns) == [
@@ -92,6 +100,7 @@ def test_words_dates_and_gaps_as_numbers(write):
     said = data.facts()["encoded as"]
     assert "text, one-hot: city, smoker" in said
     assert "dates (year-month-day), days since 1970-01-01: born" in said
+    assert "no number, taken for gaps: size (1, as 'unknown' in record 'cid')" in said
     np.testing.assert_allclose(data.restore(data.values), frame, atol=1e-3)
 
 

@@ -1,5 +1,6 @@
 """Records mixed in pairs come back from any data: all of them, and open values are said."""
 
+import warnings
 from itertools import product
 
 import numpy as np
@@ -83,3 +84,13 @@ def test_small_noise_is_not_taken_for_equations(noise: float) -> None:
     assert not recovery.verified.any()
     assert len(recovery) == 20
     assert max(recovery.evidence["standard_error"]) < noise
+
+
+def test_columns_that_are_zero_everywhere_give_no_warning():
+    x = np.random.default_rng(0).standard_normal((12, 6)).astype(np.float32)
+    x[:, 1:3] = 0
+    sim = unveil.simulate(unveil.Scheme(2), private=x, m=90, rng=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        recovery = unveil.recover(sim.encodings, rng=0)
+    assert unveil.score(recovery, sim.private).exact == 12

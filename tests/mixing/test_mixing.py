@@ -1,5 +1,7 @@
 """Mixtures: what comes back under every scheme of the family, through the public function."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.optimize import nnls
@@ -7,7 +9,7 @@ from scipy.optimize import nnls
 import unveil
 from unveil import InputError, Scheme
 from unveil.mixing import recover_mixture
-from unveil.mixing.codes import sparse_codes
+from unveil.mixing.codes import alternate, sparse_codes
 from unveil.mixing.corners import find_corners, skewest_columns
 from unveil.mixing.dictionary import reproduced, sketch_dictionary
 from unveil.mixing.hidden import solve_magnitudes
@@ -238,3 +240,10 @@ def test_masks_come_back_up_to_one_sign_per_value():
     names = [which[groups == g][0] for g in range(5)]
     relative = masks * true[names]
     assert (np.abs(relative.sum(axis=0)) == 5).mean() > 0.9
+
+
+def test_without_a_record_to_begin_with_there_is_no_fit():
+    rows = np.random.default_rng(0).standard_normal((30, 4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert alternate(rows, rows[:0], 2, known=rows[:3]) is None

@@ -208,7 +208,7 @@ class _Bench:
         """Where the work is, and what was found so far."""
         if self.progress is not None:
             found = f"; so far: {self.found}" if self.found else ""
-            self.progress(f"{self.stage}{stage}{found}", done, total)
+            self.progress(f"{self.stage}{stage}".removesuffix(": ") + found, done, total)
 
     def run(self, part: Release, attacker: Attacker, best: Trial | None, **which: Any) -> Trial:
         how = {"clock": self.clock, "tolerance": self.tolerance, **which}

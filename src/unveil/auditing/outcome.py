@@ -142,6 +142,8 @@ class Outcome:
         What was recovered, signs and scale as aligned; NaN where nothing was.
     wrong : int
         Vectors called verified that equal no record in some value that is not open.
+    disguise : str
+        What all vectors share that has to be undone before they are records; "": nothing.
     """
 
     value: NDArray[np.int8]
@@ -150,6 +152,7 @@ class Outcome:
     vector: Indices
     values: NDArray[np.float32]
     wrong: int = 0
+    disguise: str = ""
 
     @classmethod
     def nothing(cls, yard: Yardstick) -> Outcome:
@@ -321,10 +324,13 @@ def _outcome(
     back = np.zeros(len(some), bool)
     back[rows] = whole[order]
     # A column speaks where more of its values are right than one guess for all would have.
-    right = (out.value == EXACT)[some]
-    speaks = beyond_guessing(right.sum(axis=0), int(some.sum()), yard.guesses[0], varies)
-    exact = (out.value == EXACT)[:, speaks].any(axis=1)
-    for state, which in ((1, exact), (2, known), (3, back)):
+    part = np.zeros(len(some), bool)
+    for least, guess in zip((EXACT, NEAR), yard.guesses, strict=True):
+        right = out.value >= least
+        count = right[some].sum(axis=0)
+        speaks = beyond_guessing(count, int(some.sum()), guess, varies)
+        part |= right[:, speaks].any(axis=1)
+    for state, which in ((1, part), (2, known), (3, back)):
         out.record[some & which] = state
     wrong = int((verified & ~(whole & (level > 0))).sum())
     return replace(out, wrong=wrong)
@@ -350,34 +356,59 @@ def _factor(vectors: Doubles, truth: Doubles, sure: float = 0.98) -> float:
     return factor if factor > 0 else 1.0
 
 
-def disguised(vectors: NDArray[np.float32], yard: Yardstick, rounds: int = 4) -> Outcome:
+def disguised(
+    vectors: NDArray[np.float32], yard: Yardstick, rounds: int = 4, chance: float = 0.05
+) -> Outcome:
     """Records that are all there but for one thing that all of them share: a vector that an encoder
-    added to every encoding, or an order of the columns. Who knows one record, or what values a
-    column takes, has the others; so their values count as approximate.
+    added to every encoding, units, or an order of the columns. Who knows one record, or what values
+    a column takes, has the others; so their values count as approximate.
 
-        shift    x = a·s∘v + b      a factor, a sign and a shift for every column
+        shift    x = a·s∘v + b      a factor, and a sign and a shift for every column
+        units    x = a∘v + b        a factor and a shift for every column
         order    x = a·v[π]         columns found again by the values that they take
 
     At least four columns, and a third of the records must agree to the bound of exact values, more
-    than do after the columns of the truth were permuted.
+    than do after the columns of the truth were permuted. Records that some vector would equal by
+    chance, such as those of a few columns of zeros and ones, do not count.
+
+    chance : float    Probability that any vector, its values drawn by column, equals a record.
     """
     best = Outcome.nothing(yard)
     n, d = yard.truth.shape
+    telling = yard.surprise[0].sum(axis=1) > np.log(max(len(vectors), 1) / chance)
     if min(len(vectors), n) < 4 or d < 4 or not vectors.any():
         return best
     x = vectors.astype(np.float64)
     rng = np.random.default_rng(0)
     null = replace(yard, truth=rng.permuted(yard.truth, axis=0))
-    for align in (_shifted, _reordered):
+    for align, disguise in (
+        (_shifted, "a shift that all share"),
+        (_in_units, "the units of every column, as where columns were standardised"),
+        (_reordered, "the order of the columns"),
+    ):
         shown, aligned = align(x, yard, rounds)
+        shown &= telling
         if shown.sum() > max(best.record.sum() / 2, n / 3, 2 * align(x, null, rounds)[0].sum()):
-            best = Outcome.nothing(yard)
+            best = replace(Outcome.nothing(yard), disguise=disguise)
             best.value[shown], best.record[shown], best.values[shown] = NEAR, 2, aligned[shown]
     return best
 
 
-def _shifted(x: Doubles, yard: Yardstick, rounds: int) -> tuple[Flags, Doubles]:
-    """Records (n,) that some vector equals after one factor, and a sign and shift per column."""
+def _in_units(x: Doubles, yard: Yardstick, rounds: int) -> tuple[Flags, Doubles]:
+    """Records (n,) that some vector equals after a factor and a shift per column."""
+    spread, found = yard.truth.std(axis=0), x.std(axis=0)
+    spread, found = (np.where(s > 0, s, 1.0) for s in (spread, found))
+    # Every column in units of its own spread, so that those with large numbers do not decide alone.
+    plain = replace(yard, truth=yard.truth / spread, bound=yard.bound / spread)
+    shown, aligned = _shifted(x / found, plain, rounds, own=True)
+    return shown, aligned * spread
+
+
+def _shifted(
+    x: Doubles, yard: Yardstick, rounds: int, *, own: bool = False
+) -> tuple[Flags, Doubles]:
+    """Records (n,) that some vector equals after one factor, of each column its own where `own`,
+    and a sign and shift per column."""
     truth = yard.truth
     # Magnitudes of what differs from the median depend neither on signs nor on a shift.
     alike = correlations(*(np.abs(part - np.median(part, axis=0)) for part in (x, truth)))
@@ -387,10 +418,14 @@ def _shifted(x: Doubles, yard: Yardstick, rounds: int) -> tuple[Flags, Doubles]:
         t, v = truth[best[top]], x[top]
         v = v - v.mean(axis=0)
         product = ((t - t.mean(axis=0)) * v).sum(axis=0)
-        factor = float(np.abs(product).sum()) / max(float((v * v).sum()), 1e-300)
+        power = (v * v).sum(axis=0)
+        size = (np.abs(product), power) if own else (np.abs(product).sum(), power.sum())
+        factor = size[0] / np.maximum(size[1], 1e-300)
         turned = np.where(product < 0, -factor, factor) * x
         shown = turned + np.median(t - turned[top], axis=0)
+        # The least distances, from vectors to records and from records to vectors.
         alike = 2 * shown @ truth.T - np.square(truth).sum(axis=1)
+        alike = alike - np.square(shown).sum(axis=1)[:, None]
     aligned = shown[alike.argmax(axis=0)]
     return (np.abs(aligned - truth) <= yard.bound)[:, yard.varies].all(axis=1), aligned
 

@@ -36,6 +36,7 @@ class Need:
     encodings, records : how many encodings it needs for how many of the records.
     enough : whether these encodings, and columns, are there.
     why : what it rests on, in words.
+    able : whether more encodings would do; not where columns are too few, or there is noise.
     """
 
     attack: str
@@ -43,6 +44,7 @@ class Need:
     records: str
     enough: bool
     why: str
+    able: bool = True
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,9 @@ class Plan(Shown):
 
     @property
     def needed(self) -> int:
-        """Encodings from which on all records should come back, by the least of the attacks."""
-        return min(need.encodings for need in self.needs if need.records == "all")
+        """Encodings from which on all records should come back, by the least of the attacks; of
+        those that have the columns they need, where any has."""
+        return _least(self.needs).encodings
 
     def facts(self) -> dict[str, Any]:
         out = {name: value for name, value in vars(self).items() if name not in ("scheme", "needs")}
@@ -180,7 +183,7 @@ def _needs(scheme: Scheme, n: int, m: int, d: int, noise: float) -> list[Need]:
     out = []
 
     def need(attack: str, least: int, why: str, *, records: str = "all", able: bool = True) -> None:
-        out.append(Need(attack, least, records, able and m >= least, why))
+        out.append(Need(attack, least, records, able and m >= least, why, able))
 
     if not scheme.fixed_weights:
         kept = scheme.signs == "kept"
@@ -216,11 +219,19 @@ def _encodings_for_relations(n: int, k: int) -> int:
     return counts.start + least
 
 
-def _advice(needs: tuple[Need, ...], n: int, m: int) -> str:
+def _least(needs: tuple[Need, ...]) -> Need:
+    """The attack on all records that needs fewest encodings, of those that more encodings help."""
     whole = [need for need in needs if need.records == "all"]
-    able = [need.attack for need in whole if need.enough]
-    if able:
-        return f"All {n} private vectors should come back from {m:,} encodings, by {able[0]}."
-    least = min(whole, key=lambda need: need.encodings)
-    short = f": by {least.attack} it takes about {least.encodings:,}" if m < least.encodings else ""
+    return min(whole, key=lambda need: (not need.able, need.encodings))
+
+
+def _advice(needs: tuple[Need, ...], n: int, m: int) -> str:
+    enough = [need.attack for need in needs if need.records == "all" and need.enough]
+    if enough:
+        return f"All {n} private vectors should come back from {m:,} encodings, by {enough[0]}."
+    least, short = _least(needs), ""
+    if not least.able:
+        short = f", nor from more: no attack has what it needs; {least.attack}: {least.why}"
+    elif m < least.encodings:
+        short = f": by {least.attack} it takes about {least.encodings:,}"
     return f"Not all of {n} private vectors should come back from {m:,} encodings{short}."

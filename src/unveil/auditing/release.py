@@ -387,7 +387,10 @@ def run_encoder(encoder: Any, private: Floats, public: Floats | None, rng: Any) 
         returned = encode(private.copy(), None if public is None else public.copy(), rng)
     except Exception as error:
         text = f"the encoder failed with {f'{type(error).__name__}: {error}'[:200]}"
-        inside = extract_tb(error.__traceback__)[1:]
+        # The place in the code of the user: what only wraps the call is none.
+        ours = Path(__file__).parents[1]
+        frames = extract_tb(error.__traceback__)[1:]
+        inside = [one for one in frames if not Path(one.filename).is_relative_to(ours)]
         where = f" ({Path(inside[-1].filename).name}, line {inside[-1].lineno})" if inside else ""
         cure = where or ": it must take (private, public, rng), and accept rng=None"
         raise InputError(f"{text}{cure}") from error

@@ -234,6 +234,9 @@ class Audit(Shown):
         del facts["pictures"]
         return {name: plain(value) for name, value in facts.items()}
 
+    def __str__(self) -> str:
+        return "\n".join((self.verdict.headline, self.verdict.attacked, *self.verdict.sentences))
+
     def _sentence(self) -> str:
         return " ".join((self.verdict.headline, *self.verdict.sentences))
 

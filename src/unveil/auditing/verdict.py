@@ -26,7 +26,7 @@ from unveil.auditing.outcome import EXACT, NEAR, RECORDS, correlations
 from unveil.auditing.release import Case, Floats, Release, run_encoder
 from unveil.auditing.result import Column, CurvePoint, Level, Meaning, RecordRisk, Threat, Verdict
 from unveil.auditing.trial import Trial
-from unveil.checks import InputError
+from unveil.checks import InputError, listed
 
 LEVELS: tuple[Level, ...] = ("nothing", "partly", "leaks")
 
@@ -351,6 +351,12 @@ def verdict_of(
         told = describe(trial, main.sampled, case)
         headline = f"{start}: {told}, from {case.release.m:,} encodings{trial.attacker.once}."
         sentences += _counted(trial, case, curve)
+    if shared := trial.outcome.disguise:
+        sentences.insert(
+            0,
+            f"The vectors that came back are the records but for {shared}: give the records as "
+            "they were encoded, and the values that count as approximate here are exact.",
+        )
     sentences += [*_others(results, main, case), *[case.found] * bool(case.found)]
     total, different = len(case.release.private), len(case.release.distinct[0])
     if total > different:
@@ -365,6 +371,7 @@ def verdict_of(
             f"With {different} records, twice as many as an encoding mixes, two sets of records "
             "give the same encodings, and nobody can tell which of them is the true one."
         )
+    sentences += _outweighed(trial, case)
     if wrong := sum(one.outcome.wrong for result in results for one in result.draws):
         sentences.append(
             f"{wrong} vectors that the attack called verified equal no record: trust no “verified” "
@@ -373,6 +380,29 @@ def verdict_of(
     if not trial.complete:
         sentences.append("What was not recovered is not proved safe.")
     return Verdict(level, headline, _attacked(results, main, case), tuple(sentences))
+
+
+def _outweighed(trial: Trial, case: Case, most: float = 0.9, levels: float = 0.5) -> list[str]:
+    """Columns of many values, of which one guess for all still has nearly all right: a few values
+    far away are the spread, and so the tolerance. Nothing can be told of the others then.
+
+    most : float      Share of the records that one guess has right.
+    levels : float    Share of the records that have a value of their own in the column.
+    """
+    yard = trial.yard
+    if case.images:
+        return []
+    names = [
+        case.columns[j]
+        for j in np.flatnonzero(yard.varies & (yard.guesses[0] >= most))
+        if len(np.unique(yard.truth[:, j])) > levels * len(yard.truth)
+    ]
+    if not names:
+        return []
+    return [
+        "A few values are so far from all others that nothing can be told of the others in "
+        f"{listed(names, 6)}: repair or clip these values, and audit again."
+    ]
 
 
 def _attacked(results: Sequence[Result], main: Result, case: Case) -> str:

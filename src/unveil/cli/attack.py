@@ -112,6 +112,12 @@ def attack(source: Path, seed: int, out: Path | None, as_json: bool, **options: 
             f"Values are for weights of {scheme.private_weight:.3g} each "
             f"(--weighting {scheme.weighting}); others scale all of them by one factor."
         )
+    if not facts["verified"] and not facts["approximate"] and not unknown:
+        facts["summary"].append(
+            "So it looks too where the encodings are few (unveil plan says how many it takes), or "
+            "where --k-private, --weighting or --signs are others; without them a scheme is looked "
+            "for."
+        )
     # Slips of the encoder help an attacker, so they are told beside what was recovered.
     facts["findings"] = [vars(finding) for finding in lint_encodings(encodings)]
     entry = plain(runs.manifest("attack", seed=seed, encodings=str(source), **facts))

@@ -37,6 +37,8 @@ class _Polite(click.Group):
         except click.UsageError as error:
             where = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
             sentence = error.format_message().rstrip(".") + where
+            if "unexpected extra argument" in sentence and error.ctx and "audit" in args:
+                sentence += "; data stand behind --private"
         except click.ClickException as error:
             sentence = error.format_message()
         except MemoryError:

@@ -46,7 +46,10 @@ def progress_bar(
             wait = 0.1 if terminal else every
 
     def hear(stage: str, done: int, total: int) -> None:
-        heard[0] = f", {stage} {done} of {total}" if total else f", {stage}"
+        # What was found so far is no part of the count.
+        work, also, found = stage.partition("; ")
+        count = f" {done} of {total}" * bool(total)
+        heard[0] = f", {work}{count}{also}{found}"
 
     # A thread of its own: lines come also while a kernel runs that reports nothing.
     teller = Thread(target=tell, daemon=True)

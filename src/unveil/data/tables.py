@@ -187,7 +187,14 @@ def _as_numbers(
             shown += [("text", f"text{_cell(column, ~gaps)}")]
         if gaps.any():
             done[f"gaps, {policy['missing']}"].append(name)
-            shown += [("missing", f"a gap{_cell(column, gaps)}")]
+            # A cell that is there and is no number, such as >90, says more than an empty one.
+            words = gaps & column.notna()
+            if words.any():
+                done["cells that are no number, taken for gaps"].append(
+                    f"{name} ({int(words.sum())}, as{_cell(column, words)})"
+                )
+            some = words if words.any() else gaps
+            shown += [("missing", f"a gap{_cell(column, some)}")]
         if kind:
             done[kind].append(name)
         refused = {what: cell for what, cell in shown if policy[what] is None}

@@ -176,7 +176,9 @@ def merge_copies(claim: Claim, near: Floats, *, share: float = 0.98) -> Claim:
     # Copies agree at any column that is open for neither: sorted by one, they are neighbours. The
     # column with most levels among some of those that are hardly open keeps runs short.
     some = np.argsort(open_.mean(axis=0), kind="stable")[:64]
-    pivot = int(some[np.argmax([len(np.unique(np.round(x[:, p] / near[p]))) for p in some])])
+    # A column that is zero in all encodings has no rounding: near is 0 there.
+    cell = np.maximum(near, 1e-30)
+    pivot = int(some[np.argmax([len(np.unique(np.round(x[:, p] / cell[p]))) for p in some])])
     order = np.argsort(x[:, pivot], kind="stable")
     name = np.arange(r)
     for s in range(r):

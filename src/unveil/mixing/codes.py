@@ -101,6 +101,8 @@ def alternate(
                          alternating falls short; only with `adapt`, where hundreds of turns would
                          be needed.
     """
+    if not len(start):
+        return None
     fixed = np.empty((0, rows.shape[1])) if known is None else known
     q, own = len(fixed), start
     Z = rows if signs is None or first_fit is None else signs(first_fit)
