@@ -136,3 +136,12 @@ def test_a_shape_makes_rows_images() -> None:
         load_dataset(values, shape=(2, 2), rng=rng())
     with pytest.raises(InputError, match="leave it out for gaussian"):
         load_dataset("gaussian", shape=(28, 28), rng=rng())
+
+
+def test_values_that_one_far_value_merges_are_named() -> None:
+    pandas = pytest.importorskip("pandas")
+    draw = rng()
+    frame = pandas.DataFrame({"age": draw.integers(18, 90, 50), "weight": draw.normal(75, 9, 50)})
+    assert "merge" not in load_dataset(frame, rng=draw).facts()["encoded as"]
+    frame.loc[3, "weight"] = 7.5e9
+    assert "clip these: weight" in load_dataset(frame, rng=draw).facts()["encoded as"]

@@ -305,7 +305,12 @@ def _linked(release: Release, draws: int, halves: int) -> Iterator[tuple[float, 
         right.append(float(np.isin(names, half).mean()))
     # Encodings of one record are not independent: a record counts once.
     count = halves * min(len(names), size)
-    yield float(np.mean(right)), count, size / len(truth), "point to a released record"
+    yield (
+        float(np.mean(right)),
+        count,
+        size / len(truth),
+        "can be linked to the released half of the records",
+    )
 
 
 def named(values: Floats, truth: Floats) -> NDArray[np.int64]:

@@ -31,6 +31,7 @@ from unveil.checks import (
     as_vectors,
     flat,
     is_frame,
+    listed,
 )
 from unveil.data.arrays import as_items, is_image, read_any_array
 from unveil.data.bundled import fashion_mnist, gaussian_vectors
@@ -186,7 +187,19 @@ def _of_table(frame: Any, source: str, as_they_are: bool) -> Dataset:
     if not scale.any():
         raise InputError(f"{source}: every column is constant; there is nothing to encode")
     x = np.divide(wide - mean, scale, out=np.zeros_like(wide), where=scale > 0)
-    return Dataset(as_vectors(x, source), names, "features", source, None, mean, scale, **about)
+    values = as_vectors(x, source)
+    # Beside one value of 10⁹ single precision makes all others the same.
+    merged = 2 * _levels(values) < _levels(wide)
+    if (merged & (scale > 0)).any():
+        lost = listed([str(name) for name in frame.columns[merged & (scale > 0)]], 6)
+        note = f"values that merge beside far larger ones, repair or clip these: {lost}"
+        about["notes"] = (*about["notes"], note)
+    return Dataset(values, names, "features", source, None, mean, scale, **about)
+
+
+def _levels(table: NDArray[Any]) -> NDArray[np.int64]:
+    """How many different values each column has."""
+    return np.asarray((np.diff(np.sort(table, axis=0), axis=0) > 0).sum(axis=0) + 1)
 
 
 def _of_array(array: NDArray[Any], source: str, limit: int | None, part: dict[str, Any]) -> Dataset:
