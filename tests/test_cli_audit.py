@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from unveil import cli
 from unveil.auditing.result import Audit, Column, Finding, Meaning, Threat, Verdict, WhatIf
+from unveil.cli.gate import why_not
 from unveil.report.schema import audit_schema
 
 GAUSS = np.random.default_rng(0).standard_normal((20, 60)).astype(np.float32)
@@ -224,3 +225,16 @@ def test_plan_says_how_many_encodings() -> None:
         call("plan", "--weighting", "half-normal", "--signs", "kept", "--json").stdout
     )
     assert facts["needs"][0]["encodings"] > 0
+
+
+@pytest.mark.parametrize("gate", ["leaks", "approximate", "any"])
+def test_what_time_did_not_suffice_for_passes_no_gate(gate):
+    def audit(**threat):
+        threats = [SimpleNamespace(level="nothing", exact=0, approximate=0, **threat)]
+        return SimpleNamespace(
+            verdict=SimpleNamespace(level="nothing"), threats=threats, columns=[], meanings=[],
+            findings=[],
+        )  # fmt: skip
+
+    assert "--time" in why_not(audit(stopped=True), gate)
+    assert why_not(audit(stopped=False), gate) == ""

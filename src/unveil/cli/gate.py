@@ -5,8 +5,8 @@
     any           also where a column, a link or a record is known better than by a guess, or where
                   a slip of the encoder is "high"
 
-Each one fails wherever those above it fail. It reads what terminal and report show, and counts
-nothing of its own.
+Each one fails wherever those above it fail, and where time ran out before anything was known. It
+reads what terminal and report show, and counts nothing of its own.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ def why_not(audit: Audit, gate: str) -> str:
     # nothing.
     if level == "leaks":
         return "values leak"
+    # Nothing is known then, and what is not known does not pass.
+    if any(threat.stopped and threat.level == "nothing" for threat in audit.threats):
+        return "time ran out before all attacks had ended: give them more, as --time 10m"
     if gate == "leaks":
         return ""
     if level == "partly":
