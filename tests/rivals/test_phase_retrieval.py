@@ -36,19 +36,19 @@ def test_recover_and_learn_public_agree(n_public, d):
         used = np.array(recovery.evidence["public"])[recovery.members[[i]].indices]
         np.testing.assert_array_equal(np.sort(used), sim.selection.public[i])
     np.testing.assert_allclose(recovery.weights[rows].data, Scheme(0, 3).public_weight, atol=1e-4)
-    assert recovery.verified.all() == (d >= 4 * n_public)
+    assert not recovery.verified.any()
 
 
 def test_a_list_that_lacks_a_vector_which_others_make_up_verifies_none_of_them():
     """p = a + b is mixed, and not in the list: a and b explain it, and are not mixed."""
     P = np.random.default_rng(0).standard_normal((6, 80))
     mixed = P[0] + P[1] + P[2]  # k_public = 2: p and vector 2
-    for k, verified in ((2, False), (3, True)):
+    for k in (2, 3):
         recovery = recover(
             Encodings(np.abs(mixed)[None], Scheme(0, k)), P, attack="phase-retrieval"
         )
         assert recovery.explained == 1
-        assert recovery.verified.all() == recovery.verified.any() == verified
+        assert not recovery.verified.any()
 
 
 def test_vectors_that_differ_in_signs_only_are_not_verified():

@@ -119,7 +119,7 @@ def certify(
             f"vectors have {X.shape[1]} values, encodings {encodings.d}: certify vectors of the "
             "same space"
         )
-    needed = scheme.k_public and (scheme.fixed_weights or not scheme.k_private)
+    needed = scheme.k_public and scheme.k_private and scheme.fixed_weights
     P = as_public(public, encodings) if needed or public is not None else None
     unsure = np.zeros(X.shape, bool) if doubtful is None else np.asarray(doubtful, bool)
     if unsure.shape != X.shape:
@@ -132,10 +132,8 @@ def certify(
     if not len(X):
         return Recovery.empty(encodings, "certify", "no vectors are claimed", {}).about(encodings)
     if not scheme.k_private:
-        if P is None:
-            raise InputError("k_private=0: give public=, the vectors that are mixed")
         A = sparse.csr_array(W * scheme.public_weight) if A is None else A
-        judged = judge_public_alone(encodings, X, A, P)
+        judged = judge_public_alone(encodings, X, A)
     elif not scheme.fixed_weights or A is not None:
         if A is None:
             raise InputError(

@@ -212,7 +212,7 @@ def phase_retrieval(
     with clock("phase retrieval"):
         draw = child(root(rng), "spectral")
         mixtures = retrieve(encodings, found, workers=1, rng=draw, **how)
-    # The vectors that any encoding uses, and a proof for those that no other mixture reproduces.
+    # The vectors that any encoding uses, encoded again.
     used = np.unique(mixtures.indices[mixtures.indices >= 0])
     if not len(used):
         why = (
