@@ -43,7 +43,7 @@ def test_one_record_each():
     assert identify(values, rng=0)[0].scheme.k_private == 1
 
 
-@pytest.mark.parametrize("law", ["normal", "folded", "uniform", "levels", "low rank", "walks"])
+@pytest.mark.parametrize("law", ["normal", "folded", "uniform", "levels", "low rank", "walks", "chains"])
 def test_noise_is_called_noise(law):
     rng = np.random.default_rng(1)
     values = {
@@ -51,6 +51,12 @@ def test_noise_is_called_noise(law):
         "folded": np.abs(rng.standard_normal((120, 40))),
         "uniform": rng.random((60, 60)),
         "levels": rng.integers(0, 3, (120, 12)),
+        "chains": np.concatenate(
+            [
+                np.cos(np.linspace(0, 9, 100)[:, None] + np.linspace(0, 9, 60)) + 0.05 * noise
+                for noise in rng.standard_normal((2, 100, 60))
+            ]
+        ),
         "walks": np.cumsum(rng.standard_normal((120, 12)), axis=1),
         "low rank": rng.standard_normal((120, 5)) @ rng.standard_normal((5, 40)),
     }[law]

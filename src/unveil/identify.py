@@ -200,7 +200,9 @@ def repeated_records(values: Values, *, alike: float = 0.9, most: int = 6000) ->
     centred /= np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), np.float32(1e-30))
     group = connected_components(sparse.csr_array(centred @ centred.T > alike), directed=False)[1]
     first = np.unique(group, return_index=True)[1]
-    if len(first) > 0.9 * m:
+    # Of a chain of rows, each like the next one, most are not like the first.
+    like_first = np.einsum("ij,ij->i", centred, centred[first][group]) > alike
+    if len(first) > 0.9 * m or like_first.mean() < 0.9:
         return 0
     if len(first) < 4:
         return len(first)
