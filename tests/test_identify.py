@@ -43,7 +43,9 @@ def test_one_record_each():
     assert identify(values, rng=0)[0].scheme.k_private == 1
 
 
-@pytest.mark.parametrize("law", ["normal", "folded", "uniform", "levels", "low rank", "walks", "chains"])
+@pytest.mark.parametrize(
+    "law", ["normal", "folded", "uniform", "levels", "low rank", "walks", "chains"]
+)
 def test_noise_is_called_noise(law):
     rng = np.random.default_rng(1)
     values = {
