@@ -106,9 +106,10 @@ def scored(recovery: Recovery, family: Family, sim: Simulation) -> tuple[float, 
         right = wrong = 0
         for row, truth in zip(recovery.members.toarray(), sim.selection.public, strict=True):
             found = np.flatnonzero(row)
-            if len(found) and recovery.verified[found].all():
+            if len(found):
                 same = sorted(names[i] for i in found) == sorted(truth.tolist())
-                right, wrong = right + same, wrong + (not same)
+                right += same
+                wrong += not same and bool(recovery.verified[found].all())
         return right / len(sim.selection.public), wrong
     scores, x = score(recovery, sim.private), sim.private
     if family.measure == "ssim":

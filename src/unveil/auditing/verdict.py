@@ -342,7 +342,7 @@ def verdict_of(
             level = "partly"
             headline = (
                 f"Do not rely on this: time ran out before all attacks on {n} {case.record}s had "
-                "ended. Nothing had come back by then; give them more time (--time 10m)."
+                "ended. Nothing had come back by then; give them more time."
             )
         elif aside and not case.release.stated:
             level = "partly"
