@@ -14,7 +14,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 MOST_FILES = 118
 MOST_CONSTANTS = 54
 CODE_LINES = {
-    "(top)": 1428,
+    "(top)": 1429,
     "auditing": 2222,
     "certificate": 1929,
     "cli": 1316,
