@@ -189,7 +189,8 @@ def _by_search(
         lacking[design.rows_of(i)] -= 1
         new = design.rows_of(i)
         np.add.at(links, rows[new[lacking[new] == 1]].ravel(), 1)
-    step = max(64, block // len(rows))
+    # Every choice of signs of the seed is held at every column of a block (`begin`).
+    step = min(max(64, block // len(rows)), max(1, 2**23 // (len(seed) << len(seed))))
     for start in range(0, len(columns), step):
         some = slice(start, start + step)
         column = _Column(claim, design, offset[:, some], columns[some])
@@ -272,10 +273,13 @@ class _Column:
             top = np.abs(sums).argmax(axis=1)
             other &= signs[:, 0, top] == np.where(sums[np.arange(q), top] >= 0, 1, -1)
         inside = np.flatnonzero(np.isin(self.design.rows, seed).all(axis=1))
-        total = value @ W[inside].toarray()[:, seed].T + self.c[inside].T
-        allowed = (1 + self.design.rows.shape[1] * reach) * tolerance
-        other &= (np.abs(np.abs(total) - self.y[inside].T) <= allowed).all(axis=2)
+        allowed = (1 + self.design.rows.shape[1] * reach) * self.tolerance
         choice, at = np.nonzero(other)
+        for start in range(0, len(inside), 8):  # few choices outlive the first rows
+            part = inside[start : start + 8]
+            total = value[choice, at] @ W[part].toarray()[:, seed].T + self.c[part][:, at].T
+            fits = np.abs(np.abs(total) - self.y[part][:, at].T) <= allowed[at, None]
+            choice, at = choice[fits.all(axis=1)], at[fits.all(axis=1)]
         self.at = np.concatenate([np.arange(q), at])
         self.claimed = np.arange(len(self.at)) < q
         self.value = self.x[:, self.at]
