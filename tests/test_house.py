@@ -16,7 +16,7 @@ MOST_CONSTANTS = 54
 CODE_LINES = {
     "(top)": 1429,
     "auditing": 2222,
-    "certificate": 1933,
+    "certificate": 1932,
     "cli": 1316,
     "data": 691,
     "encode": 626,
